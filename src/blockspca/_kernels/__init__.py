@@ -1,0 +1,1 @@
+"""Compiled kernels, one idea a file: the only place that imports numba."""

@@ -1,0 +1,206 @@
+"""Where the entries of A come from: a matrix, dense data, sparse data, data with gaps.
+
+Each class answers the same five questions (diagonal, rows, submatrix, matvec, tile) and
+trusts its input; `Covariance` validates and is the only caller.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._validation import FloatArray
+
+Indices = NDArray[np.intp]
+
+
+class Source(Protocol):
+    """What `Covariance` needs to know about a matrix."""
+
+    n_features: int
+    n_samples: int | None
+    known_psd: bool
+
+    def diagonal(self) -> FloatArray: ...
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        """Return A[rows, columns]; possibly a view, so the caller does not write."""
+        ...
+
+    def matvec(self, x: FloatArray) -> FloatArray: ...
+
+    def gram(self, weights: FloatArray) -> FloatArray: ...
+
+
+def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
+    if isinstance(rows, slice) or isinstance(columns, slice):
+        return rows, columns
+    return np.ix_(rows, columns)
+
+
+class MatrixSource:
+    """A symmetric matrix that is in memory, dense or scipy sparse (CSR)."""
+
+    n_samples = None
+    known_psd = False
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.sparse = not isinstance(A, np.ndarray)
+        self.n_features = A.shape[0]
+
+    def diagonal(self) -> FloatArray:
+        return np.array(self.A.diagonal(), dtype=np.float64)
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        if self.sparse:
+            return self.A[rows][:, columns].toarray()
+        return self.A[_cross(rows, columns)]
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.A @ x
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs a covariance made from data (Covariance.from_data); this one "
+            "was made from a matrix, whose factor is not known."
+        )
+
+
+class DenseDataSource:
+    """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof)."""
+
+    known_psd = True
+
+    def __init__(self, C: FloatArray) -> None:
+        self.C = C
+        self.n_samples, self.n_features = C.shape
+
+    def diagonal(self) -> FloatArray:
+        return np.einsum("ij,ij->j", self.C, self.C)
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        left = self.C[:, rows]
+        # The same array on both sides makes BLAS return an exactly symmetric product.
+        right = left if columns is rows else self.C[:, columns]
+        return left.T @ right
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.C.T @ (self.C @ x)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return (self.C * weights) @ self.C.T
+
+
+class SparseDataSource:
+    """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
+
+    known_psd = True
+
+    def __init__(
+        self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray
+    ) -> None:
+        # factor_j = 1 / (scale_j sqrt(n − ddof)): column j of C is factor_j (x_j − μ_j)
+        self.X = X.tocsc()
+        self.mean = mean
+        self.factor = factor
+        self._diagonal = variance
+        self.n_samples, self.n_features = X.shape
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal.copy()
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        left, right = self.X[:, rows], self.X[:, columns]
+        product = (left.T @ right).toarray().astype(np.float64, copy=False)
+        product -= np.outer(self.n_samples * self.mean[rows], self.mean[columns])
+        product *= self.factor[rows][:, None]
+        product *= self.factor[columns]
+        # Subtracting nμ² loses digits; the two-pass variance does not.
+        index = np.arange(self.n_features)
+        same = index[rows][:, None] == index[columns]
+        at_row, at_column = np.nonzero(same)
+        product[at_row, at_column] = self._diagonal[index[rows][at_row]]
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        scores = self.X @ scaled - self.mean @ scaled
+        back = self.X.T @ scores
+        total = scores.sum(axis=0)
+        back -= self.mean * total if x.ndim == 1 else np.outer(self.mean, total)
+        return weights * back
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        w = weights * self.factor**2
+        gram = ((self.X.multiply(w)) @ self.X.T).toarray()
+        shift = self.X @ (w * self.mean)
+        gram -= shift[:, None]
+        gram -= shift
+        gram += self.mean @ (w * self.mean)
+        return gram
+
+
+class PairwiseSource:
+    """Each A_ij from the samples where both i and j are observed; may be indefinite.
+
+    With N = M'M the counts of common samples (M the mask of observed entries) and the
+    gaps of X filled with zeros, A_ij = (X'X − (X'M)(M'X)/N)_ij / (N_ij − ddof), the
+    means being those over the common samples.
+    """
+
+    known_psd = False
+
+    def __init__(
+        self, X: FloatArray, observed: FloatArray, ddof: int, center: bool
+    ) -> None:
+        self.X = X
+        self.observed = observed
+        self.ddof = ddof
+        self.center = center
+        self.scale: FloatArray | None = None
+        self.n_samples = None
+        self.n_features = X.shape[1]
+
+    def counts(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        return self.observed[:, rows].T @ self.observed[:, columns]
+
+    def diagonal(self) -> FloatArray:
+        counts = self.observed.sum(axis=0)
+        total = np.einsum("ij,ij->j", self.X, self.X)
+        if self.center:
+            total -= self.X.sum(axis=0) ** 2 / counts
+        variance = total / (counts - self.ddof)
+        return variance if self.scale is None else variance / self.scale**2
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        Xr, Xc = self.X[:, rows], self.X[:, columns]
+        counts = self.counts(rows, columns)
+        product = Xr.T @ Xc
+        if self.center:
+            product -= (
+                (Xr.T @ self.observed[:, columns])
+                * (self.observed[:, rows].T @ Xc)
+                / counts
+            )
+        product /= counts - self.ddof
+        if self.scale is not None:
+            product /= self.scale[rows][:, None]
+            product /= self.scale[columns]
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        step = max(1, 2**22 // self.n_features)
+        parts = [
+            self.submatrix(slice(i, i + step), slice(None)) @ x
+            for i in range(0, self.n_features, step)
+        ]
+        return np.concatenate(parts)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs complete data; a pairwise-complete covariance has no factor."
+        )

@@ -1,0 +1,171 @@
+"""Checks on what a user passes in: each error names the argument, the value, the fix.
+
+The public functions validate once through this module; everything behind them trusts
+its input.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def is_sparse(value: object) -> bool:
+    """Tell whether `value` is a scipy sparse array or matrix, without importing scipy."""
+    module = type(value).__module__
+    return module.startswith("scipy.sparse") and hasattr(value, "tocsr")
+
+
+def split_names(value: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """Separate a pandas or polars DataFrame into its values and its column names.
+
+    Anything else is returned as it is, with no names. Neither library is imported.
+    """
+    module = type(value).__module__.split(".")[0]
+    if module not in ("pandas", "polars") or not hasattr(value, "columns"):
+        return value, None
+    names = tuple(str(name) for name in value.columns)
+    return value, names
+
+
+def numeric_array(value: Any, argument: str) -> FloatArray:
+    """Turn array-like `value` into a float64 array, refusing what is not real numbers."""
+    if type(value).__module__.split(".")[0] in ("pandas", "polars"):
+        _refuse_text_columns(value, argument)
+        array = value.to_numpy()
+        if array.dtype == object:  # nullable integers or floats with missing entries
+            array = value.to_numpy(dtype=float, na_value=math.nan)
+    else:
+        try:
+            array = np.asarray(value)
+        except ValueError as error:
+            raise ValueError(
+                f"{argument} cannot be read as an array ({error}); pass rows of "
+                "equal length."
+            ) from None
+    if np.iscomplexobj(array):
+        raise TypeError(
+            f"{argument} has complex dtype {array.dtype}; pass its real part, for "
+            f"example {argument}.real."
+        )
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{argument} has dtype {array.dtype}, which does not hold real numbers; "
+            f"convert it first, for example with {argument}.astype(float)."
+        )
+    if array.ndim != 2:
+        raise ValueError(
+            f"{argument} has {array.ndim} dimension(s) and shape {array.shape}; pass a "
+            "two-dimensional array."
+        )
+    if 0 in array.shape:
+        raise ValueError(
+            f"{argument} is empty: its shape is {array.shape}; pass at least one row "
+            "and one column."
+        )
+    return np.asarray(array, dtype=np.float64)
+
+
+def _refuse_text_columns(frame: Any, argument: str) -> None:
+    bad = []
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
+        if numeric is None:
+            numeric = getattr(dtype, "kind", "O") in "fiub" or getattr(
+                dtype, "_is_numeric", False
+            )
+        if not numeric and "bool" not in str(dtype).lower():
+            bad.append(f"{name!r} ({dtype})")
+    if bad:
+        shown = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
+        raise TypeError(
+            f"{argument} has {len(bad)} column(s) that are not numeric: {shown}; drop "
+            "or encode them first."
+        )
+
+
+def check_names(names: Sequence[Any] | None, d: int) -> tuple[str, ...] | None:
+    """Check that feature names, if given, are d distinct strings."""
+    if names is None:
+        return None
+    names = tuple(str(name) for name in names)
+    if len(names) != d:
+        raise ValueError(
+            f"feature_names has {len(names)} entries for {d} features; pass one name "
+            "per feature."
+        )
+    if len(set(names)) != d:
+        seen: set[str] = set()
+        duplicated = sorted({n for n in names if n in seen or seen.add(n)})  # type: ignore[func-returns-value]
+        raise ValueError(
+            f"feature_names repeats {duplicated[:5]}; names must be distinct, so that "
+            "a chosen feature can be told from the others."
+        )
+    return names
+
+
+def check_sparsity(k: Any, d: int) -> int:
+    """Check that k is an integer with 1 ≤ k ≤ d."""
+    if isinstance(k, bool) or not isinstance(k, numbers.Integral):
+        raise TypeError(
+            f"k = {k!r} is of type {type(k).__name__}; pass an integer between 1 and "
+            f"{d}, the number of features to use."
+        )
+    if not 1 <= k <= d:
+        raise ValueError(
+            f"k = {k} is outside 1..{d}; k is the number of features to use, out of "
+            f"{d}."
+        )
+    return int(k)
+
+
+def check_real(value: Any, argument: str, *, minimum: float = -math.inf) -> float:
+    """Check that `value` is a finite real number, not below `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(
+            f"{argument} = {value!r} is of type {type(value).__name__}; pass a number."
+        )
+    value = float(value)
+    if not math.isfinite(value):
+        raise ValueError(f"{argument} = {value} is not finite; pass a finite number.")
+    if value < minimum:
+        raise ValueError(
+            f"{argument} = {value} is negative; pass a number of at least {minimum:g}."
+            if minimum == 0
+            else f"{argument} = {value} is too small; it must be at least {minimum:g}."
+        )
+    return value
+
+
+def check_positive(value: Any, argument: str) -> float:
+    """Check that `value` is a finite real number above zero."""
+    value = check_real(value, argument)
+    if value <= 0:
+        raise ValueError(
+            f"{argument} = {value} is not positive; pass a number above 0."
+        )
+    return value
+
+
+def check_positive_integer(value: Any, argument: str) -> int:
+    """Check that `value` is an integer of at least one."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(
+            f"{argument} = {value!r} is of type {type(value).__name__}; pass an integer."
+        )
+    if value < 1:
+        raise ValueError(f"{argument} = {value} is too small; pass an integer ≥ 1.")
+    return int(value)
+
+
+def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:
+    """Name up to five features in an error message."""
+    shown = [repr(names[i]) if names else str(i) for i in indices[:5]]
+    return ", ".join(shown) + (", ..." if len(indices) > 5 else "")

@@ -1,0 +1,445 @@
+"""The symmetric matrix A of sparse PCA, from a matrix or from data, entry on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ._sources import (
+    DenseDataSource,
+    MatrixSource,
+    PairwiseSource,
+    Source,
+    SparseDataSource,
+)
+from ._validation import (
+    FloatArray,
+    check_names,
+    check_positive_integer,
+    describe,
+    is_sparse,
+    numeric_array,
+    split_names,
+)
+
+TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
+
+# Two halves of a matrix computed in floating point differ by rounding only.
+SYMMETRY_TOLERANCE = 1e-12
+
+
+class Covariance:
+    """A symmetric matrix A, seen through its diagonal, rows, submatrices and products.
+
+    Nothing else in the library touches the numbers, so A need not exist in memory: made
+    from data, its entries are computed when they are asked for.
+
+    Make one with `from_data` or `from_matrix`.
+
+    Attributes
+    ----------
+    n_features : int
+        The number d of features, A being d × d.
+    n_samples : int or None
+        The number of samples, if made from complete data.
+    feature_names : tuple of str or None
+        The names, if they were given or came with a DataFrame.
+    known_psd : bool
+        True if A is positive semidefinite by construction. False means unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import Covariance
+    >>> cov = Covariance.from_data(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]]))
+    >>> cov.submatrix([0, 1])
+    array([[ 1. ,  3.5],
+           [ 3.5, 13. ]])
+    """
+
+    def __init__(
+        self, source: Source, feature_names: tuple[str, ...] | None = None
+    ) -> None:
+        self._source = source
+        self.feature_names = feature_names
+        self._diagonal: FloatArray | None = None
+
+    @classmethod
+    def from_matrix(
+        cls, A: Any, *, feature_names: Sequence[str] | None = None
+    ) -> Covariance:
+        """Wrap a symmetric matrix; it may be indefinite.
+
+        Parameters
+        ----------
+        A : array, DataFrame or scipy sparse matrix of shape (d, d)
+            Covariance, correlation or any other symmetric matrix. Kept, not copied,
+            if it is a C-ordered float64 array.
+        feature_names : sequence of str, optional
+            Distinct names; those of a DataFrame are used by default.
+
+        Notes
+        -----
+        Halves that differ by rounding only (at most 1e-12 of the largest entry) are
+        averaged, which leaves every x'Ax as it is. A larger difference is an error.
+        """
+        if isinstance(A, cls):
+            raise TypeError("A is a Covariance already; use it as it is.")
+        A, names = split_names(A)
+        if is_sparse(A):
+            A = _checked_sparse(A, "A")
+        else:
+            A = np.ascontiguousarray(numeric_array(A, "A"))
+        if A.shape[0] != A.shape[1]:
+            raise ValueError(
+                f"A has shape {A.shape}, which is not square; pass data (rows are "
+                "samples) to Covariance.from_data instead."
+            )
+        d = A.shape[0]
+        names = check_names(names if feature_names is None else feature_names, d)
+        symmetric = _symmetric_sparse(A) if is_sparse(A) else _symmetric_dense(A)
+        return cls(MatrixSource(symmetric), names)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        *,
+        center: bool = True,
+        scale: bool = False,
+        ddof: int = 1,
+        missing: Literal["raise", "pairwise"] = "raise",
+        feature_names: Sequence[str] | None = None,
+    ) -> Covariance:
+        """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
+
+        Parameters
+        ----------
+        X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
+            Rows are samples. Sparse data stays sparse: centring is done on the
+            covariance, as a rank-one term.
+        center : bool
+            Subtract the mean of each column; False gives second moments.
+        scale : bool
+            Divide each column by its standard deviation: A is then the correlation
+            matrix. Constant columns are an error.
+        ddof : int
+            The divisor is n − ddof.
+        missing : {"raise", "pairwise"}
+            What to do with NaN. "pairwise" computes each A_ij from the samples that
+            have both i and j; the result may be indefinite.
+        feature_names : sequence of str, optional
+            Distinct names; those of a DataFrame are used by default.
+        """
+        if missing not in ("raise", "pairwise"):
+            raise ValueError(
+                f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
+            )
+        X, names = split_names(X)
+        sparse = is_sparse(X)
+        X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
+        n, d = X.shape
+        names = check_names(names if feature_names is None else feature_names, d)
+        if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+            raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
+        if n - ddof < 1:
+            raise ValueError(
+                f"X has {n} sample(s), too few for ddof = {ddof}; pass at least "
+                f"{ddof + 1} rows, or a smaller ddof."
+            )
+        source: Source
+        if sparse:
+            source = _sparse_data(X, center, scale, ddof, names)
+        else:
+            _refuse_infinite(X, "X", names)
+            gaps = np.isnan(X)
+            if not gaps.any():
+                source = _dense_data(X, center, scale, ddof, names)
+            elif missing == "pairwise":
+                source = _pairwise_data(X, gaps, center, scale, ddof, names)
+            else:
+                columns = np.flatnonzero(gaps.any(axis=0))
+                raise ValueError(
+                    f"X has {int(gaps.sum())} missing value(s), in feature(s) "
+                    f"{describe(columns.tolist(), names)}; fill them, drop those "
+                    "features, or pass missing='pairwise'."
+                )
+        cov = cls(source, names)
+        if not np.isfinite(cov.diagonal()).all():
+            bad = np.flatnonzero(~np.isfinite(cov.diagonal())).tolist()
+            raise ValueError(
+                f"X overflows: the variance of feature(s) {describe(bad, names)} is "
+                "not finite; rescale X."
+            )
+        return cov
+
+    @property
+    def n_features(self) -> int:
+        return self._source.n_features
+
+    @property
+    def n_samples(self) -> int | None:
+        return self._source.n_samples
+
+    @property
+    def known_psd(self) -> bool:
+        return self._source.known_psd
+
+    def __repr__(self) -> str:
+        origin = {
+            MatrixSource: "a matrix",
+            DenseDataSource: "dense data",
+            SparseDataSource: "sparse data",
+            PairwiseSource: "data with gaps",
+        }[type(self._source)]
+        return f"Covariance(n_features={self.n_features}, from {origin})"
+
+    def diagonal(self) -> FloatArray:
+        """Return the variances A_ii, as a read-only array."""
+        if self._diagonal is None:
+            diagonal = self._source.diagonal()
+            diagonal.flags.writeable = False
+            self._diagonal = diagonal
+        return self._diagonal
+
+    def rows(self, indices: Sequence[int] | np.ndarray | slice) -> FloatArray:
+        """Return the rows A[indices, :], one per index; do not write to them."""
+        return self._source.submatrix(_as_index(indices), slice(None))
+
+    def submatrix(
+        self,
+        indices: Sequence[int] | np.ndarray | slice,
+        columns: Sequence[int] | np.ndarray | slice | None = None,
+    ) -> FloatArray:
+        """Return A[indices, columns]; columns are the same indices by default.
+
+        The result may be a view of the matrix that was passed in: do not write to it.
+        """
+        rows = _as_index(indices)
+        return self._source.submatrix(
+            rows, rows if columns is None else _as_index(columns)
+        )
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        """Return A x, for a vector or for the columns of a matrix."""
+        return self._source.matvec(np.asarray(x, dtype=np.float64))
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return C diag(weights) C', n × n, where A = C'C comes from complete data."""
+        return self._source.gram(weights)
+
+    def tiles(
+        self, tile_size: int | None = None
+    ) -> Iterator[tuple[int, int, int, int, FloatArray]]:
+        """Pass once over the upper half of A.
+
+        Yields
+        ------
+        i0, i1, j0, j1 : int
+            Bounds of the tile, with i0 ≤ j0.
+        tile : array
+            A[i0:i1, j0:j1]; do not write to it.
+        """
+        if tile_size is None:
+            size = TILE_SIZE
+        else:
+            size = check_positive_integer(tile_size, "tile_size")
+        d = self.n_features
+        for i0 in range(0, d, size):
+            i1 = min(i0 + size, d)
+            rows = slice(i0, i1)
+            for j0 in range(i0, d, size):
+                j1 = min(j0 + size, d)
+                columns = rows if j0 == i0 else slice(j0, j1)
+                yield i0, i1, j0, j1, self._source.submatrix(rows, columns)
+
+    def max_abs(self) -> float:
+        """Return ‖A‖∞ = max |A_ij|, by one pass over the tiles."""
+        if self.known_psd:  # |A_ij| ≤ sqrt(A_ii A_jj) puts the maximum on the diagonal
+            return float(self.diagonal().max())
+        return max(
+            max(float(tile.max()), -float(tile.min())) for *_, tile in self.tiles()
+        )
+
+    def names_of(self, indices: Sequence[int] | np.ndarray) -> list[str]:
+        """Return the names of some features, or their indices as text."""
+        if self.feature_names is None:
+            return [str(int(i)) for i in indices]
+        return [self.feature_names[int(i)] for i in indices]
+
+
+def as_covariance(cov: Any) -> Covariance:
+    """Accept a Covariance, or a square symmetric matrix in its place."""
+    if isinstance(cov, Covariance):
+        return cov
+    return Covariance.from_matrix(cov)
+
+
+def _as_index(indices: Sequence[int] | np.ndarray | slice) -> Any:
+    if isinstance(indices, slice):
+        return indices
+    return np.asarray(indices, dtype=np.intp)
+
+
+def _refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
+    infinite = np.isinf(X)
+    if infinite.any():
+        columns = np.flatnonzero(infinite.any(axis=0)).tolist()
+        raise ValueError(
+            f"{argument} has {int(infinite.sum())} infinite value(s), in feature(s) "
+            f"{describe(columns, names)}; replace or drop them."
+        )
+
+
+def _checked_sparse(X: Any, argument: str) -> Any:
+    if np.issubdtype(X.dtype, np.complexfloating):
+        raise TypeError(f"{argument} has complex dtype {X.dtype}; pass its real part.")
+    if X.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{argument} has dtype {X.dtype}, which does not hold real numbers; "
+            "convert it first with astype(float)."
+        )
+    if 0 in X.shape or len(X.shape) != 2:
+        raise ValueError(
+            f"{argument} has shape {X.shape}; pass at least one row and one column."
+        )
+    X = X.tocsr().astype(np.float64)
+    if not np.isfinite(X.data).all():
+        raise ValueError(
+            f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
+            "value(s) among its stored entries; replace or drop them (missing="
+            "'pairwise' needs dense data)."
+        )
+    return X
+
+
+def _symmetric_dense(A: FloatArray) -> FloatArray:
+    """Check that A is finite and symmetric, tile by tile."""
+    d = len(A)
+    worst, largest, where = 0.0, 0.0, (0, 0)
+    for i0 in range(0, d, TILE_SIZE):
+        for j0 in range(i0, d, TILE_SIZE):
+            upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
+            lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
+            top = max(upper.max(), -upper.min(), lower.max(), -lower.min())
+            if not np.isfinite(top):
+                tile = np.isfinite(upper) & np.isfinite(lower)
+                i, j = np.argwhere(~tile)[0] + (i0, j0)
+                raise ValueError(
+                    f"A[{i}, {j}] = {A[i, j]} and A[{j}, {i}] = {A[j, i]}: A must be "
+                    "finite; replace or drop those features."
+                )
+            largest = max(largest, float(top))
+            if np.array_equal(upper, lower):
+                continue
+            difference = np.abs(upper - lower)
+            if difference.max() > worst:
+                worst = float(difference.max())
+                i, j = np.unravel_index(difference.argmax(), difference.shape)
+                where = (i0 + int(i), j0 + int(j))
+    if worst > SYMMETRY_TOLERANCE * largest:
+        i, j = where
+        raise ValueError(
+            f"A is not symmetric: A[{i}, {j}] = {A[i, j]!r} but A[{j}, {i}] = "
+            f"{A[j, i]!r}; pass (A + A.T) / 2 if its symmetric part is meant."
+        )
+    return A if worst == 0 else (A + A.T) / 2
+
+
+def _symmetric_sparse(A: Any) -> Any:
+    difference = abs(A - A.T)
+    worst = difference.max()
+    if worst > SYMMETRY_TOLERANCE * abs(A).max():
+        raise ValueError(
+            f"A is not symmetric: an entry differs from its mirror image by {worst}; "
+            "pass (A + A.T) / 2 if its symmetric part is meant."
+        )
+    return A if worst == 0 else ((A + A.T) / 2).tocsr()
+
+
+def _scales(
+    variance: FloatArray, constant: np.ndarray, names: tuple[str, ...] | None
+) -> FloatArray:
+    if constant.any():
+        columns = np.flatnonzero(constant).tolist()
+        raise ValueError(
+            f"scale=True, but {len(columns)} feature(s) are constant: "
+            f"{describe(columns, names)}; drop them or pass scale=False."
+        )
+    return np.sqrt(variance)
+
+
+def _dense_data(
+    X: FloatArray, center: bool, scale: bool, ddof: int, names: Any
+) -> DenseDataSource:
+    n = len(X)
+    constant = (X == X[0]).all(axis=0)
+    if center:
+        # The rounded mean of a constant column need not be that constant.
+        C = X - np.where(constant, X[0], X.mean(axis=0))
+    else:
+        C = X.copy()
+        constant = ~X.any(axis=0)
+    C /= np.sqrt(n - ddof)
+    if scale:
+        C /= _scales(np.einsum("ij,ij->j", C, C), constant, names)
+    return DenseDataSource(np.ascontiguousarray(C))
+
+
+def _sparse_data(
+    X: Any, center: bool, scale: bool, ddof: int, names: Any
+) -> SparseDataSource:
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel() if center else np.zeros(d)
+    columns = X.tocsc()
+    stored = np.diff(columns.indptr)
+    centred = columns.data - np.repeat(mean, stored)
+    total = np.bincount(
+        np.repeat(np.arange(d), stored), weights=centred**2, minlength=d
+    )
+    total += (n - stored) * mean**2
+    variance = total / (n - ddof)
+    scales = np.ones(d)
+    if scale:
+        scales = _scales(variance, ~(variance > 0), names)
+        variance = np.ones(d)
+    return SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
+
+
+def _pairwise_data(
+    X: FloatArray,
+    gaps: np.ndarray,
+    center: bool,
+    scale: bool,
+    ddof: int,
+    names: Any,
+) -> PairwiseSource:
+    n, d = X.shape
+    observed = (~gaps).astype(np.float64)
+    counts = observed.sum(axis=0)
+    filled = np.where(gaps, 0.0, X)
+    if center:
+        # Any shift leaves a centred product as it is; this one saves digits.
+        filled = np.where(gaps, 0.0, X - filled.sum(axis=0) / np.maximum(counts, 1))
+    source = PairwiseSource(filled, observed, ddof, center)
+    # Two features share at least count_i + count_j − n samples, so the full check is
+    # needed only if the two most incomplete ones could share too few.
+    if np.sort(counts)[:2].sum() - n * min(d - 1, 1) < ddof + 1:
+        step = max(1, 2**22 // d)
+        for i in range(0, d, step):
+            shared = source.counts(slice(i, i + step), slice(None))
+            if shared.min() < ddof + 1:
+                a, b = np.unravel_index(shared.argmin(), shared.shape)
+                pair = describe([i + int(a), int(b)], names)
+                raise ValueError(
+                    f"features {pair} have {int(shared.min())} sample(s) in common, "
+                    f"too few for a covariance with ddof = {ddof}; drop one of them."
+                )
+    if scale:
+        constant = np.array(
+            [np.ptp(X[~gaps[:, j], j]) == 0 for j in range(d)], dtype=bool
+        )
+        source.scale = _scales(source.diagonal(), constant, names)
+    return source

@@ -1,0 +1,188 @@
+"""What a solve returns: the component, what was proved about it, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._validation import FloatArray
+
+if TYPE_CHECKING:
+    from .solvers.base import BlockGuarantee
+
+
+class Status(str, Enum):
+    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
+
+    OPTIMAL = "optimal"  #: proved optimal on the original matrix, within tolerance
+    GAP_LIMIT = "gap_limit"  #: the requested gap was proved
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INTERRUPTED = "interrupted"
+    FEASIBLE = "feasible"  #: finished; the gap is whatever the upper bound says
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class BlockStatus(str, Enum):
+    """How the solve of one block ended; the claims concern the block alone."""
+
+    OPTIMAL = "optimal"
+    GAP_LIMIT = "gap_limit"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INTERRUPTED = "interrupted"
+    FEASIBLE = "feasible"
+    SKIPPED = "skipped"  #: its upper bound cannot beat the incumbent
+    FAILED = "failed"  #: the solver raised, or returned something unusable
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def relative_gap(objective: float, upper_bound: float) -> float:
+    """Return (upper_bound − objective) / |objective|, and 0 where the two are equal."""
+    if upper_bound <= objective:
+        return 0.0
+    if objective == 0:
+        return float("inf")
+    return (upper_bound - objective) / abs(objective)
+
+
+@dataclass(frozen=True)
+class BlockReport:
+    """One block: its features, and what its solver found and proved there."""
+
+    features: NDArray[np.intp]
+    objective: float
+    upper_bound: float
+    status: BlockStatus
+    nodes: int = 0
+    message: str = ""
+
+    @property
+    def size(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of one threshold, as columns; `blocks[i]` is the report of block i."""
+
+    labels: NDArray[np.intp]  #: block of each feature
+    sizes: NDArray[np.intp]
+    objectives: FloatArray  #: −inf where the block was skipped or failed
+    upper_bounds: FloatArray
+    statuses: tuple[BlockStatus, ...]
+    nodes: NDArray[np.int64]
+    messages: Mapping[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, index: int) -> BlockReport:
+        index = range(len(self))[index]
+        return BlockReport(
+            features=np.flatnonzero(self.labels == index),
+            objective=float(self.objectives[index]),
+            upper_bound=float(self.upper_bounds[index]),
+            status=self.statuses[index],
+            nodes=int(self.nodes[index]),
+            message=self.messages.get(index, ""),
+        )
+
+    def __iter__(self) -> Iterator[BlockReport]:
+        return (self[i] for i in range(len(self)))
+
+    @property
+    def largest(self) -> int:
+        return int(self.sizes.max())
+
+    def count(self, status: BlockStatus) -> int:
+        return sum(s is status for s in self.statuses)
+
+    def __repr__(self) -> str:
+        return f"Blocks({len(self)} blocks, largest {self.largest})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A sparse component x with what is known about it.
+
+    Attributes
+    ----------
+    x : array of shape (n_features,)
+        Unit vector with at most k nonzeros; its largest loading is positive.
+    support : array of int
+        The features used, in ascending order.
+    objective : float
+        x'Ax on the original matrix.
+    upper_bound : float
+        Proved: no unit vector with at most k nonzeros has a larger x'Ax.
+    gap : float
+        (upper_bound − objective) / |objective|.
+    status : Status
+        `optimal` only if proved on the original matrix.
+    bound_name : str
+        Which argument gave the upper bound.
+    guarantee : BlockGuarantee or None
+        What Theorem 3 promises for the solver and threshold that were used.
+    certificate : Certificate or None
+        What `verify` needs to check the upper bound again.
+    """
+
+    x: FloatArray
+    support: NDArray[np.intp]
+    objective: float
+    upper_bound: float
+    status: Status
+    k: int
+    n_features: int
+    message: str = ""
+    bound_name: str = ""
+    threshold: float | None = None
+    blocks: Blocks | None = None
+    guarantee: BlockGuarantee | None = None
+    certificate: Any = None
+    nodes: int = 0
+    time: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=dict)
+    solver: str = ""
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the chosen features, largest loading first."""
+        order = self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
+        if self.feature_names is None:
+            return [str(int(i)) for i in order]
+        return [self.feature_names[i] for i in order]
+
+    @property
+    def loadings(self) -> dict[str, float]:
+        """Loading of each chosen feature, largest first."""
+        order = self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
+        return dict(zip(self.features, (float(v) for v in self.x[order]), strict=True))
+
+    def __str__(self) -> str:
+        lines = [
+            f"k = {self.k} of {self.n_features} features: "
+            f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "
+            f"(gap {self.gap:.2%}), {self.status}",
+            "  " + ", ".join(f"{n} {v:+.4f}" for n, v in self.loadings.items()),
+        ]
+        if self.message:
+            lines.append("  " + self.message)
+        return "\n".join(lines)

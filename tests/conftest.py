@@ -1,0 +1,54 @@
+"""Where the tests find the real data sets, and what they are compared with."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of real data: BLOCKSPCA_DATA, or shared/data beside the checkout."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("BLOCKSPCA_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip(f"no data folder at {folder}; set BLOCKSPCA_DATA to run this test")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def oracle_dir(data_dir: Path) -> Path:
+    """The folder of values that the library must reproduce, beside the data."""
+    folder = data_dir.parent / "oracles"
+    if not folder.is_dir():
+        pytest.skip(f"no oracles folder at {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def load(data_dir: Path) -> Callable[[str], np.ndarray]:
+    """Load a dense data set by name: its matrix A, or its data X, as float64."""
+
+    def load_dense(name: str) -> np.ndarray:
+        with np.load(data_dir / f"{name}.npz") as file:
+            return file["A" if "A" in file else "X"].astype(float)
+
+    return load_dense
+
+
+def brute_force(A: np.ndarray, k: int) -> float:
+    """The optimum of sparse PCA by trying every support of size k."""
+    A = np.asarray(A, dtype=float)
+    supports = np.array(list(itertools.combinations(range(len(A)), k)))
+    submatrices = A[supports[:, :, None], supports[:, None, :]]
+    return float(np.linalg.eigvalsh(submatrices)[:, -1].max())
+
+
+@pytest.fixture(scope="session", name="brute_force")
+def brute_force_fixture() -> Callable[[np.ndarray, int], float]:
+    return brute_force
