@@ -1,0 +1,71 @@
+"""Sparse PCA by block-diagonalization, with a proof of how good the answer is."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public names and the modules they live in, imported when first asked for: importing
+# the package is instant, and numba or scikit-learn load only where they are used.
+_EXPORTS = {
+    "BlockSearch": "blocks.strategies",
+    "BlockStatus": "result",
+    "Covariance": "covariance",
+    "FixedThreshold": "blocks.strategies",
+    "Limits": "solvers.base",
+    "NoiseThreshold": "blocks.strategies",
+    "Result": "result",
+    "SolverError": "solvers.base",
+    "Status": "result",
+    "ThresholdPath": "blocks.path",
+    "denoise": "blocks.threshold",
+    "estimate_noise": "blocks.noise",
+    "intrinsic_dimension": "blocks.threshold",
+    "is_epsilon_approximation": "blocks.threshold",
+    "largest_block_size": "blocks.threshold",
+    "partition": "blocks.threshold",
+    "solve": "pipeline",
+    "threshold_path": "blocks.path",
+}
+_MODULES = ("datasets", "solvers")
+
+__all__ = ["__version__", *_EXPORTS, *_MODULES]
+
+if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import solvers as solvers
+    from .blocks.noise import estimate_noise as estimate_noise
+    from .blocks.path import ThresholdPath as ThresholdPath
+    from .blocks.path import threshold_path as threshold_path
+    from .blocks.strategies import BlockSearch as BlockSearch
+    from .blocks.strategies import FixedThreshold as FixedThreshold
+    from .blocks.strategies import NoiseThreshold as NoiseThreshold
+    from .blocks.threshold import denoise as denoise
+    from .blocks.threshold import intrinsic_dimension as intrinsic_dimension
+    from .blocks.threshold import is_epsilon_approximation as is_epsilon_approximation
+    from .blocks.threshold import largest_block_size as largest_block_size
+    from .blocks.threshold import partition as partition
+    from .covariance import Covariance as Covariance
+    from .pipeline import solve as solve
+    from .result import BlockStatus as BlockStatus
+    from .result import Result as Result
+    from .result import Status as Status
+    from .solvers.base import Limits as Limits
+    from .solvers.base import SolverError as SolverError
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        value = getattr(import_module(f".{_EXPORTS[name]}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

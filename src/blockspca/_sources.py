@@ -19,9 +19,13 @@ Indices = NDArray[np.intp]
 class Source(Protocol):
     """What `Covariance` needs to know about a matrix."""
 
-    n_features: int
-    n_samples: int | None
     known_psd: bool
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def n_samples(self) -> int | None: ...
 
     def diagonal(self) -> FloatArray: ...
 

@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 
 def is_sparse(value: object) -> bool:
-    """Tell whether `value` is a scipy sparse array or matrix, without importing scipy."""
+    """Tell whether `value` is scipy sparse, without importing scipy."""
     module = type(value).__module__
     return module.startswith("scipy.sparse") and hasattr(value, "tocsr")
 
@@ -36,7 +36,7 @@ def split_names(value: Any) -> tuple[Any, tuple[str, ...] | None]:
 
 
 def numeric_array(value: Any, argument: str) -> FloatArray:
-    """Turn array-like `value` into a float64 array, refusing what is not real numbers."""
+    """Turn array-like `value` into float64, refusing what is not real numbers."""
     if type(value).__module__.split(".")[0] in ("pandas", "polars"):
         _refuse_text_columns(value, argument)
         array = value.to_numpy()
@@ -118,12 +118,13 @@ def check_sparsity(k: Any, d: int) -> int:
             f"k = {k!r} is of type {type(k).__name__}; pass an integer between 1 and "
             f"{d}, the number of features to use."
         )
+    k = int(k)
     if not 1 <= k <= d:
         raise ValueError(
             f"k = {k} is outside 1..{d}; k is the number of features to use, out of "
             f"{d}."
         )
-    return int(k)
+    return k
 
 
 def check_real(value: Any, argument: str, *, minimum: float = -math.inf) -> float:
@@ -158,11 +159,12 @@ def check_positive_integer(value: Any, argument: str) -> int:
     """Check that `value` is an integer of at least one."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(
-            f"{argument} = {value!r} is of type {type(value).__name__}; pass an integer."
+            f"{argument} = {value!r} is a {type(value).__name__}; pass an integer."
         )
+    value = int(value)
     if value < 1:
         raise ValueError(f"{argument} = {value} is too small; pass an integer ≥ 1.")
-    return int(value)
+    return value
 
 
 def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:

@@ -187,6 +187,11 @@ class Covariance:
     def known_psd(self) -> bool:
         return self._source.known_psd
 
+    @property
+    def in_memory(self) -> bool:
+        """True if A is a dense array in memory: `rows` of a slice are then a view."""
+        return isinstance(self._source, MatrixSource) and not self._source.sparse
+
     def __repr__(self) -> str:
         origin = {
             MatrixSource: "a matrix",
@@ -375,7 +380,7 @@ def _dense_data(
     X: FloatArray, center: bool, scale: bool, ddof: int, names: Any
 ) -> DenseDataSource:
     n = len(X)
-    constant = (X == X[0]).all(axis=0)
+    constant = (X[0] == X).all(axis=0)
     if center:
         # The rounded mean of a constant column need not be that constant.
         C = X - np.where(constant, X[0], X.mean(axis=0))

@@ -1,4 +1,4 @@
-"""What a solve returns: the component, what was proved about it, and how it was found."""
+"""What a solve returns: a component, what was proved about it, how it was found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ._validation import FloatArray
 
 if TYPE_CHECKING:
-    from .solvers.base import BlockGuarantee
+    from .solvers.guarantee import BlockGuarantee
 
 
 class Status(str, Enum):
@@ -114,6 +114,16 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Visit:
+    """One threshold that a search looked at, and what was done there."""
+
+    epsilon: float
+    largest_block: int
+    action: str  #: "solved", "too large" or "size solved before"
+    objective: float | None = None
+
+
+@dataclass(frozen=True)
 class Result:
     """A sparse component x with what is known about it.
 
@@ -133,6 +143,12 @@ class Result:
         `optimal` only if proved on the original matrix.
     bound_name : str
         Which argument gave the upper bound.
+    threshold : float or None
+        The ε of the blocks in which x was found.
+    blocks : Blocks or None
+        Sizes, bounds and statuses of those blocks.
+    visits : tuple of Visit
+        The thresholds that were tried.
     guarantee : BlockGuarantee or None
         What Theorem 3 promises for the solver and threshold that were used.
     certificate : Certificate or None
@@ -150,6 +166,7 @@ class Result:
     bound_name: str = ""
     threshold: float | None = None
     blocks: Blocks | None = None
+    visits: tuple[Visit, ...] = ()
     guarantee: BlockGuarantee | None = None
     certificate: Any = None
     nodes: int = 0

@@ -1,0 +1,391 @@
+"""Algorithm 3 of the paper: solve every block, lift the best solution back to A."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..bounds import cheap_bound
+from ..covariance import Covariance
+from ..result import Blocks, BlockStatus, Status, relative_gap
+from ..solvers.base import Deadline, Limits, Solver, SolverError
+from ..vectors import leading_eigenvector, on_support, rayleigh
+from .path import ThresholdPath, split_by_label
+
+TOLERANCE = 1e-9  # relative gap below which an objective counts as optimal
+COPIES_IN_USE = 4  # arrays of the size of a block that a solver may hold at once
+
+_STOPPED = (
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.MEMORY_LIMIT,
+)
+
+
+@dataclass(frozen=True)
+class BlockSolve:
+    """The best solution over the blocks at one threshold ε, and what they proved.
+
+    `upper_bound` holds for the original matrix: the largest block bound plus (k − 1)
+    times the largest entry between blocks. (The entries left out have a zero diagonal,
+    and Σ_{i≠j} |x_i x_j| = ‖x‖₁² − 1 ≤ k − 1.)
+    """
+
+    epsilon: float
+    x: FloatArray
+    support: NDArray[np.intp]
+    objective: float
+    upper_bound: float
+    status: Status
+    blocks: Blocks
+    stopped: Status | None = None  #: the limit that ended the run, if one did
+    message: str = ""
+
+    @property
+    def nodes(self) -> int:
+        return int(self.blocks.nodes.sum())
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of one block, in the block's own indices."""
+
+    status: BlockStatus
+    support: NDArray[np.intp] | None = None
+    objective: float = -math.inf
+    upper_bound: float = math.inf
+    nodes: int = 0
+    message: str = ""
+
+
+class _Ledger:
+    """The columns of `Blocks` while they are being filled, and the incumbent."""
+
+    def __init__(self, cov: Covariance, k: int, labels: NDArray[np.intp]) -> None:
+        self.cov = cov
+        self.k = k
+        self.labels = labels
+        self.members = split_by_label(labels)
+        p = len(self.members)
+        self.sizes = np.bincount(labels)
+        self.objectives = np.full(p, -math.inf)
+        self.upper_bounds = np.full(p, math.inf)
+        self.statuses = [BlockStatus.SKIPPED] * p
+        self.nodes = np.zeros(p, dtype=np.int64)
+        self.messages: dict[int, str] = {}
+        variances = cov.diagonal()
+        best = int(np.argmax(variances))
+        self.support = np.array([best], dtype=np.intp)
+        self.objective = float(variances[best])
+        for b in np.flatnonzero(self.sizes == 1):
+            self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
+            self.statuses[b] = BlockStatus.OPTIMAL
+
+    def matrix(self, b: int) -> FloatArray:
+        return np.ascontiguousarray(self.cov.submatrix(self.members[b]))
+
+    def enter(self, b: int, outcome: _Outcome) -> None:
+        self.statuses[b] = outcome.status
+        self.nodes[b] = outcome.nodes
+        if outcome.message:
+            self.messages[b] = outcome.message
+        if outcome.support is None:
+            return
+        self.objectives[b] = outcome.objective
+        self.upper_bounds[b] = max(
+            outcome.objective, min(self.upper_bounds[b], outcome.upper_bound)
+        )
+        if outcome.objective > self.objective:
+            self.objective = outcome.objective
+            self.support = self.members[b][outcome.support]
+
+    def blocks(self) -> Blocks:
+        return Blocks(
+            labels=self.labels,
+            sizes=self.sizes,
+            objectives=self.objectives,
+            upper_bounds=self.upper_bounds,
+            statuses=tuple(self.statuses),
+            nodes=self.nodes,
+            messages=self.messages,
+        )
+
+
+def block_solve(
+    cov: Covariance,
+    k: int,
+    epsilon: float,
+    solver: Solver,
+    *,
+    path: ThresholdPath,
+    limits: Limits | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> BlockSolve:
+    """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
+
+    Parameters
+    ----------
+    cov, k, epsilon, solver
+        The problem, the threshold and the algorithm for a block.
+    path : ThresholdPath
+        Of `cov`.
+    limits : Limits, optional
+        For all blocks together.
+    n_jobs : int, optional
+        Blocks solved at a time, through joblib. The answer does not depend on it.
+    seed : int
+        Each block draws from its own stream, derived from this and its number.
+    progress : callable, optional
+        Called with the number of blocks done, their total, and the best objective.
+
+    Notes
+    -----
+    Blocks are taken by descending upper bound, and those that cannot beat the incumbent
+    are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
+    between waves only: that is why parallel and serial runs agree. Where k is at least
+    the size of a block, its leading eigenvector is the answer (the PCA case).
+    """
+    limits = Limits() if limits is None else limits
+    deadline = Deadline(limits.time)
+    ledger = _Ledger(cov, k, path.labels(epsilon))
+    stopped: Status | None = None
+    attempted: list[int] = []
+    try:
+        queue = _queue(ledger, solver, limits)
+        for wave in _waves(queue):
+            stopped = _stop_reason(ledger, deadline, limits)
+            if stopped:
+                break
+            wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
+            tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
+            for b, outcome in zip(wave, _run(tasks, n_jobs, deadline), strict=False):
+                attempted.append(b)
+                ledger.enter(b, outcome)
+                if progress is not None:
+                    progress(len(attempted), len(queue), ledger.objective)
+                if outcome.status is BlockStatus.INTERRUPTED:
+                    raise KeyboardInterrupt
+        stopped = stopped or _stop_reason(ledger, deadline, limits, final=True)
+    except KeyboardInterrupt:
+        stopped = Status.INTERRUPTED
+    if stopped:
+        for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
+            if ledger.statuses[b] is BlockStatus.SKIPPED:
+                ledger.statuses[b] = BlockStatus(stopped.value)
+    message = _report_failures(ledger, attempted, solver)
+    return _conclude(ledger, epsilon, path, limits, stopped, message)
+
+
+def _queue(ledger: _Ledger, solver: Solver, limits: Limits) -> list[int]:
+    """Bound every block of two features or more; the most promising comes first."""
+    larger = np.flatnonzero(ledger.sizes > 1)
+    queue = []
+    for b in larger.tolist():
+        size = int(ledger.sizes[b])
+        if limits.memory is not None and 8 * COPIES_IN_USE * size**2 > limits.memory:
+            ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
+            ledger.messages[b] = f"{size} features need more than limits.memory"
+            continue
+        A = ledger.matrix(b)
+        if solver.requires_psd and not ledger.cov.known_psd:
+            _refuse_indefinite(A, b, solver)
+        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size))
+        queue.append(b)
+    return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
+
+
+def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
+    eigenvalues = np.linalg.eigvalsh(A)
+    if eigenvalues[0] < -TOLERANCE * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
+        raise ValueError(
+            f"solver {solver.name!r} requires a positive semidefinite matrix, but "
+            f"block {b} ({len(A)} features) has the eigenvalue {eigenvalues[0]:.4g}; "
+            "use a solver with requires_psd = False, or add a multiple of the identity "
+            "to A, which moves every objective by that multiple."
+        )
+
+
+def _waves(queue: Sequence[int]) -> Iterator[list[int]]:
+    start, size = 0, 2
+    while start < len(queue):
+        yield list(queue[start : start + size])
+        start, size = start + size, 2 * size
+
+
+def _stop_reason(
+    ledger: _Ledger, deadline: Deadline, limits: Limits, final: bool = False
+) -> Status | None:
+    """The limit that ends the run now, or, once all blocks are done, ended a block."""
+    if not final and deadline.passed():
+        return Status.TIME_LIMIT
+    if not final and limits.nodes is not None and ledger.nodes.sum() >= limits.nodes:
+        return Status.NODE_LIMIT
+    if final:
+        return next((s for s in _STOPPED if BlockStatus(s) in ledger.statuses), None)
+    return None
+
+
+_Task = tuple[FloatArray, int, Solver, Limits, float, list[int]]
+
+
+def _tasks(
+    wave: list[int],
+    ledger: _Ledger,
+    solver: Solver,
+    deadline: Deadline,
+    limits: Limits,
+    seed: int,
+) -> list[_Task]:
+    nodes = limits.nodes
+    if nodes is not None:
+        nodes = max(1, (nodes - int(ledger.nodes.sum())) // max(1, len(wave)))
+    share = replace(limits, time=deadline.remaining(), nodes=nodes)
+    return [
+        (ledger.matrix(b), ledger.k, solver, share, ledger.objective, [seed, b])
+        for b in wave
+    ]
+
+
+def _run(
+    tasks: list[_Task], n_jobs: int | None, deadline: Deadline
+) -> Iterator[_Outcome]:
+    """Run the tasks, in order; serially it stops when the time is up."""
+    import joblib
+
+    if len(tasks) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
+        yield from joblib.Parallel(n_jobs=n_jobs)(
+            joblib.delayed(_solve_block)(*task) for task in tasks
+        )
+        return
+    for A, k, solver, limits, incumbent, entropy in tasks:
+        if deadline.passed():
+            return
+        remaining = replace(limits, time=deadline.remaining())
+        yield _solve_block(A, k, solver, remaining, incumbent, entropy)
+
+
+def _solve_block(
+    A: FloatArray,
+    k: int,
+    solver: Solver,
+    limits: Limits,
+    incumbent: float,
+    entropy: list[int],
+) -> _Outcome:
+    """Solve one block; a failure of the solver becomes an outcome, not an error."""
+    size = len(A)
+    if k >= size:
+        x = leading_eigenvector(A)
+        value = rayleigh(A, x)
+        return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, value)
+    try:
+        solution = solver.solve(
+            A, k, limits=limits, incumbent=incumbent, rng=np.random.default_rng(entropy)
+        )
+        support = checked_support(solution.x, size, k)
+        _, objective = on_support(A, support)
+        claimed = float(solution.upper_bound)
+        if not claimed >= objective - TOLERANCE * abs(objective):
+            raise SolverError(
+                f"claims the upper bound {claimed:.6g}, below its objective "
+                f"{objective:.6g}"
+            )
+    except Exception as error:
+        return _Outcome(
+            BlockStatus.FAILED,
+            message=str(error)
+            if isinstance(error, SolverError)
+            else f"{type(error).__name__}: {error}",
+        )
+    return _Outcome(
+        BlockStatus(Status(solution.status).value),
+        support,
+        objective,
+        claimed,
+        int(solution.nodes),
+    )
+
+
+def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
+    """Return the nonzeros of a solver's vector, or say what is wrong with it."""
+    try:
+        x = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SolverError(
+            f"returned {type(x).__name__}, not a vector of {size} real numbers"
+        ) from None
+    if x.shape != (size,):
+        raise SolverError(f"returned shape {x.shape} instead of ({size},)")
+    if not np.isfinite(x).all():
+        raise SolverError("returned a vector with NaN or infinite entries")
+    support = np.flatnonzero(x)
+    if len(support) == 0:
+        raise SolverError("returned the zero vector; a unit vector is needed")
+    if len(support) > k:
+        raise SolverError(f"returned {len(support)} nonzeros, more than k = {k}")
+    return support
+
+
+def _report_failures(ledger: _Ledger, attempted: list[int], solver: Solver) -> str:
+    failed = [b for b in attempted if ledger.statuses[b] is BlockStatus.FAILED]
+    if not failed:
+        return ""
+    first = failed[0]
+    where = f"block {first} ({ledger.sizes[first]} features, first "
+    where += f"{ledger.cov.names_of(ledger.members[first][:1])[0]!r})"
+    what = f"solver {solver.name!r} failed on {where}: it {ledger.messages[first]}"
+    by_solver = [b for b in attempted if ledger.sizes[b] > ledger.k]
+    if len(failed) == len(by_solver):
+        raise SolverError(f"{what}. It solved no block.")
+    message = f"{what}. {len(failed)} of {len(by_solver)} blocks failed."
+    warnings.warn(f"{message} The others count.", stacklevel=3)
+    return message
+
+
+def _conclude(
+    ledger: _Ledger,
+    epsilon: float,
+    path: ThresholdPath,
+    limits: Limits,
+    stopped: Status | None,
+    message: str,
+) -> BlockSolve:
+    within = ledger.cov.submatrix(ledger.support)
+    loadings, objective = on_support(within, np.arange(len(within)))
+    x = np.zeros(ledger.cov.n_features)
+    x[ledger.support] = loadings
+    ignored = path.largest_ignored(epsilon)
+    bound = max(objective, float(ledger.upper_bounds.max()) + (ledger.k - 1) * ignored)
+    return BlockSolve(
+        epsilon=epsilon,
+        x=x,
+        support=np.flatnonzero(x),
+        objective=objective,
+        upper_bound=bound,
+        status=claim(objective, bound, limits, stopped),
+        blocks=ledger.blocks(),
+        stopped=stopped,
+        message=message,
+    )
+
+
+def claim(
+    objective: float, upper_bound: float, limits: Limits, stopped: Status | None
+) -> Status:
+    """Return the status that a bound on the original matrix entitles to."""
+    gap = relative_gap(objective, upper_bound)
+    if gap <= TOLERANCE:
+        return Status.OPTIMAL
+    if limits.gap is not None and gap <= limits.gap:
+        return Status.GAP_LIMIT
+    return stopped or Status.FEASIBLE

@@ -1,0 +1,198 @@
+"""All block structures of A at once: the maximum spanning forest of |A|.
+
+Features i and j share a block at threshold ε exactly when a chain of entries larger
+than ε joins them, and then the forest has such a chain too. Its d − 1 edges, sorted,
+hence give the blocks at every ε.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, check_positive_integer, check_real
+from ..covariance import Covariance, as_covariance
+
+# Rows computed ahead of need, and how many of them are kept (see `_RowsAhead`).
+LOOKAHEAD = 64
+CACHED_ROWS = 512
+
+
+@dataclass(frozen=True)
+class ThresholdPath:
+    """The blocks of A at every threshold ε ≥ 0.
+
+    Attributes
+    ----------
+    n_features : int
+        The number d of features.
+    weights : array, descending
+        Absolute values of the forest's edges, all positive.
+    edges : array of shape (len(weights), 2)
+        The pairs of features they join.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import threshold_path
+    >>> A = np.array([[2.0, 0.9, 0.1], [0.9, 2.0, 0.3], [0.1, 0.3, 1.0]])
+    >>> path = threshold_path(A)
+    >>> path.largest_block(0.5), path.largest_block(0.2)
+    (2, 3)
+    >>> path.threshold_for(max_block_size=2)
+    0.3
+    >>> [block.tolist() for block in path.blocks(0.5)]
+    [[0, 1], [2]]
+    """
+
+    n_features: int
+    weights: FloatArray
+    edges: NDArray[np.int64]
+
+    @cached_property
+    def _largest(self) -> NDArray[np.int64]:
+        """Largest component after 0, 1, 2, … of the strongest edges."""
+        root = np.arange(self.n_features)
+        size = np.ones(self.n_features, dtype=np.int64)
+        largest = np.ones(len(self.weights) + 1, dtype=np.int64)
+        for m, (i, j) in enumerate(self.edges.tolist()):
+            a, b = _find(root, i), _find(root, j)
+            if size[a] < size[b]:
+                a, b = b, a
+            root[b] = a
+            size[a] += size[b]
+            largest[m + 1] = max(largest[m], size[a])
+        return largest
+
+    def n_edges(self, epsilon: float) -> int:
+        """Return the number of forest edges larger than ε."""
+        epsilon = check_real(epsilon, "epsilon", minimum=0)
+        return int(np.searchsorted(-self.weights, -epsilon, side="left"))
+
+    def n_blocks(self, epsilon: float) -> int:
+        """Return the number of blocks at ε, single features included."""
+        return self.n_features - self.n_edges(epsilon)
+
+    def largest_block(self, epsilon: float) -> int:
+        """Return lbs(A^ε), the size of the largest block: the ε-intrinsic dimension."""
+        return int(self._largest[self.n_edges(epsilon)])
+
+    def largest_ignored(self, epsilon: float) -> float:
+        """Return the largest |A_ij| between features of different blocks; it is ≤ ε."""
+        m = self.n_edges(epsilon)
+        return float(self.weights[m]) if m < len(self.weights) else 0.0
+
+    def threshold_for(self, max_block_size: int) -> float:
+        """Return the smallest ε whose blocks have at most `max_block_size` features."""
+        size = check_positive_integer(max_block_size, "max_block_size")
+        m = int(np.searchsorted(self._largest, size, side="right")) - 1
+        return float(self.weights[m]) if m < len(self.weights) else 0.0
+
+    def labels(self, epsilon: float) -> NDArray[np.intp]:
+        """Return the block of each feature, blocks numbered by their first feature."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        d, m = self.n_features, self.n_edges(epsilon)
+        i, j = self.edges[:m].T
+        graph = coo_array((np.ones(m), (i, j)), shape=(d, d))
+        _, component = connected_components(graph, directed=False)
+        _, first, label = np.unique(component, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.intp)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[label]
+
+    def blocks(self, epsilon: float) -> list[NDArray[np.intp]]:
+        """Return the blocks at ε, each ascending, ordered by their first feature."""
+        return split_by_label(self.labels(epsilon))
+
+    def distinct_thresholds(self) -> FloatArray:
+        """Return every ε at which the blocks change, descending."""
+        return np.unique(self.weights)[::-1]
+
+
+def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return the members of each label 0, 1, …, ascending."""
+    order = np.argsort(labels, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+
+
+def threshold_path(cov: Covariance | Any) -> ThresholdPath:
+    """Build the maximum spanning forest of |A| with Prim's algorithm.
+
+    Parameters
+    ----------
+    cov : Covariance or symmetric matrix
+        Entries are read row by row, each row once (from data, a few are computed more
+        than once).
+
+    Notes
+    -----
+    O(d²) time and O(d) memory beyond A. Ties between edges do not matter: the blocks at
+    any ε are the same for every maximum spanning forest.
+    """
+    from .._kernels import forest
+
+    cov = as_covariance(cov)
+    d = cov.n_features
+    strength = np.zeros(d)
+    parent = np.full(d, -1, dtype=np.int64)
+    order = np.zeros(d, dtype=np.int64)
+    weights = np.zeros(d)
+    if cov.in_memory:
+        forest.grow_forest(cov.rows(slice(None)), strength, parent, order, weights)
+    else:
+        rows = _RowsAhead(cov, strength)
+        vertex = 0
+        for step in range(d):
+            order[step] = vertex
+            weights[step] = strength[vertex]
+            vertex = forest.absorb(rows[vertex], vertex, strength, parent)
+    joined = np.flatnonzero(weights > 0)
+    strongest = joined[np.argsort(-weights[joined], kind="stable")]
+    child = order[strongest]
+    return ThresholdPath(
+        d, weights[strongest], np.stack([parent[child], child], axis=1)
+    )
+
+
+class _RowsAhead:
+    """Rows of A for Prim's algorithm, computed in batches before they are needed.
+
+    One row at a time from data is a matrix–vector product, bound by memory; 64 rows at
+    once are a matrix product. The vertices most strongly tied to the tree come next, so
+    their rows are computed along with the one that is asked for.
+    """
+
+    def __init__(self, cov: Covariance, strength: FloatArray) -> None:
+        self.cov = cov
+        self.strength = strength
+        self.ready: dict[int, FloatArray] = {}
+
+    def __getitem__(self, vertex: int) -> FloatArray:
+        if vertex not in self.ready:
+            for index, row in self._compute(vertex):
+                self.ready[index] = row
+        return self.ready.pop(vertex)
+
+    def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
+        while len(self.ready) > CACHED_ROWS - LOOKAHEAD:
+            self.ready.pop(next(iter(self.ready)))
+        strength = self.strength.copy()
+        strength[[vertex, *self.ready]] = -1.0  # -1: in the tree, or computed already
+        count = min(LOOKAHEAD, len(strength)) - 1
+        likely = np.argpartition(-strength, count)[:count]
+        batch = [vertex, *likely[strength[likely] >= 0].tolist()]
+        return zip(batch, self.cov.rows(batch), strict=True)
+
+
+def _find(root: NDArray[np.int64], i: int) -> int:
+    while root[i] != i:
+        root[i] = root[root[i]]
+        i = int(root[i])
+    return i

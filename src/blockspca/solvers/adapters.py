@@ -1,0 +1,50 @@
+"""Things that are not solvers, seen as solvers: a plain function f(A, k) → x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray
+from .base import HEURISTIC, Limits, Solution, Solver
+
+
+class CallableSolver:
+    """A plain function f(A, k) → x. It cannot be stopped midway."""
+
+    requires_psd = False
+    guarantee = HEURISTIC
+
+    def __init__(self, function: Callable[[FloatArray, int], Any]) -> None:
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+
+    def solve(
+        self,
+        A: FloatArray,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        return Solution(x=self.function(A, k))
+
+
+def as_solver(solver: Any) -> Solver:
+    """Accept a Solver, or a callable in its place."""
+    if isinstance(solver, type):
+        raise TypeError(
+            f"solver = {solver.__name__} is a class; pass an instance, "
+            f"{solver.__name__}()."
+        )
+    if isinstance(solver, Solver):
+        return solver
+    if callable(solver):
+        return CallableSolver(solver)
+    raise TypeError(
+        f"solver = {solver!r} has no solve(A, k, limits=...) method and is not "
+        "callable; pass one of blockspca.solvers or a function f(A, k) -> x."
+    )

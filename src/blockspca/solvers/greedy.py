@@ -1,0 +1,90 @@
+"""Forward selection: add the feature that raises the largest eigenvalue most."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..result import Status
+from ..vectors import on_support
+from .base import Deadline, Guarantee, Limits, Solution
+
+CANDIDATES_AT_ONCE = 64
+
+
+def best_addition(A: FloatArray, support: NDArray[np.intp]) -> tuple[int, float]:
+    """Return the j outside `support` with the largest λmax(A_SS ∪ {j}), and that value.
+
+    Candidates are tried in the order of the upper bound λmax [[A_jj, ‖A_jS‖], [‖A_jS‖,
+    λmax(A_SS)]], and the rest are dropped once that bound is below the best value.
+    """
+    diagonal = np.diagonal(A)
+    outside = np.setdiff1d(np.arange(len(A)), support)
+    if len(support) == 0:
+        j = int(outside[np.argmax(diagonal[outside])])
+        return j, float(diagonal[j])
+    value = float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+    half_difference = (diagonal[outside] - value) / 2
+    coupling = np.sqrt((A[np.ix_(support, outside)] ** 2).sum(axis=0))
+    bounds = (diagonal[outside] + value) / 2 + np.hypot(half_difference, coupling)
+    order = np.argsort(-bounds, kind="stable")
+    best, best_value = -1, -np.inf
+    for start in range(0, len(order), CANDIDATES_AT_ONCE):
+        if bounds[order[start]] <= best_value:
+            break
+        batch = outside[order[start : start + CANDIDATES_AT_ONCE]]
+        sets = np.column_stack([np.tile(support, (len(batch), 1)), batch])
+        values = np.linalg.eigvalsh(A[sets[:, :, None], sets[:, None, :]])[:, -1]
+        winner = int(values.argmax())
+        if values[winner] > best_value:
+            best, best_value = int(batch[winner]), float(values[winner])
+    return best, best_value
+
+
+class Greedy:
+    """Start from the largest A_ii; add the best feature until there are k.
+
+    For positive semidefinite A the objective is at least OPT/k, because it is at least
+    the largest A_ii and OPT is at most the trace of a k × k submatrix (Li & Xie 2020).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.solvers import Greedy, Limits
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> np.flatnonzero(Greedy().solve(A, 2, limits=Limits()).x)
+    array([1, 2])
+    """
+
+    name = "greedy"
+    guarantee = Guarantee(
+        factor=lambda k, d: float(k), error=lambda k, d: 0.0, assumes_psd=True
+    )
+    requires_psd = False
+
+    def solve(
+        self,
+        A: FloatArray,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        deadline = Deadline(limits.time)
+        support = np.empty(0, dtype=np.intp)
+        status = Status.FEASIBLE
+        try:
+            while len(support) < k:
+                if deadline.passed() and len(support):
+                    status = Status.TIME_LIMIT
+                    break
+                j, _ = best_addition(A, support)
+                support = np.append(support, j)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            if len(support) == 0:
+                support = np.array([np.argmax(np.diagonal(A))])
+        x, _ = on_support(A, np.sort(support))
+        return Solution(x, status=status)

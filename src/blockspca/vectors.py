@@ -1,0 +1,58 @@
+"""The one form of a sparse component: unit norm, best loadings on its support, sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._validation import FloatArray
+
+
+def leading_eigenvector(A: FloatArray) -> FloatArray:
+    """Return a unit eigenvector of the largest eigenvalue, largest entry positive.
+
+    Entries tied for the largest are told apart by position, so that the sign does not
+    depend on rounding.
+    """
+    from scipy.linalg import eigh
+
+    d = len(A)
+    if d == 1:
+        return np.ones(1)
+    _, vectors = eigh(A, subset_by_index=[d - 1, d - 1])
+    x = vectors[:, 0]
+    size = np.abs(x)
+    first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
+    return x if x[first] > 0 else -x
+
+
+def rayleigh(A: FloatArray, x: FloatArray) -> float:
+    """Return x'Ax / x'x, which is never above the largest eigenvalue."""
+    return float(x @ A @ x / (x @ x))
+
+
+def on_support(
+    A: FloatArray, support: Sequence[int] | NDArray[np.intp]
+) -> tuple[FloatArray, float]:
+    """Best unit vector on a support of A, and its objective.
+
+    Returns
+    -------
+    x : array of shape (len(A),)
+        Zero outside the support.
+    objective : float
+        x'Ax, the largest eigenvalue of A restricted to the support.
+    """
+    support = np.asarray(support, dtype=np.intp)
+    within = A[np.ix_(support, support)]
+    loadings = leading_eigenvector(within)
+    x = np.zeros(len(A))
+    x[support] = loadings
+    return x, rayleigh(within, loadings)
+
+
+def largest_entries(values: FloatArray, k: int) -> NDArray[np.intp]:
+    """Return the ascending indices of the k largest |values|, ties by position."""
+    return np.sort(np.argsort(-np.abs(values), kind="stable")[:k])
