@@ -15,6 +15,8 @@ from .framework import BlockSolve
 from .noise import estimate_noise
 from .path import ThresholdPath
 
+ROUNDING = 1e-12  # relative; an improvement must be larger than this
+
 SolveAt = Callable[[float], BlockSolve]
 
 
@@ -159,7 +161,7 @@ class BlockSearch:
             found = solve_at(epsilon)
             solved = size
             visits.append(Visit(epsilon, size, "solved", found.objective))
-            if found.objective > best.objective:
+            if found.objective - best.objective > ROUNDING * abs(best.objective):
                 best = found
             else:
                 high = epsilon

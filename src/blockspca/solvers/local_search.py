@@ -25,6 +25,8 @@ def best_swap(
     exactly when A_jj + A_jT (τI − A_TT)⁻¹ A_Tj > τ: one formula for all j at once.
     """
     outside = np.setdiff1d(np.arange(len(A)), support)
+    if len(outside) == 0:
+        return None
     best: NDArray[np.intp] | None = None
     best_value = value + IMPROVEMENT * abs(value)
     for position in range(len(support)):

@@ -1,0 +1,305 @@
+"""Algorithm 3 in practice: parallel runs, skipped blocks, failures, limits, Ctrl-C."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import block_diag
+
+import blockspca as bs
+from blockspca.blocks.framework import checked_support
+from blockspca.result import BlockStatus
+from blockspca.solvers import Exhaustive, Greedy, Solution, SolverError
+from strategies import problems
+
+SPARE = 2.0  # seconds; the limits are finer, but a busy machine must not fail a test
+
+
+def blocks_of(*sizes: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for size in sizes:
+        # one common factor, so that every block's bound is above every variance
+        X = rng.normal(size=(50, size)) + 2 * rng.normal(size=(50, 1))
+        blocks.append(X.T @ X / 50)
+    return block_diag(*blocks)
+
+
+class Recorder:
+    """Greedy, which notes the blocks it was given; fails on those of some sizes."""
+
+    name = "recorder"
+    guarantee = Greedy.guarantee
+    requires_psd = False
+
+    def __init__(self, fail_on: tuple[int, ...] = (), interrupt_on: int = 0) -> None:
+        self.fail_on = fail_on
+        self.interrupt_on = interrupt_on
+        self.calls: list[int] = []
+
+    def solve(self, A, k, *, limits, incumbent=None, rng=None) -> Solution:
+        self.calls.append(len(A))
+        if len(A) in self.fail_on:
+            raise RuntimeError("no luck")
+        if len(A) == self.interrupt_on:
+            raise KeyboardInterrupt
+        return Greedy().solve(A, k, limits=limits)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_the_answer_does_not_depend_on_n_jobs(backend):
+    A = blocks_of(*range(3, 12), seed=4)
+    solver = bs.solvers.TruncatedPower()
+    alone = bs.solve(A, 3, solver=solver, threshold=0.0, n_jobs=1)
+    with joblib.parallel_config(backend=backend):
+        for n_jobs in (2, 4):
+            result = bs.solve(A, 3, solver=solver, threshold=0.0, n_jobs=n_jobs)
+            np.testing.assert_array_equal(result.x, alone.x)
+            assert result.objective == alone.objective
+            assert result.upper_bound == alone.upper_bound
+            assert result.blocks.statuses == alone.blocks.statuses
+            assert result.nodes == alone.nodes
+
+
+def test_a_function_is_a_solver_also_in_parallel():
+    A = blocks_of(4, 5, 6, 7)
+
+    def two_largest_variances(A, k):
+        x = np.zeros(len(A))
+        x[np.argsort(-np.diag(A))[:k]] = 1.0
+        return x
+
+    alone = bs.solve(A, 2, solver=two_largest_variances, threshold=0.0)
+    together = bs.solve(A, 2, solver=two_largest_variances, threshold=0.0, n_jobs=2)
+    assert alone.solver == "two_largest_variances"
+    assert together.objective == alone.objective
+
+
+def test_blocks_that_cannot_win_are_skipped():
+    A = block_diag(100 * blocks_of(5), blocks_of(4), blocks_of(6), blocks_of(7))
+    solver = Recorder()
+    result = bs.solve(A, 2, solver=solver, threshold=0.0)
+    assert result.blocks.statuses[0] is BlockStatus.FEASIBLE
+    assert result.blocks.count(BlockStatus.SKIPPED) == 3
+    assert solver.calls == [5]
+    skipped = [b for b in result.blocks if b.status is BlockStatus.SKIPPED]
+    assert all(b.upper_bound <= result.objective for b in skipped)
+
+
+def test_pca_case_when_k_is_at_least_the_block_size():
+    A = blocks_of(3, 4)
+    solver = Recorder()
+    result = bs.solve(A, 4, solver=solver, threshold=0.0)
+    assert solver.calls == []
+    largest = max(np.linalg.eigvalsh(A[:3, :3])[-1], np.linalg.eigvalsh(A[3:, 3:])[-1])
+    assert result.objective == pytest.approx(largest)
+    assert result.status is bs.Status.OPTIMAL
+
+
+def test_a_failing_solver_names_the_block_and_keeps_the_others():
+    A = block_diag(blocks_of(5), blocks_of(6), blocks_of(7))
+    with pytest.warns(UserWarning, match=r"'recorder' failed on block 1 \(6 features"):
+        result = bs.solve(A, 2, solver=Recorder(fail_on=(6,)), threshold=0.0)
+    assert result.blocks.statuses[1] is BlockStatus.FAILED
+    assert "RuntimeError: no luck" in result.blocks[1].message
+    assert "block 1" in result.message
+    assert np.isfinite(result.upper_bound)
+    healthy = [b for b in result.blocks if b.status is BlockStatus.FEASIBLE]
+    assert len(healthy) >= 1
+    assert result.objective == max(b.objective for b in healthy)
+
+
+def test_a_solver_that_fails_everywhere_is_an_error():
+    A = blocks_of(5, 6, 2)
+    with pytest.raises(SolverError, match="solved no block"):
+        bs.solve(A, 3, solver=Recorder(fail_on=(5, 6)), threshold=0.0)
+
+
+def test_a_bound_below_the_objective_is_refused():
+    class Boaster(Recorder):
+        def solve(self, A, k, **kwargs) -> Solution:
+            return Solution(super().solve(A, k, **kwargs).x, upper_bound=0.0)
+
+    with pytest.raises(SolverError, match="claims the upper bound 0, below its"):
+        bs.solve(blocks_of(5), 2, solver=Boaster(), threshold=0.0)
+
+
+def test_interrupt_returns_the_incumbent():
+    A = blocks_of(5, 6, 7, 8)
+    A[11:18, 11:18] *= 3  # the block that interrupts is tried in the first wave
+    solver = Recorder(interrupt_on=7)
+    result = bs.solve(A, 2, solver=solver, threshold=0.0)
+    assert result.status is bs.Status.INTERRUPTED
+    assert BlockStatus.INTERRUPTED in result.blocks.statuses
+    assert result.objective >= np.diag(A).max()
+    assert result.upper_bound >= bs.solve(A, 2, threshold=0.0).objective
+    at_once = bs.solve(blocks_of(7), 2, solver=solver, threshold=0.0)
+    assert at_once.status is bs.Status.INTERRUPTED
+    assert len(at_once.support) == 1
+
+
+@pytest.mark.parametrize("solver", [Exhaustive(), bs.solvers.TruncatedPower()])
+def test_interrupt_inside_our_solvers(solver, monkeypatch):
+    import numpy.linalg
+
+    A = blocks_of(12)
+    calls = {"n": 0}
+    original = numpy.linalg.eigvalsh
+
+    def interrupted(*args, **kwargs):
+        calls["n"] += 1
+        if calls["n"] == 3:
+            raise KeyboardInterrupt
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr("blockspca.solvers.exhaustive.WORK_AT_ONCE", 10 * 3**3)
+    monkeypatch.setattr(np.linalg, "eigvalsh", interrupted)
+    monkeypatch.setattr(
+        "blockspca.solvers.truncated_power._truncate",
+        lambda *args: (_ for _ in ()).throw(KeyboardInterrupt),
+    )
+    result = bs.solve(A, 3, solver=solver, threshold=0.0)
+    assert result.status is bs.Status.INTERRUPTED
+    assert np.isfinite(result.upper_bound)
+
+
+def test_interrupt_before_the_first_block(monkeypatch):
+    def interrupted(cov):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.pipeline.threshold_path", interrupted)
+    result = bs.solve(np.diag([1.0, 3.0, 2.0]), 2)
+    assert result.status is bs.Status.INTERRUPTED
+    assert result.support.tolist() == [1]
+    assert result.upper_bound == np.inf
+
+
+def test_time_limit():
+    A = blocks_of(60)
+    start = time.perf_counter()
+    limits = bs.Limits(time=0.3)
+    result = bs.solve(A, 10, solver=Exhaustive(), threshold=0.0, limits=limits)
+    assert time.perf_counter() - start < 0.3 + SPARE
+    assert result.status is bs.Status.TIME_LIMIT
+    assert result.upper_bound > result.objective
+
+
+def test_time_limit_between_blocks():
+    A = blocks_of(*range(5, 15))
+
+    def slow(A, k):
+        time.sleep(0.05)
+        return np.eye(len(A))[0]
+
+    result = bs.solve(A, 3, solver=slow, threshold=0.0, limits=bs.Limits(time=0.12))
+    assert result.status is bs.Status.TIME_LIMIT
+    assert result.time < 0.12 + SPARE
+    assert BlockStatus.TIME_LIMIT in result.blocks.statuses
+
+
+@pytest.mark.parametrize("nodes", [1, 100, 1000])
+def test_node_limit(nodes):
+    A = blocks_of(14, 15)
+    limits = bs.Limits(nodes=nodes)
+    result = bs.solve(A, 5, solver=Exhaustive(), threshold=0.0, limits=limits)
+    assert result.status is bs.Status.NODE_LIMIT
+    assert result.nodes <= 1.05 * nodes + 2
+    searched = bs.solve(A, 5, solver=Exhaustive(), limits=limits)
+    assert searched.nodes <= 1.05 * nodes + 8
+
+
+def test_memory_limit_leaves_out_the_blocks_that_do_not_fit():
+    A = blocks_of(40, 4)
+    result = bs.solve(A, 2, threshold=0.0, limits=bs.Limits(memory=10_000))
+    assert result.status is bs.Status.MEMORY_LIMIT
+    assert result.blocks.statuses == (BlockStatus.MEMORY_LIMIT, BlockStatus.FEASIBLE)
+    assert "limits.memory" in result.blocks[0].message
+
+
+def test_gap_limit():
+    A = block_diag([[2.0, 1.0], [1.0, 2.0]], [[2.5]])
+    A[0, 2] = A[2, 0] = 0.2
+    threshold = bs.FixedThreshold(0.5)
+    loose = bs.solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.1))
+    tight = bs.solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.01))
+    assert loose.status is bs.Status.GAP_LIMIT
+    assert loose.gap <= 0.1
+    assert tight.status is bs.Status.FEASIBLE
+
+
+@given(problems(max_features=7), st.floats(0, 1))
+@settings(deadline=None, max_examples=60)
+def test_permutation_sign_and_scale(problem, fraction):
+    A, k = problem
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(A))
+    signs = rng.choice([-1.0, 1.0], size=len(A))
+    epsilon = fraction * np.abs(A).max()
+    changed = 4.0 * (A * np.outer(signs, signs))[np.ix_(order, order)]
+    first = bs.solve(A, k, solver=Exhaustive(), threshold=epsilon)
+    second = bs.solve(changed, k, solver=Exhaustive(), threshold=4.0 * epsilon)
+    assert second.objective == pytest.approx(4.0 * first.objective, abs=1e-9)
+    assert second.upper_bound == pytest.approx(4.0 * first.upper_bound, abs=1e-9)
+
+
+def test_pairwise_covariance_may_be_indefinite_and_is_solved():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(8, 10))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    cov = bs.Covariance.from_data(X, missing="pairwise")
+    assert np.linalg.eigvalsh(cov.rows(slice(None)))[0] < 0
+    result = bs.solve(cov, 3, solver=Exhaustive(), threshold=0.0)
+    assert result.status is bs.Status.OPTIMAL
+
+
+def test_progress_is_reported():
+    seen = []
+    bs.solve(blocks_of(4, 5), 2, threshold=0.0, progress=lambda *a: seen.append(a))
+    assert [done for done, *_ in seen] == [1, 2]
+    assert seen[-1][1] == 2
+    bs.solve(blocks_of(4, 5), 2, threshold=0.0, progress=True)
+
+
+def test_result_speaks():
+    A = blocks_of(4, 5)
+    names = [f"f{i}" for i in range(9)]
+    cov = bs.Covariance.from_matrix(A, feature_names=names)
+    result = bs.solve(cov, 2, solver=Exhaustive(), threshold=0.0)
+    assert result.features == list(result.loadings)
+    assert set(result.features) == {names[i] for i in result.support}
+    assert next(iter(result.loadings.values())) == max(result.x)
+    text = str(result)
+    assert "optimal" in text
+    assert result.features[0] in text
+    assert repr(result.blocks) == "Blocks(2 blocks, largest 5)"
+    assert sum(b.size for b in result.blocks) == 9
+
+
+def test_status_values_are_stable():
+    assert [s.value for s in bs.Status] == [
+        "optimal",
+        "gap_limit",
+        "time_limit",
+        "node_limit",
+        "memory_limit",
+        "interrupted",
+        "feasible",
+    ]
+    assert str(bs.Status.OPTIMAL) == "optimal"
+    assert {s.value for s in bs.Status} < {s.value for s in BlockStatus}
+
+
+def test_checked_support_accepts_what_is_right():
+    assert checked_support([0, -2, 0, 1], 4, 2).tolist() == [1, 3]
+
+
+def test_no_warning_in_an_ordinary_run():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bs.solve(blocks_of(4, 5), 2)

@@ -1,0 +1,133 @@
+"""What must hold for every registered solver, those added later included."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockspca as bs
+from blockspca.solvers import SOLVERS, Limits, Solver
+from conftest import brute_force
+from strategies import KINDS, problems, symmetric_matrix
+
+EVERY = pytest.mark.parametrize("name", sorted(SOLVERS))
+
+
+def kinds_for(name: str) -> tuple[str, ...]:
+    if SOLVERS[name].requires_psd:
+        return ("psd", "rank one", "duplicated", "zero rows", "zero")
+    return KINDS
+
+
+@EVERY
+def test_contract(name):
+    solver = SOLVERS[name]()
+    assert isinstance(solver, Solver)
+    assert isinstance(solver.name, str)
+    for k in (1, 2, 5):
+        factors = [solver.guarantee.factor(k, d) for d in range(k, 20)]
+        errors = [solver.guarantee.error(k, d) for d in range(k, 20)]
+        assert min(factors) >= 1
+        assert min(errors) >= 0
+        assert factors == sorted(factors)
+        assert errors == sorted(errors)
+
+
+@EVERY
+@given(data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_feasible_bounded_and_as_good_as_promised(name, data):
+    A, k = data.draw(problems(max_features=9, kinds=kinds_for(name)))
+    solver = SOLVERS[name]()
+    solution = solver.solve(A, k, limits=Limits())
+    x = solution.x
+    optimum = brute_force(A, k)
+    slack = 1e-9 * max(1.0, np.abs(A).max())
+    assert x.shape == (len(A),)
+    assert np.linalg.norm(x) == pytest.approx(1)
+    assert 1 <= np.count_nonzero(x) <= k
+    assert x[np.argmax(np.abs(x) >= np.abs(x).max() * (1 - 1e-9))] > 0
+    objective = x @ A @ x
+    on_support = np.flatnonzero(x)
+    best = np.linalg.eigvalsh(A[np.ix_(on_support, on_support)])[-1]
+    assert objective == pytest.approx(best, abs=slack)
+    assert objective <= optimum + slack
+    assert solution.upper_bound >= optimum - slack
+    if solution.status is bs.Status.OPTIMAL:
+        assert objective == pytest.approx(optimum, abs=slack)
+    guarantee = solver.guarantee
+    psd = np.linalg.eigvalsh(A)[0] >= -slack
+    if psd or not guarantee.assumes_psd:
+        factor = guarantee.factor(k, len(A))
+        promised = -math.inf if math.isinf(factor) else optimum / factor
+        assert objective >= promised - guarantee.error(k, len(A)) - slack
+
+
+@EVERY
+@pytest.mark.parametrize("seed", range(3))
+def test_permutation_sign_and_scale(name, seed):
+    rng = np.random.default_rng(seed)
+    A = symmetric_matrix("psd", 9, rng)
+    order = rng.permutation(9)
+    signs = rng.choice([-1.0, 1.0], size=9)
+    changed = 8.0 * (A * np.outer(signs, signs))[np.ix_(order, order)]
+    first = SOLVERS[name]().solve(A, 3, limits=Limits()).x
+    second = SOLVERS[name]().solve(changed, 3, limits=Limits()).x
+    assert second @ changed @ second == pytest.approx(8.0 * (first @ A @ first))
+
+
+@EVERY
+def test_deterministic_for_a_given_rng(name):
+    A = symmetric_matrix("psd", 12, np.random.default_rng(0))
+    runs = [
+        SOLVERS[name]().solve(A, 4, limits=Limits(), rng=np.random.default_rng(7)).x
+        for _ in range(2)
+    ]
+    np.testing.assert_array_equal(*runs)
+
+
+@EVERY
+def test_degenerate_input(name):
+    solve = SOLVERS[name]().solve
+    for A, k in [
+        (np.array([[2.0]]), 1),
+        (np.zeros((4, 4)), 2),
+        (np.ones((4, 4)), 4),
+        (np.diag([1.0, 2.0, 3.0]), 2),
+        (np.eye(5), 3),
+    ]:
+        x = solve(A, k, limits=Limits()).x
+        assert x @ A @ x == pytest.approx(brute_force(A, k), abs=1e-12)
+
+
+@EVERY
+def test_time_limit_is_honoured(name):
+    X = np.random.default_rng(0).normal(size=(100, 300))
+    A = np.cov(X.T)
+    SOLVERS[name]().solve(A[:5, :5], 2, limits=Limits())  # compile what needs it
+    start = time.perf_counter()
+    solution = SOLVERS[name]().solve(A, 20, limits=Limits(time=0.2))
+    assert time.perf_counter() - start < 0.2 + 2.0  # a busy machine must not fail
+    assert 1 <= np.count_nonzero(solution.x) <= 20
+
+
+@EVERY
+def test_input_is_not_written_to(name):
+    A = symmetric_matrix("psd", 8, np.random.default_rng(0))
+    A.flags.writeable = False
+    SOLVERS[name]().solve(A, 3, limits=Limits())
+
+
+@EVERY
+@pytest.mark.data
+def test_pitprops(name, load):
+    A = load("pitprops")
+    for k in (2, 5, 9):
+        x = SOLVERS[name]().solve(A, k, limits=Limits()).x
+        optimum = brute_force(A, k)
+        assert 0.9 * optimum <= x @ A @ x <= optimum + 1e-9

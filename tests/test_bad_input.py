@@ -1,0 +1,229 @@
+"""Bad input is refused with a sentence that names the argument, the value, the fix."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca import Covariance
+
+A = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 1.5]])
+X = np.arange(12.0).reshape(4, 3) ** 2
+
+
+def changed(matrix: np.ndarray, value: object) -> np.ndarray:
+    other = matrix.copy()
+    other[0, 1] = other[1, 0] = value
+    return other
+
+
+@pytest.mark.parametrize(
+    ("matrix", "error", "words"),
+    [
+        (np.array([[1.0, 2.0], [3.0, 1.0]]), ValueError, "not symmetric.*A.T"),
+        (sp.csr_array([[1.0, 2.0], [3.0, 1.0]]), ValueError, "not symmetric"),
+        (np.ones((2, 3)), ValueError, r"\(2, 3\).*not square.*from_data"),
+        (changed(A, np.nan), ValueError, r"A\[0, 1\] = nan.*finite"),
+        (changed(A, np.inf), ValueError, r"A\[0, 1\] = inf.*finite"),
+        (changed(A, -np.inf), ValueError, "finite"),
+        (np.empty((0, 0)), ValueError, r"empty.*\(0, 0\)"),
+        (A.astype(complex), TypeError, "complex"),
+        (sp.csr_array(A.astype(complex)), TypeError, "complex"),
+        (A.astype(object), TypeError, "dtype object.*astype"),
+        (np.array([["a", "b"], ["b", "a"]]), TypeError, "real numbers"),
+        (np.ones(3), ValueError, "1 dimension"),
+        (3.0, ValueError, "0 dimension"),
+        ([[1.0, 2.0], [1.0]], ValueError, "equal length"),
+        (None, TypeError, "dtype object"),
+    ],
+)
+def test_matrix(matrix, error, words):
+    with pytest.raises(error, match=words):
+        Covariance.from_matrix(matrix)
+    with pytest.raises(error, match=words):
+        bs.solve(matrix, 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "kwargs", "error", "words"),
+    [
+        (np.empty((0, 3)), {}, ValueError, "empty"),
+        (np.ones((1, 3)), {}, ValueError, "1 sample.*ddof = 1"),
+        (X, {"ddof": -1}, ValueError, "ddof = -1"),
+        (X, {"ddof": 1.5}, ValueError, "ddof = 1.5"),
+        (X, {"missing": "drop"}, ValueError, "missing = 'drop'.*pairwise"),
+        (
+            np.where(X == 1, np.nan, X),
+            {},
+            ValueError,
+            "1 missing.*feature.*1.*pairwise",
+        ),
+        (np.where(X == 1, np.inf, X), {}, ValueError, "1 infinite"),
+        (
+            np.where(X == 1, np.inf, X),
+            {"missing": "pairwise"},
+            ValueError,
+            "1 infinite",
+        ),
+        (X.astype(complex), {}, TypeError, "complex"),
+        (X.astype(object), {}, TypeError, "object"),
+        (
+            np.where([1, 0, 0], 7.0, X),
+            {"scale": True},
+            ValueError,
+            "constant: 0;.*drop",
+        ),
+        (
+            sp.csr_array(np.where([1, 0, 0], 0.0, X)),
+            {"scale": True},
+            ValueError,
+            "constant: 0",
+        ),
+        (sp.csr_array(np.where(X == 1, np.nan, X)), {}, ValueError, "1 NaN"),
+        (X, {"feature_names": ["a", "b", "a"]}, ValueError, r"repeats \['a'\]"),
+        (X, {"feature_names": ["a"]}, ValueError, "1 entries for 3"),
+        (X * 1e200, {}, ValueError, "overflows.*rescale"),
+        (
+            pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}),
+            {},
+            TypeError,
+            "not numeric: 'b'",
+        ),
+        (pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), {}, TypeError, "'b'"),
+        (
+            pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["a", "a"]),
+            {},
+            ValueError,
+            "repeats",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_data(data, kwargs, error, words):
+    with pytest.raises(error, match=words):
+        Covariance.from_data(data, **kwargs)
+
+
+def test_a_pair_that_is_never_observed_together():
+    gaps = np.array([[1, np.nan], [2, np.nan], [np.nan, 1], [np.nan, 3.0]])
+    with pytest.raises(ValueError, match=r"features 'p', 'q' have 0 sample"):
+        Covariance.from_data(gaps, missing="pairwise", feature_names=["p", "q"])
+
+
+def test_a_column_of_nothing_but_gaps():
+    gaps = np.column_stack([np.full(5, np.nan), np.arange(5.0)])
+    with pytest.raises(ValueError, match="0 sample"):
+        Covariance.from_data(gaps, missing="pairwise")
+
+
+@pytest.mark.parametrize(
+    ("k", "error"),
+    [(0, ValueError), (-1, ValueError), (4, ValueError), (1.5, TypeError)],
+)
+def test_sparsity(k, error):
+    with pytest.raises(error, match=rf"k = {k}.*3"):
+        bs.solve(A, k)
+    with pytest.raises(TypeError, match="k = True"):
+        bs.solve(A, True)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "words"),
+    [(-0.1, "negative"), (np.nan, "not finite"), (np.inf, "not finite")],
+)
+def test_threshold(epsilon, words):
+    path = bs.threshold_path(A)
+    for refuse in (
+        lambda: bs.denoise(A, epsilon),
+        lambda: bs.partition(A, epsilon),
+        lambda: bs.intrinsic_dimension(A, epsilon),
+        lambda: path.blocks(epsilon),
+        lambda: bs.FixedThreshold(epsilon),
+    ):
+        with pytest.raises(ValueError, match=f"epsilon = .*{words}"):
+            refuse()
+    with pytest.raises(ValueError, match=f"threshold = .*{words}"):
+        bs.solve(A, 2, threshold=epsilon)
+    with pytest.raises(TypeError, match="threshold = 'auto'"):
+        bs.solve(A, 2, threshold="auto")
+
+
+@pytest.mark.parametrize(
+    ("solver", "words"),
+    [
+        (lambda A, k: np.ones(len(A) + 1), r"shape \(4,\) instead of \(3,\)"),
+        (lambda A, k: np.ones((len(A), 1)), r"shape \(3, 1\)"),
+        (lambda A, k: np.zeros(len(A)), "zero vector"),
+        (lambda A, k: np.ones(len(A)), "3 nonzeros, more than k = 2"),
+        (lambda A, k: np.full(len(A), np.nan), "NaN"),
+        (lambda A, k: None, r"shape \(\)"),
+        (lambda A, k: "x", "str, not a vector"),
+        (lambda A, k: 1 / 0, "ZeroDivisionError"),
+    ],
+)
+def test_solver_that_misbehaves(solver, words):
+    with pytest.raises(bs.SolverError, match=rf"'<lambda>'.*block 0.*{words}"):
+        bs.solve(A, 2, solver=solver, threshold=0.0)
+
+
+def test_solver_of_the_wrong_kind():
+    with pytest.raises(TypeError, match=r"Greedy is a class; pass an instance"):
+        bs.solve(A, 2, solver=bs.solvers.Greedy)
+    with pytest.raises(TypeError, match="solver = 3"):
+        bs.solve(A, 2, solver=3)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"time": -1.0}, "limits.time"),
+        ({"time": np.nan}, "limits.time"),
+        ({"nodes": 0}, "limits.nodes"),
+        ({"gap": -0.1}, "limits.gap"),
+        ({"memory": 0}, "limits.memory"),
+    ],
+)
+def test_limits(kwargs, words):
+    with pytest.raises(ValueError, match=words):
+        bs.Limits(**kwargs)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"max_block_size": 0}, "max_block_size = 0"),
+        ({"delta": 0.0}, "delta = 0.0"),
+        ({"noise_level": -1.0}, "noise_level"),
+        ({"a": -1.0}, "a = -1.0"),
+        ({"a": 2.0, "b": 1.0}, "b = 1.0 is not above a = 2.0"),
+    ],
+)
+def test_search_parameters(kwargs, words):
+    with pytest.raises(ValueError, match=words):
+        bs.BlockSearch(**kwargs)
+
+
+def test_search_interval_that_ends_at_blocks_too_large():
+    search = bs.BlockSearch(max_block_size=2, noise_level=0.1, b=1.0)
+    with pytest.raises(ValueError, match=r"3 features.*max_block_size = 2; raise b"):
+        bs.solve(A, 2, threshold=search)
+
+
+def test_progress_of_the_wrong_kind():
+    with pytest.raises(TypeError, match="progress = 'bar'"):
+        bs.solve(A, 2, progress="bar")
+
+
+def test_noise_parameters():
+    for kwargs in ({"C": 0.0}, {"alpha": 1.0}, {"u": -1.0}, {"n_subsets": 0}):
+        with pytest.raises(ValueError, match=next(iter(kwargs))):
+            bs.estimate_noise(A, **kwargs)
+
+
+def test_is_epsilon_approximation_sizes():
+    with pytest.raises(ValueError, match="3 features but other has 2"):
+        bs.is_epsilon_approximation(A, np.eye(2), 0.1)

@@ -1,0 +1,189 @@
+"""Every way into a covariance gives the same numbers as the dense computation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+
+from blockspca import Covariance
+from blockspca.covariance import as_covariance
+
+
+def assert_same_matrix(cov: Covariance, A: np.ndarray, atol: float = 1e-13) -> None:
+    """Check the five doors of a covariance against the dense matrix."""
+    d = len(A)
+    some = np.array([d - 1, 0, d // 2])
+    close = {"rtol": 1e-12, "atol": atol * max(1, np.abs(A).max())}
+    assert cov.n_features == d
+    np.testing.assert_allclose(cov.diagonal(), np.diag(A), **close)
+    np.testing.assert_allclose(cov.rows(some), A[some], **close)
+    np.testing.assert_allclose(cov.submatrix(some), A[np.ix_(some, some)], **close)
+    np.testing.assert_allclose(
+        cov.submatrix(some, [0, 1]), A[np.ix_(some, [0, 1])], **close
+    )
+    x = np.linspace(-1, 1, d)
+    np.testing.assert_allclose(cov.matvec(x), A @ x, **close)
+    block = np.stack([x, x**2], axis=1)
+    np.testing.assert_allclose(cov.matvec(block), A @ block, **close)
+    seen = np.full((d, d), np.nan)
+    for i0, i1, j0, j1, tile in cov.tiles(tile_size=4):
+        assert i0 <= j0
+        seen[i0:i1, j0:j1] = tile
+        seen[j0:j1, i0:i1] = tile.T
+    np.testing.assert_allclose(seen, A, **close)
+    assert cov.max_abs() == pytest.approx(np.abs(A).max(), rel=1e-12)
+
+
+@pytest.fixture
+def X() -> np.ndarray:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(12, 9)) * rng.exponential(size=9) + 3
+    X[rng.random(X.shape) < 0.5] = 0
+    return X
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix, sp.coo_array])
+def test_data(X, center, scale, ddof, container):
+    centred = X - X.mean(axis=0) if center else X
+    expected = centred.T @ centred / (len(X) - ddof)
+    if scale:
+        deviation = np.sqrt(np.diag(expected))
+        expected = expected / np.outer(deviation, deviation)
+    cov = Covariance.from_data(container(X), center=center, scale=scale, ddof=ddof)
+    assert_same_matrix(cov, expected)
+    assert cov.known_psd
+    weights = np.linspace(0, 1, 9)
+    if scale:
+        centred = centred / np.sqrt((centred**2).sum(axis=0) / (len(X) - ddof))
+    np.testing.assert_allclose(
+        cov.gram(weights),
+        (centred * weights) @ centred.T / (len(X) - ddof),
+        atol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_matrix(X, container):
+    A = np.cov(X.T)
+    cov = Covariance.from_matrix(container(A))
+    assert_same_matrix(cov, A)
+    assert not cov.known_psd
+    assert cov.n_samples is None
+
+
+def test_numpy_cov_is_reproduced(X):
+    cov = Covariance.from_data(X)
+    np.testing.assert_allclose(cov.rows(slice(None)), np.cov(X.T), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float32, bool])
+def test_integers_are_cast_before_arithmetic(dtype):
+    X = np.random.default_rng(0).integers(0, 250, size=(7, 4)).astype(dtype)
+    expected = np.cov(X.astype(float).T)
+    assert_same_matrix(Covariance.from_data(X), expected)
+    assert_same_matrix(Covariance.from_data(sp.csr_array(X)), expected)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_pairwise_equals_pandas(scale, ddof):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 6)) + 100
+    X[rng.random(X.shape) < 0.2] = np.nan
+    cov = Covariance.from_data(X, missing="pairwise", scale=scale, ddof=ddof)
+    expected = pd.DataFrame(X).cov().to_numpy()  # pandas has ddof = 1 with gaps
+    shared = (~np.isnan(X)).astype(float).T @ ~np.isnan(X)
+    expected = expected * (shared - 1) / (shared - ddof)
+    if scale:
+        deviation = np.sqrt(np.diag(expected))
+        expected = expected / np.outer(deviation, deviation)
+    assert_same_matrix(cov, expected, atol=1e-11)
+    assert not cov.known_psd
+
+
+def test_pairwise_without_gaps_is_the_ordinary_covariance(X):
+    assert Covariance.from_data(X, missing="pairwise").known_psd
+
+
+def test_uncentred_pairwise():
+    X = np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 5.0], [2.0, np.nan]])
+    cov = Covariance.from_data(X, missing="pairwise", center=False, ddof=0)
+    assert cov.submatrix([0, 1])[0, 1] == pytest.approx((1 * 2 + 3 * 5) / 2)
+
+
+def test_names_are_kept_from_pandas_and_polars(X):
+    names = [f"gene {i}" for i in range(9)]
+    for frame in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)):
+        cov = Covariance.from_data(frame)
+        assert cov.feature_names == tuple(names)
+        assert cov.names_of([2, 0]) == ["gene 2", "gene 0"]
+        np.testing.assert_allclose(cov.rows(slice(None)), np.cov(X.T), rtol=1e-12)
+
+
+def test_nulls_of_a_frame_count_as_missing():
+    frame = pl.DataFrame({"a": [1.0, None, 3.0, 5.0], "b": [1, 2, 4, 9]})
+    with pytest.raises(ValueError, match=r"'a'.*missing='pairwise'"):
+        Covariance.from_data(frame)
+    cov = Covariance.from_data(frame, missing="pairwise")
+    assert cov.diagonal()[0] == pytest.approx(4.0)
+    nullable = pd.DataFrame({"a": pd.array([1, None, 3, 5], dtype="Int64")})
+    cov = Covariance.from_data(nullable, missing="pairwise")
+    assert cov.diagonal()[0] == pytest.approx(4.0)
+
+
+def test_constant_column_has_exactly_zero_covariance():
+    X = np.column_stack([np.full(7, 0.1), np.arange(7.0)])
+    for data in (X, sp.csr_array(X)):
+        cov = Covariance.from_data(data)
+        assert np.abs(cov.rows([0])).max() < 1e-16
+
+
+def test_a_rounding_asymmetry_is_averaged():
+    A = np.array([[1.0, 0.3], [0.3 + 1e-16, 1.0]])
+    np.testing.assert_array_equal(
+        Covariance.from_matrix(A).rows(slice(None)), (A + A.T) / 2
+    )
+
+
+def test_an_array_is_not_copied_nor_written_to():
+    A = np.eye(3)
+    A.flags.writeable = False
+    assert np.shares_memory(Covariance.from_matrix(A).rows(slice(None)), A)
+
+
+def test_diagonal_is_read_only(X):
+    with pytest.raises(ValueError, match="read-only"):
+        Covariance.from_data(X).diagonal()[0] = 1
+
+
+def test_as_covariance_passes_a_covariance_through(X):
+    cov = Covariance.from_data(X)
+    assert as_covariance(cov) is cov
+    assert "dense data" in repr(cov)
+
+
+def test_sparse_data_is_not_densified_as_a_whole():
+    n, d = 50, 200_000  # dense, this would be 80 MB and its covariance 320 GB
+    X = sp.random_array((n, d), density=1e-4, rng=np.random.default_rng(0))
+    cov = Covariance.from_data(X)
+    assert cov.rows([5]).shape == (1, d)
+    assert cov.submatrix([1, 2, d - 1]).shape == (3, 3)
+    assert cov.matvec(np.ones(d)).shape == (d,)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["BASEHOCK"])
+def test_real_sparse_data(data_dir, name):
+    X = sp.load_npz(data_dir / f"{name}.npz")
+    dense = np.cov(X.toarray().astype(float).T)
+    some = np.random.default_rng(0).choice(X.shape[1], 300, replace=False)
+    cov = Covariance.from_data(X)
+    np.testing.assert_allclose(
+        cov.submatrix(some), dense[np.ix_(some, some)], atol=1e-12
+    )
