@@ -1,0 +1,65 @@
+#!/bin/sh
+# Sets up what a task needs, in a virtual environment of its own, and runs the task.
+#   sh run.sh demo    the library's main job on built-in examples
+#   sh run.sh test    lint, types, doctests, README examples and the test suite
+set -eu
+cd "$(dirname "$0")"
+
+task=${1:-demo}
+venv=${BLOCKSPCA_VENV:-.venv}
+
+find_python() {
+    for candidate in python3 python; do
+        if command -v "$candidate" >/dev/null 2>&1 &&
+            "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "run.sh: Python 3.10 or newer is needed, and was not found." >&2
+    exit 1
+}
+
+# Installs the package with an extra, once: the stamp is as old as the last install.
+install() {
+    extra=$1
+    stamp="$venv/.installed-$extra"
+    if [ ! -x "$venv/bin/python" ]; then
+        python=$(find_python)
+        echo "Setting up $venv (once) ..." >&2
+        if ! "$python" -m venv "$venv"; then
+            echo "run.sh: '$python -m venv' failed; on Debian or Ubuntu, install" \
+                "the package python3-venv." >&2
+            exit 1
+        fi
+    fi
+    if [ ! -f "$stamp" ] || [ pyproject.toml -nt "$stamp" ]; then
+        echo "Installing blockspca ($extra) ..." >&2
+        if [ "$extra" = base ]; then
+            "$venv/bin/python" -m pip install --quiet --editable .
+        else
+            "$venv/bin/python" -m pip install --quiet --editable ".[$extra]"
+        fi
+        touch "$stamp"
+    fi
+}
+
+case $task in
+demo)
+    install base
+    shift $(($# > 0 ? 1 : 0))
+    "$venv/bin/blockspca" demo "$@"
+    ;;
+test)
+    install test
+    shift
+    "$venv/bin/ruff" check .
+    "$venv/bin/ruff" format --check .
+    "$venv/bin/mypy"
+    "$venv/bin/python" -m pytest "$@"
+    ;;
+*)
+    echo "run.sh: unknown task '$task'; use 'demo' or 'test'." >&2
+    exit 2
+    ;;
+esac
