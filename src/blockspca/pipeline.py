@@ -76,7 +76,7 @@ def solve(
     solves: list[BlockSolve] = []
     try:
         with as_progress(progress) as report:
-            path = threshold_path(cov)
+            path = threshold_path(cov, deadline=deadline)
             timings = {"threshold path": deadline.elapsed()}
 
             def solve_at(epsilon: float) -> BlockSolve:
@@ -97,9 +97,11 @@ def solve(
                 return solved
 
             best, visits = strategy.search(cov, k, path, solve_at)
+    except TimeoutError:
+        return _single_feature(cov, k, Status.TIME_LIMIT, deadline, chosen.name)
     except KeyboardInterrupt:
         if not solves:
-            return _single_feature(cov, k, deadline, chosen.name)
+            return _single_feature(cov, k, Status.INTERRUPTED, deadline, chosen.name)
         best, visits = max(solves, key=lambda s: s.objective), ()
     timings["blocks"] = deadline.elapsed() - timings["threshold path"]
     status, upper_bound = _strongest_claim(best, solves, limits)
@@ -148,8 +150,10 @@ def _as_seed(rng: int | np.random.Generator | None) -> int:
     return int(np.random.default_rng(rng).integers(2**32))
 
 
-def _single_feature(cov: Covariance, k: int, deadline: Deadline, solver: str) -> Result:
-    """All that is known when a run is interrupted before its first block."""
+def _single_feature(
+    cov: Covariance, k: int, status: Status, deadline: Deadline, solver: str
+) -> Result:
+    """All that is known when a run is stopped before its first block."""
     best = int(np.argmax(cov.diagonal()))
     x = np.zeros(cov.n_features)
     x[best] = 1.0
@@ -158,10 +162,10 @@ def _single_feature(cov: Covariance, k: int, deadline: Deadline, solver: str) ->
         support=np.array([best], dtype=np.intp),
         objective=float(cov.diagonal()[best]),
         upper_bound=float("inf"),
-        status=Status.INTERRUPTED,
+        status=status,
         k=k,
         n_features=cov.n_features,
-        message="interrupted before the first block was solved",
+        message="stopped before the first block was solved",
         time=deadline.elapsed(),
         solver=solver,
         feature_names=cov.feature_names,

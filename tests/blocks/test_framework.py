@@ -170,7 +170,7 @@ def test_interrupt_inside_our_solvers(solver, monkeypatch):
 
 
 def test_interrupt_before_the_first_block(monkeypatch):
-    def interrupted(cov):
+    def interrupted(cov, deadline):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("blockspca.pipeline.threshold_path", interrupted)
@@ -178,6 +178,14 @@ def test_interrupt_before_the_first_block(monkeypatch):
     assert result.status is bs.Status.INTERRUPTED
     assert result.support.tolist() == [1]
     assert result.upper_bound == np.inf
+
+
+def test_time_limit_before_the_first_block():
+    X = np.random.default_rng(0).normal(size=(5, 400))
+    cov = bs.Covariance.from_data(X)
+    result = bs.solve(cov, 2, limits=bs.Limits(time=0.0))
+    assert result.status is bs.Status.TIME_LIMIT
+    assert result.support.tolist() == [np.argmax(cov.diagonal())]
 
 
 def test_time_limit():

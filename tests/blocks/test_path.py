@@ -73,7 +73,7 @@ def test_scale_does_not_matter(scale):
 @pytest.mark.parametrize("lookahead", [2, 5, 64])
 def test_rows_on_demand_equal_the_matrix_in_memory(monkeypatch, lookahead):
     monkeypatch.setattr(path_module, "LOOKAHEAD", lookahead)
-    monkeypatch.setattr(path_module, "CACHED_ROWS", 2 * lookahead)
+    monkeypatch.setattr(path_module, "CACHE_BYTES", 8 * 70 * 2 * lookahead)
     X = np.random.default_rng(1).normal(size=(20, 70))
     from_data = bs.threshold_path(bs.Covariance.from_data(X))
     from_matrix = bs.threshold_path(np.cov(X.T))

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance import Covariance, as_covariance
+from ..solvers.base import Deadline
 
-# Rows computed ahead of need, and how many of them are kept (see `_RowsAhead`).
+# Rows computed ahead of need, and the memory for those kept (see `_RowsAhead`).
 LOOKAHEAD = 64
-CACHED_ROWS = 512
+CACHE_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     return np.split(order, np.cumsum(np.bincount(labels))[:-1])
 
 
-def threshold_path(cov: Covariance | Any) -> ThresholdPath:
+def threshold_path(
+    cov: Covariance | Any, *, deadline: Deadline | None = None
+) -> ThresholdPath:
     """Build the maximum spanning forest of |A| with Prim's algorithm.
 
     Parameters
@@ -130,6 +133,8 @@ def threshold_path(cov: Covariance | Any) -> ThresholdPath:
     cov : Covariance or symmetric matrix
         Entries are read row by row, each row once (from data, a few are computed more
         than once).
+    deadline : Deadline, optional
+        Checked between rows that are computed from data; TimeoutError when it passes.
 
     Notes
     -----
@@ -147,7 +152,7 @@ def threshold_path(cov: Covariance | Any) -> ThresholdPath:
     if cov.in_memory:
         forest.grow_forest(cov.rows(slice(None)), strength, parent, order, weights)
     else:
-        rows = _RowsAhead(cov, strength)
+        rows = _RowsAhead(cov, strength, deadline or Deadline(None))
         vertex = 0
         for step in range(d):
             order[step] = vertex
@@ -169,9 +174,13 @@ class _RowsAhead:
     their rows are computed along with the one that is asked for.
     """
 
-    def __init__(self, cov: Covariance, strength: FloatArray) -> None:
+    def __init__(
+        self, cov: Covariance, strength: FloatArray, deadline: Deadline
+    ) -> None:
         self.cov = cov
         self.strength = strength
+        self.deadline = deadline
+        self.capacity = max(LOOKAHEAD, CACHE_BYTES // (8 * cov.n_features))
         self.ready: dict[int, FloatArray] = {}
 
     def __getitem__(self, vertex: int) -> FloatArray:
@@ -181,7 +190,9 @@ class _RowsAhead:
         return self.ready.pop(vertex)
 
     def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
-        while len(self.ready) > CACHED_ROWS - LOOKAHEAD:
+        if self.deadline.passed():
+            raise TimeoutError("the time was up before the threshold path was complete")
+        while len(self.ready) > self.capacity - LOOKAHEAD:
             self.ready.pop(next(iter(self.ready)))
         strength = self.strength.copy()
         strength[[vertex, *self.ready]] = -1.0  # -1: in the tree, or computed already

@@ -94,17 +94,28 @@ class TruncatedPower:
         self, A: FloatArray, k: int, generator: np.random.Generator
     ) -> FloatArray:
         d = len(A)
-        lengths = np.sort(A**2, axis=1)[:, -k:].sum(axis=1)
+        lengths = np.partition(A**2, d - k, axis=1)[:, d - k :].sum(axis=1)
         rows = np.argsort(-lengths, kind="stable")[: self.n_starts]
         random = generator.standard_normal((d, self.n_random))
-        return _truncate(
-            np.column_stack([leading_eigenvector(A), A[:, rows], random]), k
-        )
+        return _truncate(np.column_stack([_direction(A), A[:, rows], random]), k)
 
     @staticmethod
     def _best_support(A: FloatArray, x: FloatArray, k: int) -> np.ndarray:
         supports = {tuple(largest_entries(column, k).tolist()) for column in x.T}
         return np.array(max(sorted(supports), key=lambda s: on_support(A, s)[1]))
+
+
+def _direction(A: FloatArray) -> FloatArray:
+    """Return a leading eigenvector; a start may be rough, so Lanczos will do if large."""
+    if len(A) <= 500:
+        return leading_eigenvector(A)
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    start = np.diagonal(A) - np.diagonal(A).min() + 1.0
+    try:
+        return eigsh(A, k=1, which="LA", v0=start, tol=1e-4)[1][:, 0]
+    except ArpackNoConvergence:
+        return start
 
 
 def _truncate(y: FloatArray, k: int) -> FloatArray:
