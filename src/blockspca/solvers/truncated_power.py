@@ -106,7 +106,7 @@ class TruncatedPower:
 
 
 def _direction(A: FloatArray) -> FloatArray:
-    """Return a leading eigenvector; a start may be rough, so Lanczos will do if large."""
+    """Return a leading eigenvector, a rough one if A is large: it is only a start."""
     if len(A) <= 500:
         return leading_eigenvector(A)
     from scipy.sparse.linalg import ArpackNoConvergence, eigsh
