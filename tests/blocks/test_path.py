@@ -95,16 +95,16 @@ def test_kernels_equal_their_python_source():
     A = symmetric_matrix("integer", 9, np.random.default_rng(2))
     results = []
     for grow in (forest.grow_forest, forest.grow_forest.py_func):
-        strength, weights = np.zeros(9), np.zeros(9)
-        parent = np.full(9, -1)
-        order = np.zeros(9, dtype=np.int64)
-        grow(A, strength, parent, order, weights)
-        results.append((strength, weights, parent, order))
+        state = [np.zeros(9, dtype=np.int64) for _ in range(4)]
+        grow(A.view(np.int64), *state)
+        results.append(state)
     for compiled, plain in zip(*results, strict=True):
         np.testing.assert_array_equal(compiled, plain)
-    row = np.abs(A[0])
-    state = [np.zeros(9), np.full(9, -1)], [np.zeros(9), np.full(9, -1)]
-    assert forest.absorb(row, 0, *state[0]) == forest.absorb.py_func(row, 0, *state[1])
+    row = A[0].view(np.int64)
+    state = np.zeros((4, 9), dtype=np.int64)
+    following = forest.absorb(row, 0, state[0], state[1])
+    assert following == forest.absorb.py_func(row, 0, state[2], state[3])
+    np.testing.assert_array_equal(state[:2], state[2:])
     for kernel in (forest.grow_forest, forest.absorb):
         assert len(kernel.signatures) == 1
 

@@ -145,19 +145,22 @@ def threshold_path(
 
     cov = as_covariance(cov)
     d = cov.n_features
-    strength = np.zeros(d)
+    strength = np.zeros(d, dtype=np.int64)  # bit patterns of float64, see the kernel
     parent = np.full(d, -1, dtype=np.int64)
     order = np.zeros(d, dtype=np.int64)
-    weights = np.zeros(d)
+    joined_by = np.zeros(d, dtype=np.int64)
     if cov.in_memory:
-        forest.grow_forest(cov.rows(slice(None)), strength, parent, order, weights)
+        bits = cov.rows(slice(None)).view(np.int64)
+        forest.grow_forest(bits, strength, parent, order, joined_by)
     else:
         rows = _RowsAhead(cov, strength, deadline or Deadline(None))
         vertex = 0
         for step in range(d):
             order[step] = vertex
-            weights[step] = strength[vertex]
-            vertex = forest.absorb(rows[vertex], vertex, strength, parent)
+            joined_by[step] = strength[vertex]
+            bits = rows[vertex].view(np.int64)
+            vertex = forest.absorb(bits, vertex, strength, parent)
+    weights = joined_by.view(np.float64)
     joined = np.flatnonzero(weights > 0)
     strongest = joined[np.argsort(-weights[joined], kind="stable")]
     child = order[strongest]
@@ -175,7 +178,7 @@ class _RowsAhead:
     """
 
     def __init__(
-        self, cov: Covariance, strength: FloatArray, deadline: Deadline
+        self, cov: Covariance, strength: NDArray[np.int64], deadline: Deadline
     ) -> None:
         self.cov = cov
         self.strength = strength
@@ -195,7 +198,7 @@ class _RowsAhead:
         while len(self.ready) > self.capacity - LOOKAHEAD:
             self.ready.pop(next(iter(self.ready)))
         strength = self.strength.copy()
-        strength[[vertex, *self.ready]] = -1.0  # -1: in the tree, or computed already
+        strength[[vertex, *self.ready]] = -1  # as in the tree: nothing left to compute
         count = min(LOOKAHEAD, len(strength)) - 1
         likely = np.argpartition(-strength, count)[:count]
         batch = [vertex, *likely[strength[likely] >= 0].tolist()]
