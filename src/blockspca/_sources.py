@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ._validation import FloatArray
 
 Indices = NDArray[np.intp]
+EPS = float(np.finfo(np.float64).eps)
 
 
 class Source(Protocol):
@@ -36,6 +37,10 @@ class Source(Protocol):
     def matvec(self, x: FloatArray) -> FloatArray: ...
 
     def gram(self, weights: FloatArray) -> FloatArray: ...
+
+    def entry_error(self) -> float:
+        """Bound |computed A_ij − A_ij|, rounding of the formula in the docstring."""
+        ...
 
 
 def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
@@ -72,6 +77,9 @@ class MatrixSource:
             "was made from a matrix, whose factor is not known."
         )
 
+    def entry_error(self) -> float:
+        return 0.0
+
 
 class DenseDataSource:
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof)."""
@@ -96,6 +104,10 @@ class DenseDataSource:
 
     def gram(self, weights: FloatArray) -> FloatArray:
         return (self.C * weights) @ self.C.T
+
+    def entry_error(self) -> float:
+        # n products and sums, of absolute values that sum to at most sqrt(A_ii A_jj)
+        return (self.n_samples + 2) * EPS * float(self.diagonal().max())
 
 
 class SparseDataSource:
@@ -146,6 +158,12 @@ class SparseDataSource:
         gram -= shift
         gram += self.mean @ (w * self.mean)
         return gram
+
+    def entry_error(self) -> float:
+        # As for dense data, with the moments before nμμ' is subtracted: a mean that is
+        # large beside the deviation costs digits.
+        moments = self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+        return 4 * (self.n_samples + 4) * EPS * float(moments.max())
 
 
 class PairwiseSource:
@@ -208,3 +226,12 @@ class PairwiseSource:
         raise ValueError(
             "gram needs complete data; a pairwise-complete covariance has no factor."
         )
+
+    def entry_error(self) -> float:
+        # The sum and the product of sums that is subtracted are both at most the
+        # largest sum of squares, over the smallest divisor that can occur.
+        n = len(self.X)
+        largest = np.einsum("ij,ij->j", self.X, self.X).max()
+        shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
+        error = 4 * (n + 4) * EPS * largest / shared
+        return float(error if self.scale is None else error / self.scale.min() ** 2)

@@ -235,6 +235,16 @@ class Covariance:
         """Return C diag(weights) C', n × n, where A = C'C comes from complete data."""
         return self._source.gram(weights)
 
+    @property
+    def entry_error(self) -> float:
+        """Bound on the rounding error of an entry computed from data; 0 for a matrix.
+
+        Relative to A = C'C with C the centred data as stored (of sparse data, X and μ).
+        Entries computed twice, in a tile and in a submatrix, differ by at most twice
+        this. Proofs set it aside.
+        """
+        return self._source.entry_error()
+
     def tiles(
         self, tile_size: int | None = None
     ) -> Iterator[tuple[int, int, int, int, FloatArray]]:
