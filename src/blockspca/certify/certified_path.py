@@ -1,0 +1,555 @@
+"""The certified path: sparse PCA on the original A, proved, for k = 1, 2, …, K.
+
+Each k costs one incumbent, one screening pass and one depth-first proof on the few
+features that survive.  What is proved for k − 1 is what makes k cheap, so the path is
+walked upwards; a k that could not be proved exactly passes its bound on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance import Covariance
+from ..result import Status, relative_gap
+from ..scan import Scan, scan
+from ..solvers.base import Limits
+from .incumbent import (
+    Pool,
+    as_support,
+    extended,
+    from_rows,
+    leading_pair,
+    swapped,
+)
+from .proof_tree import (
+    ProofTree,
+    TreeStatistics,
+    rounding_allowance,
+    run_tree,
+)
+from .screening import Screening
+
+#: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
+TOLERANCE = 1e-9
+
+# Gaps proved on the way to 0 when the exact proof does not come at once.
+COARSE_GAPS = (0.1, 0.02, 0.001)
+
+_DEFAULT_MEMORY = 2**30
+_QUICK_NODES = 5000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One line of the log."""
+
+    k: int
+    survivors: int
+    nodes: int
+    objective: float
+    upper_bound: float
+    elapsed: float
+    source: str
+    status: Status | None = None
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.upper_bound)
+
+
+@dataclass(frozen=True)
+class CertifiedStep:
+    """What is known about one k, with all that is needed to check it again.
+
+    Attributes
+    ----------
+    k, n_features : int
+    support, loadings : (k,) arrays
+        The features, ascending, and the unit eigenvector of A on them.
+    objective : float
+        x'Ax on the original A.
+    upper_bound : float
+        No unit vector with at most k nonzeros exceeds it.
+    bound_name : str
+        "proof tree", "screening", "nested 2×2", "row sums", "variances" or "none".
+    status : Status
+    source : str
+        Where the incumbent came from.
+    tau, upper_previous : float
+        The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
+        NaN unless the bound is "proof tree" or "screening".
+    survivors : array of int
+        Every feature outside fails the screening inequality at (tau, upper_previous).
+    allowance : float
+        upper_bound − tau, what is set aside for rounding.
+    tolerance : float
+        Absolute: the status is optimal if upper_bound − objective is at most this.
+    statistics : TreeStatistics
+    time : float
+        Seconds spent on this k.
+    """
+
+    k: int
+    n_features: int
+    support: NDArray[np.intp]
+    loadings: FloatArray
+    objective: float
+    upper_bound: float
+    bound_name: str
+    status: Status
+    source: str
+    tau: float
+    upper_previous: float
+    survivors: NDArray[np.int64]
+    allowance: float
+    tolerance: float
+    statistics: TreeStatistics = field(default_factory=TreeStatistics)
+    time: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def nodes(self) -> int:
+        return self.statistics.nodes
+
+    @property
+    def x(self) -> FloatArray:
+        """The component as a vector of length n_features."""
+        x = np.zeros(self.n_features)
+        x[self.support] = self.loadings
+        return x
+
+
+class _Stop(Exception):
+    """A limit was reached."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+
+@dataclass
+class _Meter:
+    """The limits of a run, and what has been used of them."""
+
+    limits: Limits
+    started: float = field(default_factory=time.perf_counter)
+    nodes: int = 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+    def check(self) -> None:
+        if self.limits.time is not None and self.elapsed >= self.limits.time:
+            raise _Stop(Status.TIME_LIMIT)
+        if self.limits.nodes is not None and self.nodes >= self.limits.nodes:
+            raise _Stop(Status.NODE_LIMIT)
+
+    def nodes_left(self) -> int:
+        if self.limits.nodes is None:
+            return 2**62
+        return self.limits.nodes - self.nodes
+
+    @property
+    def max_entries(self) -> int:
+        return (self.limits.memory or _DEFAULT_MEMORY) // 8
+
+
+@dataclass
+class _Bound:
+    """The best upper bound for one k and how it was obtained; scaled units."""
+
+    value: float = np.inf
+    name: str = "none"
+    tau: float = np.nan
+    previous: float = np.nan
+    survivors: NDArray[np.int64] = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64)
+    )
+
+    def offer(self, value: float, name: str) -> None:
+        if value < self.value:
+            self.value, self.name = value, name
+            self.tau = self.previous = np.nan
+
+
+def certified_path(
+    cov: Covariance,
+    k_max: int,
+    *,
+    k_min: int = 1,
+    limits: Limits | None = None,
+    incumbents: Mapping[int, Sequence[int]] | None = None,
+    n_jobs: int = 1,
+    callback: Callable[[Progress], None] | None = None,
+) -> dict[int, CertifiedStep]:
+    """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = k_min, …, k_max.
+
+    Parameters
+    ----------
+    cov : Covariance
+        Any symmetric A.
+    k_max, k_min : int
+        The proofs start at 1 whatever k_min is; it says what is returned.
+    limits : Limits, optional
+        Of the whole path.  With a gap every k is proved to that gap only; without
+        one to 0, by way of coarser gaps if the proof is long.
+    incumbents : mapping from k to features, optional
+        Supports to start from, for any k; smaller ones are extended.
+    n_jobs : int
+        Threads for a long proof.
+    callback : callable, optional
+        Receives a `Progress` after each k, each improvement and each slice of a long
+        proof.
+
+    Returns
+    -------
+    dict from k to CertifiedStep
+        Always complete: a step that was not reached has a support, the best bound
+        that costs nothing, and the status of the limit (or Ctrl-C) that ended the run.
+
+    Notes
+    -----
+    One pass over A, O(d²), then work on the survivors only.  The status is optimal if
+    the bound is within `TOLERANCE`, relative to max(objective, max |A_ij|).
+    """
+    if not 1 <= k_min <= k_max <= cov.n_features:
+        raise ValueError(
+            f"k_min = {k_min}, k_max = {k_max}: pass 1 ≤ k_min ≤ k_max ≤ "
+            f"{cov.n_features}, the number of features."
+        )
+    walk = _Walk(cov, k_max, limits or Limits(), incumbents or {}, n_jobs, callback)
+    try:
+        walk.prepare()
+        for k in range(1, k_max + 1):
+            walk.step(k)
+    except _Stop as stop:
+        walk.stopped = stop.status
+    except KeyboardInterrupt:
+        walk.stopped = Status.INTERRUPTED
+    return {k: walk.finish(k) for k in range(1, k_max + 1) if k >= k_min}
+
+
+class _Walk:
+    """The state of one run of `certified_path`."""
+
+    def __init__(
+        self,
+        cov: Covariance,
+        k_max: int,
+        limits: Limits,
+        incumbents: Mapping[int, Sequence[int]],
+        n_jobs: int,
+        callback: Callable[[Progress], None] | None,
+    ) -> None:
+        self.cov, self.k_max, self.n_jobs = cov, k_max, n_jobs
+        self.callback = callback
+        self.given = {k: as_support(support) for k, support in incumbents.items()}
+        self.meter = _Meter(limits)
+        self.gap = limits.gap
+        self.stopped: Status | None = None
+        self.unit = 1.0
+        self.largest = 1.0
+        self.screening: Screening | None = None
+        self.bounds = [_Bound() for _ in range(k_max + 1)]
+        self.upper = np.full(k_max + 1, np.inf)
+        self.supports: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * (k_max + 1)
+        self.values = np.full(k_max + 1, -np.inf)
+        self.sources = ["none"] * (k_max + 1)
+        self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
+        self.times = np.zeros(k_max + 1)
+        self.status: list[Status | None] = [None] * (k_max + 1)
+        self.searched_rows = -1
+
+    # -- preparation ---------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """The pass over A, the unit, and the pool of promising features."""
+        found = scan(self.cov, max(self.k_max - 1, 1), self.meter.check)
+        self.use(found)
+
+    def use(self, found: Scan) -> None:
+        largest = found.max_abs
+        if largest > 0:
+            self.unit = float(2.0 ** np.floor(np.log2(largest)))
+        self.largest = largest / self.unit
+        self.screening = Screening(found, self.unit)
+        self.pool = Pool(self.cov, self.unit)
+        # A feature is promising if A_ii e_i + its strongest partners weigh a lot.
+        weight = self.screening.diagonal**2 + self.screening.prefix[:, -1]
+        size = min(self.cov.n_features, max(4 * self.k_max, 100))
+        start = np.argpartition(-weight, size - 1)[:size].astype(np.int64)
+        best = int(np.argmax(self.screening.diagonal))
+        given = [s for s in self.given.values() if len(s)]
+        self.pool.add(as_support(np.concatenate([start, [best], *given])))
+
+    # -- one k ---------------------------------------------------------------------
+
+    def step(self, k: int) -> None:
+        started = time.perf_counter()
+        try:
+            self.incumbent(k)
+            self.cheap_bounds(k)
+            self.meter.check()
+            self.prove(k)
+        finally:
+            self.times[k] += time.perf_counter() - started
+        self.report(k)
+
+    def incumbent(self, k: int) -> None:
+        """Extend the support of k − 1, take what was given, improve by swaps."""
+        pool = self.pool
+        previous = pool.positions(self.supports[k - 1])
+        self.offer(k, extended(pool.matrix, previous, k), "extension")
+        given = self.given.get(k)
+        if given is not None and 0 < len(given) <= k:
+            self.offer(k, extended(pool.matrix, pool.positions(given), k), "given")
+
+    def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
+        """Improve a support by swaps; keep it if it beats the incumbent of k."""
+        if k == 1:
+            value = float(self.pool.matrix[positions[0], positions[0]])
+        else:
+            before = positions
+            positions, value = swapped(self.pool.matrix, positions)
+            if positions is not before:
+                source += " + swaps"
+        if value <= self.values[k]:
+            return False
+        self.values[k] = value
+        self.supports[k] = np.sort(self.pool.features[positions])
+        self.sources[k] = source
+        return True
+
+    def cheap_bounds(self, k: int) -> None:
+        """The bounds that need no proof."""
+        assert self.screening is not None
+        bound = self.bounds[k]
+        if k == 1:
+            bound.offer(float(self.screening.diagonal.max()), "variances")
+        else:
+            slack = self.allowance(k)
+            nested = self.screening.nested_bound(k, self.upper[k - 1])
+            bound.offer(nested + slack, "nested 2×2")
+            bound.offer(self.screening.row_sum_bound(k) + slack, "row sums")
+            if self.cov.known_psd:
+                diagonal = self.screening.diagonal
+                top = np.partition(diagonal, len(diagonal) - k)[-k:]
+                bound.offer(float(top.sum()) + slack, "variances")
+        self.upper[k] = bound.value
+
+    def spread(self, k: int) -> float:
+        """What tolerances are relative to."""
+        return max(self.values[k], self.largest)
+
+    def allowance(self, k: int) -> float:
+        return rounding_allowance(k, self.cov.n_samples) * self.spread(k)
+
+    def is_proved(self, k: int, gap: float) -> bool:
+        excess = self.upper[k] - self.values[k]
+        return bool(
+            excess <= TOLERANCE * self.spread(k)
+            or excess <= gap * abs(self.values[k])
+        )
+
+    def prove(self, k: int) -> None:
+        """Close k at the wanted gap, by way of coarser ones if that takes long."""
+        if self.gap is not None:
+            self.attempt(k, self.gap, None)
+        elif not self.attempt(k, 0.0, _QUICK_NODES):
+            for gap in COARSE_GAPS:
+                self.attempt(k, gap, None)
+            self.attempt(k, 0.0, None)
+
+    def attempt(self, k: int, gap: float, max_nodes: int | None) -> bool:
+        """Prove that no k-set beats the incumbent by more than the gap.
+
+        A better set ends the search; it becomes the incumbent and the proof starts
+        again with the higher τ.  False if the nodes or the memory did not suffice.
+        """
+        assert self.screening is not None
+        statistics = self.statistics[k]
+        previous = self.upper[k - 1]
+        limit = None if max_nodes is None else statistics.nodes + max_nodes
+        while not self.is_proved(k, gap):
+            delta = self.allowance(k)
+            spread = self.spread(k)
+            tau = self.values[k] + max(
+                gap * abs(self.values[k]) - delta, 0.5 * TOLERANCE * spread
+            )
+            if k > 1:
+                # Below a bound of k − 1 the chain says nothing.
+                tau = max(tau, previous)
+            if tau >= self.upper[k]:
+                return False
+            survivors = self.screening.survivors(k, tau, previous)
+            if len(survivors) < k:
+                self.settle(k, tau, survivors, "screening")
+                continue
+            if len(survivors) ** 2 > self.meter.max_entries:
+                return False
+            if self.pool.add(survivors) and self.reswap(k):
+                continue
+            if len(survivors) > 4 * k + 40 and self.restart_from_rows(k):
+                continue
+            tree = ProofTree(
+                self.pool.submatrix(survivors),
+                k,
+                tau,
+                self.upper[: k + 1].copy(),
+                self.meter.max_entries,
+            )
+
+            def may_go_on(nodes: int, n_survivors: int = len(survivors)) -> int:
+                self.meter.nodes += nodes
+                self.meter.check()
+                if nodes:
+                    self.report(k, n_survivors, self.meter.nodes)
+                allowed = self.meter.nodes_left()
+                if limit is not None:
+                    allowed = min(allowed, limit - statistics.nodes - tree.nodes)
+                return allowed
+
+            outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
+            if outcome.finished:
+                self.settle(k, tau, survivors, "proof tree")
+            elif outcome.found is not None:
+                statistics.restarts += 1
+                found = self.pool.positions(survivors[outcome.found])
+                support = extended(self.pool.matrix, found, k)
+                if not self.offer(k, support, "proof tree"):
+                    return False
+                self.report(k, len(survivors))
+            else:
+                return False
+        return True
+
+    def settle(
+        self, k: int, tau: float, survivors: NDArray[np.int64], name: str
+    ) -> None:
+        bound = self.bounds[k]
+        value = tau + self.allowance(k)
+        if value < bound.value:
+            bound.value, bound.name, bound.tau = value, name, tau
+            bound.previous, bound.survivors = self.upper[k - 1], survivors
+            self.upper[k] = value
+
+    def reswap(self, k: int) -> bool:
+        """Swap again after the pool has grown."""
+        positions = self.pool.positions(self.supports[k])
+        return self.offer(k, positions, self.sources[k])
+
+    def restart_from_rows(self, k: int) -> bool:
+        """Truncated rows of the pool, once for each k that looks hard."""
+        if self.searched_rows == k or k == 1:
+            return False
+        self.searched_rows = k
+        better = False
+        for support in from_rows(self.pool.matrix, k):
+            if len(support) == k:
+                better |= self.offer(k, support, "rows")
+        return better
+
+    def report(self, k: int, survivors: int | None = None, nodes: int = 0) -> None:
+        if self.callback is None:
+            return
+        if survivors is None:
+            survivors = len(self.bounds[k].survivors)
+        self.callback(
+            Progress(
+                k=k,
+                survivors=survivors,
+                nodes=max(nodes, self.statistics[k].nodes),
+                objective=self.values[k] * self.unit,
+                upper_bound=self.upper[k] * self.unit,
+                elapsed=self.meter.elapsed,
+                source=self.sources[k],
+            )
+        )
+
+    # -- results -------------------------------------------------------------------
+
+    def finish(self, k: int) -> CertifiedStep:
+        """The record of k; completes a step that was not reached."""
+        if self.screening is None:
+            return self.without_scan(k)
+        if self.values[k] == -np.inf:
+            positions = self.pool.positions(self.supports[k - 1])
+            support = extended(self.pool.matrix, positions, k)
+            self.values[k], _ = leading_pair(self.pool.matrix, support)
+            self.supports[k] = np.sort(self.pool.features[support])
+            self.sources[k] = "extension"
+        if self.upper[k] == np.inf:
+            self.cheap_bounds(k)
+        bound = self.bounds[k]
+        support = self.supports[k]
+        block = self.cov.submatrix(support)
+        _, vectors = np.linalg.eigh(block / self.unit)
+        x = vectors[:, -1]
+        x = x / np.linalg.norm(x)
+        x = x * np.sign(x[np.argmax(np.abs(x))])
+        objective = float(x @ (block / self.unit) @ x)
+        unit = self.unit
+        return CertifiedStep(
+            k=k,
+            n_features=self.cov.n_features,
+            support=support.astype(np.intp),
+            loadings=x,
+            objective=objective * unit,
+            upper_bound=max(bound.value, objective) * unit,
+            bound_name=bound.name,
+            status=self.final_status(k),
+            source=self.sources[k],
+            tau=bound.tau * unit,
+            upper_previous=bound.previous * unit,
+            survivors=bound.survivors,
+            allowance=(bound.value - bound.tau) * unit,
+            tolerance=TOLERANCE * self.spread(k) * unit,
+            statistics=self.statistics[k],
+            time=float(self.times[k]),
+        )
+
+    def final_status(self, k: int) -> Status:
+        if self.is_proved(k, 0.0):
+            return Status.OPTIMAL
+        if self.gap is not None and self.is_proved(k, self.gap):
+            return Status.GAP_LIMIT
+        return self.stopped or self.status[k] or Status.FEASIBLE
+
+    def without_scan(self, k: int) -> CertifiedStep:
+        """Stopped before the pass over A ended: the variances are all there is."""
+        diagonal = self.cov.diagonal()
+        support = np.sort(np.argsort(-diagonal, kind="stable")[:k])
+        block = self.cov.submatrix(support)
+        values, vectors = np.linalg.eigh(block)
+        x = vectors[:, -1]
+        upper = np.inf
+        if k == 1:
+            upper = float(diagonal.max())
+        elif self.cov.known_psd:
+            upper = float(diagonal[support].sum()) * (1 + 1e-12)
+        objective = float(x @ block @ x)
+        return CertifiedStep(
+            k=k,
+            n_features=self.cov.n_features,
+            support=support.astype(np.intp),
+            loadings=x,
+            objective=objective,
+            upper_bound=max(upper, objective),
+            bound_name="variances" if upper < np.inf else "none",
+            status=self.stopped or Status.FEASIBLE,
+            source="variances",
+            tau=np.nan,
+            upper_previous=np.nan,
+            survivors=np.empty(0, np.int64),
+            allowance=np.nan,
+            tolerance=TOLERANCE * float(np.abs(diagonal).max()),
+        )

@@ -1,0 +1,151 @@
+"""Good supports, cheaply: extend by one feature, swap, and restart from rows of A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance import Covariance
+
+# How far above λ(S) the swap test puts its shift: near enough to see small gains,
+# far enough to keep τI − A_SS well conditioned.
+_SWAP_SHIFT = 1e-7
+
+
+class Pool:
+    """A growing principal submatrix of A, in units of `unit`.
+
+    Everything after the scan (swaps, proofs) happens inside it.
+    """
+
+    def __init__(self, cov: Covariance, unit: float) -> None:
+        self._cov = cov
+        self._unit = unit
+        self.features: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.matrix: FloatArray = np.empty((0, 0))
+        self._position = np.full(cov.n_features, -1, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def add(self, features: NDArray[np.int64]) -> int:
+        """Make sure the features are in; returns how many were new."""
+        new = features[self._position[features] < 0]
+        if len(new) == 0:
+            return 0
+        old = len(self.features)
+        size = old + len(new)
+        self._position[new] = np.arange(old, size)
+        matrix = np.empty((size, size))
+        matrix[:old, :old] = self.matrix
+        matrix[old:, old:] = self._cov.submatrix(new) / self._unit
+        if old:
+            cross = self._cov.submatrix(new, self.features) / self._unit
+            matrix[old:, :old] = cross
+            matrix[:old, old:] = cross.T
+        self.features = np.concatenate([self.features, new])
+        self.matrix = matrix
+        return len(new)
+
+    def positions(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the features are in `matrix`."""
+        return self._position[features]
+
+    def submatrix(self, features: NDArray[np.int64]) -> FloatArray:
+        at = self._position[features]
+        return self.matrix[at[:, None], at]
+
+
+def leading_pair(
+    matrix: FloatArray, support: NDArray[np.int64]
+) -> tuple[float, FloatArray]:
+    """λ(S) and its eigenvector."""
+    values, vectors = np.linalg.eigh(matrix[support[:, None], support])
+    return float(values[-1]), vectors[:, -1]
+
+
+def extended(
+    matrix: FloatArray, support: NDArray[np.int64], size: int
+) -> NDArray[np.int64]:
+    """Add features one by one, each time the best by λmax [[λ(S), b], [b, A_jj]].
+
+    b = x'A_Sj with x the eigenvector of S, so the 2×2 value is a lower bound on
+    λ(S ∪ {j}) and the objective never falls.
+    """
+    diagonal = matrix.diagonal()
+    while len(support) < size:
+        if len(support) == 0:
+            support = np.array([int(np.argmax(diagonal))])
+            continue
+        value, x = leading_pair(matrix, support)
+        coupling = x @ matrix[support]
+        half = (diagonal - value) / 2
+        scores = (diagonal + value) / 2 + np.sqrt(half * half + coupling * coupling)
+        scores[support] = -np.inf
+        support = np.append(support, int(np.argmax(scores)))
+    return support
+
+
+def swapped(
+    matrix: FloatArray, support: NDArray[np.int64], max_swaps: int = 1000
+) -> tuple[NDArray[np.int64], float]:
+    """Swap one feature for another while that raises λ(S).
+
+    With M = (τI − A_SS)^{-1}, V = M A_S· and q_j = A_jS V_j, all swaps at once:
+
+        λ(S \\ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ,
+
+    by the Schur complement and the deletion formula for M.  O(k² n) a round.
+    """
+    diagonal = matrix.diagonal()
+    size = len(support)
+    value, _ = leading_pair(matrix, support)
+    if size == len(matrix):
+        return support, value
+    spread = max(float(np.abs(diagonal).max()), abs(value))
+    identity = np.eye(size)
+    for _ in range(max_swaps):
+        tau = value + _SWAP_SHIFT * spread
+        rows = matrix[support]
+        inverse = np.linalg.inv(tau * identity - rows[:, support])
+        V = inverse @ rows
+        scores = V * V
+        scores /= -inverse.diagonal()[:, None]
+        scores += diagonal + np.einsum("ij,ij->j", rows, V)
+        scores[:, support] = -np.inf
+        best = int(np.argmax(scores))
+        i, j = divmod(best, len(matrix))
+        if not scores[i, j] > tau:
+            break
+        candidate = support.copy()
+        candidate[i] = j
+        raised, _ = leading_pair(matrix, candidate)
+        if not raised > value:
+            break
+        support, value = candidate, raised
+    return support, value
+
+
+def from_rows(
+    matrix: FloatArray, size: int, n_best: int = 8
+) -> list[NDArray[np.int64]]:
+    """The best supports {i} ∪ {largest |A_ij|} over the rows i, best first."""
+    n = len(matrix)
+    if n <= size:
+        return [np.arange(n)]
+    weight = np.abs(matrix)
+    np.fill_diagonal(weight, np.inf)
+    supports = np.argpartition(-weight, size - 1, axis=1)[:, :size]
+    supports = np.unique(np.sort(supports, axis=1), axis=0)
+    blocks = matrix[supports[:, :, None], supports[:, None, :]]
+    values = np.linalg.eigvalsh(blocks)[:, -1]
+    best = np.argsort(-values, kind="stable")[:n_best]
+    return [supports[b] for b in best]
+
+
+def as_support(features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Distinct features as a sorted index array."""
+    return np.unique(np.asarray(features, dtype=np.int64))
