@@ -22,8 +22,8 @@ from ..solvers.base import Limits
 from .incumbent import (
     Pool,
     as_support,
+    best_supports,
     extended,
-    from_rows,
     leading_pair,
     swapped,
 )
@@ -43,6 +43,10 @@ COARSE_GAPS = (0.1, 0.02, 0.001)
 
 _DEFAULT_MEMORY = 2**30
 _QUICK_NODES = 5000
+
+# Rows tried as starts, and how many of them are improved by swaps.
+_N_ROWS = 100
+_N_STARTS = 8
 
 
 @dataclass(frozen=True)
@@ -396,9 +400,9 @@ class _Walk:
                 continue
             if len(survivors) ** 2 > self.meter.max_entries:
                 return False
-            if self.pool.add(survivors) and self.reswap(k):
-                continue
             if len(survivors) > 4 * k + 40 and self.restart_from_rows(k):
+                continue
+            if self.pool.add(survivors) and self.reswap(k):
                 continue
             tree = ProofTree(
                 self.pool.submatrix(survivors),
@@ -448,15 +452,20 @@ class _Walk:
         return self.offer(k, positions, self.sources[k])
 
     def restart_from_rows(self, k: int) -> bool:
-        """Truncated rows of the pool, once for each k that looks hard."""
+        """Truncated rows of A, once for each k that looks hard."""
+        assert self.screening is not None
         if self.searched_rows == k or k == 1:
             return False
         self.searched_rows = k
-        better = False
-        for support in from_rows(self.pool.matrix, k):
-            if len(support) == k:
-                better |= self.offer(k, support, "rows")
-        return better
+        supports = self.screening.row_supports(k, _N_ROWS)
+        if len(supports) == 0:
+            return False
+        self.pool.add(np.unique(supports))
+        starts = best_supports(
+            self.pool.matrix, self.pool.positions(supports), _N_STARTS
+        )
+        better = [self.offer(k, start, "rows") for start in starts]
+        return any(better)
 
     def report(self, k: int, survivors: int | None = None, nodes: int = 0) -> None:
         if self.callback is None:

@@ -129,21 +129,14 @@ def swapped(
     return support, value
 
 
-def from_rows(
-    matrix: FloatArray, size: int, n_best: int = 8
-) -> list[NDArray[np.int64]]:
-    """The best supports {i} ∪ {largest |A_ij|} over the rows i, best first."""
-    n = len(matrix)
-    if n <= size:
-        return [np.arange(n)]
-    weight = np.abs(matrix)
-    np.fill_diagonal(weight, np.inf)
-    supports = np.argpartition(-weight, size - 1, axis=1)[:, :size]
+def best_supports(
+    matrix: FloatArray, supports: NDArray[np.int64], n_best: int
+) -> NDArray[np.int64]:
+    """The n_best rows S of `supports` with the largest λ(S), best first."""
     supports = np.unique(np.sort(supports, axis=1), axis=0)
     blocks = matrix[supports[:, :, None], supports[:, None, :]]
     values = np.linalg.eigvalsh(blocks)[:, -1]
-    best = np.argsort(-values, kind="stable")[:n_best]
-    return [supports[b] for b in best]
+    return supports[np.argsort(-values, kind="stable")[:n_best]]
 
 
 def as_support(features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

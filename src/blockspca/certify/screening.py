@@ -67,6 +67,13 @@ class Screening:
         )
         return self._survivors[:count].copy()
 
+    def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
+        """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
+        complete = np.flatnonzero(self.indices[:, k - 2] >= 0)
+        norms = self.prefix[complete, k - 2] + self.diagonal[complete] ** 2
+        best = complete[np.argsort(-norms, kind="stable")[:n_rows]]
+        return np.column_stack([best, self.indices[best, : k - 1]])
+
     def squared_norms(self, q: int) -> FloatArray:
         """r_q(i)², bounded from above where the lists are shorter than q."""
         width = self.values.shape[1]
