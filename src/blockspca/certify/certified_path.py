@@ -386,18 +386,18 @@ class _Walk:
         while not self.is_proved(k, gap):
             delta = self.allowance(k)
             spread = self.spread(k)
-            tau = self.values[k] + max(
-                gap * abs(self.values[k]) - delta, 0.5 * TOLERANCE * spread
-            )
+            # A hair below the gap, so that rounding does not put the bound above it.
+            wanted = (1 - 1e-9) * gap * abs(self.values[k]) - delta
+            tau = self.values[k] + max(wanted, 0.5 * TOLERANCE * spread)
             if k > 1:
                 # Below a bound of k − 1 the chain says nothing.
                 tau = max(tau, previous)
-            if tau >= self.upper[k]:
+            if tau + delta >= self.upper[k]:
                 return False
             survivors = self.screening.survivors(k, tau, previous)
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
-                continue
+                break
             if len(survivors) ** 2 > self.meter.max_entries:
                 return False
             if len(survivors) > 4 * k + 40 and self.restart_from_rows(k):
@@ -425,6 +425,7 @@ class _Walk:
             outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
             if outcome.finished:
                 self.settle(k, tau, survivors, "proof tree")
+                break
             elif outcome.found is not None:
                 statistics.restarts += 1
                 found = self.pool.positions(survivors[outcome.found])
@@ -434,7 +435,7 @@ class _Walk:
                 self.report(k, len(survivors))
             else:
                 return False
-        return True
+        return self.is_proved(k, gap)
 
     def settle(
         self, k: int, tau: float, survivors: NDArray[np.int64], name: str

@@ -105,7 +105,7 @@ def swapped(
     value, _ = leading_pair(matrix, support)
     if size == len(matrix):
         return support, value
-    spread = max(float(np.abs(diagonal).max()), abs(value))
+    spread = max(np.abs(diagonal).max(), np.abs(matrix[support]).max()) or 1.0
     identity = np.eye(size)
     for _ in range(max_swaps):
         tau = value + _SWAP_SHIFT * spread
