@@ -213,6 +213,30 @@ def _suffix_bounds(
 
 
 @njit(**_OPTIONS)
+def _all_below(B, start, n, count, tau, order, begin):
+    """True if λmax(B) over order[:count] is below τ: τI − B has a Cholesky factor.
+
+    The factor is written from B[begin] on.
+    """
+    for a in range(count):
+        row = start + order[a] * n
+        target = begin + a * count
+        pivot = tau - B[row + order[a]]
+        for b in range(a):
+            other = begin + b * count
+            value = -B[row + order[b]]
+            for c in range(b):
+                value -= B[target + c] * B[other + c]
+            value *= B[other + b]
+            B[target + b] = value
+            pivot -= value * value
+        if pivot <= 0.0:
+            return False
+        B[target + a] = 1.0 / np.sqrt(pivot)
+    return True
+
+
+@njit(**_OPTIONS)
 def _open_level(
     B, start, n, m, chosen, tau, upper, bound, order, first, rest, rest2, work, fresh
 ):
@@ -226,6 +250,10 @@ def _open_level(
     if count < m:
         return 0
     _sort_descending(keys, order, count)
+    begin = start + n * n
+    if count <= 2 * m and begin + count * count <= B.shape[0]:
+        if _all_below(B, start, n, count, tau, order, begin):
+            return 0
     _suffix_bounds(
         B, start, n, m, count, chosen, tau, upper, order, first, rest, rest2, table,
         squares,

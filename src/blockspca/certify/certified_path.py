@@ -19,6 +19,7 @@ from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..scan import Scan, scan
 from ..solvers.base import Limits
+from ._blas import single_threaded
 from .incumbent import (
     Pool,
     as_support,
@@ -233,13 +234,16 @@ def certified_path(
     walk = _Walk(cov, k_max, limits or Limits(), incumbents or {}, n_jobs, callback)
     try:
         walk.prepare()
-        for k in range(1, k_max + 1):
-            walk.step(k)
+        with single_threaded():
+            for k in range(1, k_max + 1):
+                walk.step(k)
     except _Stop as stop:
         walk.stopped = stop.status
     except KeyboardInterrupt:
         walk.stopped = Status.INTERRUPTED
-    return {k: walk.finish(k) for k in range(1, k_max + 1) if k >= k_min}
+    with single_threaded():
+        steps = {k: walk.finish(k) for k in range(1, k_max + 1)}
+    return {k: step for k, step in steps.items() if k >= k_min}
 
 
 class _Walk:
