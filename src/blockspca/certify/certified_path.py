@@ -29,12 +29,14 @@ from .incumbent import (
     swapped,
 )
 from .proof_tree import (
+    Outcome,
     ProofTree,
     TreeStatistics,
     rounding_allowance,
     run_tree,
 )
 from .screening import Screening
+from .spectral import eliminate, tighten
 
 #: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
 TOLERANCE = 1e-9
@@ -44,6 +46,10 @@ COARSE_GAPS = (0.1, 0.02, 0.001)
 
 _DEFAULT_MEMORY = 2**30
 _QUICK_NODES = 5000
+
+# From this k on, a proof longer than a few nodes is worth two eigenvalues.
+_SPECTRAL_FROM = 10
+_BRIEF_NODES = 40
 
 # Rows tried as starts, and how many of them are improved by swaps.
 _N_ROWS = 100
@@ -408,38 +414,67 @@ class _Walk:
                 continue
             if self.pool.add(survivors) and self.reswap(k):
                 continue
-            tree = ProofTree(
-                self.pool.submatrix(survivors),
-                k,
-                tau,
-                self.upper[: k + 1].copy(),
-                self.meter.max_entries,
-            )
-
-            def may_go_on(nodes: int, n_survivors: int = len(survivors)) -> int:
-                self.meter.nodes += nodes
-                self.meter.check()
-                if nodes:
-                    self.report(k, n_survivors, self.meter.nodes)
-                allowed = self.meter.nodes_left()
-                if limit is not None:
-                    allowed = min(allowed, limit - statistics.nodes - tree.nodes)
-                return allowed
-
-            outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
+            outcome = self.search(k, tau, survivors, limit)
             if outcome.finished:
                 self.settle(k, tau, survivors, "proof tree")
                 break
-            elif outcome.found is not None:
-                statistics.restarts += 1
-                found = self.pool.positions(survivors[outcome.found])
-                support = extended(self.pool.matrix, found, k)
-                if not self.offer(k, support, "proof tree"):
-                    return False
-                self.report(k, len(survivors))
-            else:
+            if outcome.found is None:
                 return False
+            statistics.restarts += 1
+            found = self.pool.positions(survivors[outcome.found])
+            support = extended(self.pool.matrix, found, k)
+            if not self.offer(k, support, "proof tree"):
+                return False
+            self.report(k, len(survivors))
         return self.is_proved(k, gap)
+
+    def search(
+        self, k: int, tau: float, survivors: NDArray[np.int64], limit: int | None
+    ) -> Outcome:
+        """Look for a k-set above τ; `found` holds positions in the survivors."""
+        matrix = self.pool.submatrix(survivors)
+        if k >= _SPECTRAL_FROM:
+            brief = self.statistics[k].nodes + _BRIEF_NODES
+            outcome = self.run(k, tau, matrix, 0, brief)
+            if outcome.finished or outcome.found is not None:
+                return outcome
+            tightened = tighten(matrix, k, tau)
+            kept, forced = tightened.kept, tightened.forced
+            if len(kept) < k:
+                return Outcome(True, None)
+            rest = np.setdiff1d(kept, forced)
+            if len(rest) == 0:
+                rest, forced = forced[:1], forced[1:]
+            reduced = eliminate(matrix, forced, rest, tau)
+            if reduced is None:
+                return Outcome(False, forced)
+            outcome = self.run(k, tau, reduced, len(forced), limit)
+            if outcome.found is None:
+                return outcome
+            return Outcome(False, np.concatenate([forced, rest[outcome.found]]))
+        return self.run(k, tau, matrix, 0, limit)
+
+    def run(
+        self, k: int, tau: float, matrix: FloatArray, chosen: int, limit: int | None
+    ) -> Outcome:
+        """Run one tree, `chosen` features having been eliminated already."""
+        statistics = self.statistics[k]
+        tree = ProofTree(
+            matrix, k - chosen, tau, self.upper[chosen : k + 1].copy(),
+            self.meter.max_entries,
+        )
+
+        def may_go_on(nodes: int) -> int:
+            self.meter.nodes += nodes
+            self.meter.check()
+            if nodes:
+                self.report(k, len(matrix), self.meter.nodes)
+            allowed = self.meter.nodes_left()
+            if limit is not None:
+                allowed = min(allowed, limit - statistics.nodes - tree.nodes)
+            return allowed
+
+        return run_tree(tree, statistics, may_go_on, self.n_jobs)
 
     def settle(
         self, k: int, tau: float, survivors: NDArray[np.int64], name: str
