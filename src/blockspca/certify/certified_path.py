@@ -36,7 +36,7 @@ from .proof_tree import (
     run_tree,
 )
 from .screening import Screening
-from .spectral import eliminate, tighten
+from .spectral import Tightened, eliminate, tighten
 
 #: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
 TOLERANCE = 1e-9
@@ -49,6 +49,8 @@ _QUICK_NODES = 5000
 
 # From this k on, a proof longer than a few nodes is worth two eigenvalues.
 _SPECTRAL_FROM = 10
+_SPECTRAL_FIRST = 40
+_SPECTRAL_SIZE = {2: 1500, 3: 600}
 _BRIEF_NODES = 40
 
 # Rows tried as starts, and how many of them are improved by swaps.
@@ -282,6 +284,7 @@ class _Walk:
         self.times = np.zeros(k_max + 1)
         self.status: list[Status | None] = [None] * (k_max + 1)
         self.searched_rows = -1
+        self.rung = 0
 
     # -- preparation ---------------------------------------------------------------
 
@@ -377,17 +380,37 @@ class _Walk:
     def prove(self, k: int) -> None:
         """Close k at the wanted gap, by way of coarser ones if that takes long."""
         if self.gap is not None:
-            self.attempt(k, self.gap, None)
+            self.prove_to_gap(k, self.gap)
         elif not self.attempt(k, 0.0, _QUICK_NODES):
             for gap in COARSE_GAPS:
                 self.attempt(k, gap, None)
             self.attempt(k, 0.0, None)
 
-    def attempt(self, k: int, gap: float, max_nodes: int | None) -> bool:
+    def prove_to_gap(self, k: int, gap: float) -> None:
+        """Prove the gap, and more than that where it is cheap.
+
+        A tighter bound for k leaves k + 1 fewer survivors.  The ladder goes down a
+        rung now and then and up whenever a rung takes more than a few nodes.
+        """
+        rungs = [0.0, gap / 8, gap / 4, gap / 2, gap]
+        if k % 4 == 0:
+            self.rung = max(self.rung - 1, 0)
+        while self.rung < len(rungs) - 1:
+            if self.attempt(k, rungs[self.rung], 2 * _BRIEF_NODES, cheap=True):
+                if k >= _SPECTRAL_FIRST and self.statistics[k].nodes:
+                    self.rung += 1  # large trees of large k are slow
+                return
+            self.rung += 1
+        self.attempt(k, gap, None)
+
+    def attempt(
+        self, k: int, gap: float, max_nodes: int | None, cheap: bool = False
+    ) -> bool:
         """Prove that no k-set beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  False if the nodes or the memory did not suffice.
+        again with the higher τ.  False if the nodes or the memory did not suffice,
+        or if the attempt should be `cheap` and the survivors are many.
         """
         assert self.screening is not None
         statistics = self.statistics[k]
@@ -404,7 +427,11 @@ class _Walk:
                 tau = max(tau, previous)
             if tau + delta >= self.upper[k]:
                 return False
+            if cheap and k > 1 and tau <= previous:
+                return False
             survivors = self.screening.survivors(k, tau, previous)
+            if cheap and len(survivors) > 2 * k + 100:
+                return False
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
                 break
@@ -431,28 +458,54 @@ class _Walk:
     def search(
         self, k: int, tau: float, survivors: NDArray[np.int64], limit: int | None
     ) -> Outcome:
-        """Look for a k-set above τ; `found` holds positions in the survivors."""
+        """Look for a k-set above τ; `found` holds positions in the survivors.
+
+        Cheapest first: a few nodes where k is small, then what the leading two or
+        three eigenvectors exclude and force, then the tree on what is left.
+        """
         matrix = self.pool.submatrix(survivors)
-        if k >= _SPECTRAL_FROM:
-            brief = self.statistics[k].nodes + _BRIEF_NODES
+        brief = self.statistics[k].nodes + _BRIEF_NODES
+        if k < _SPECTRAL_FROM:
+            return self.run(k, tau, matrix, 0, limit)
+        outcome = None
+        if k < _SPECTRAL_FIRST:
             outcome = self.run(k, tau, matrix, 0, brief)
-            if outcome.finished or outcome.found is not None:
+        for p in (2, 3):
+            if outcome is not None and (outcome.finished or outcome.found is not None):
                 return outcome
-            tightened = tighten(matrix, k, tau)
-            kept, forced = tightened.kept, tightened.forced
-            if len(kept) < k:
+            if len(matrix) > _SPECTRAL_SIZE[p]:
+                tightened = Tightened.nothing_known(len(matrix))
+            else:
+                tightened = tighten(matrix, k, tau, p)
+            if len(tightened.kept) < k:
                 return Outcome(True, None)
-            rest = np.setdiff1d(kept, forced)
-            if len(rest) == 0:
-                rest, forced = forced[:1], forced[1:]
-            reduced = eliminate(matrix, forced, rest, tau)
-            if reduced is None:
-                return Outcome(False, forced)
-            outcome = self.run(k, tau, reduced, len(forced), limit)
-            if outcome.found is None:
-                return outcome
-            return Outcome(False, np.concatenate([forced, rest[outcome.found]]))
-        return self.run(k, tau, matrix, 0, limit)
+            stop = brief + _BRIEF_NODES if p == 2 else limit
+            if limit is not None and stop is not None:
+                stop = min(stop, limit)
+            outcome = self.run_reduced(k, tau, matrix, tightened, stop)
+        assert outcome is not None
+        return outcome
+
+    def run_reduced(
+        self,
+        k: int,
+        tau: float,
+        matrix: FloatArray,
+        tightened: Tightened,
+        limit: int | None,
+    ) -> Outcome:
+        """Run the tree after the forced features have been eliminated."""
+        forced = tightened.forced
+        rest = np.setdiff1d(tightened.kept, forced)
+        if len(forced) == k:
+            rest, forced = forced[:1], forced[1:]
+        reduced = eliminate(matrix, forced, rest, tau)
+        if reduced is None:
+            return Outcome(False, forced)
+        outcome = self.run(k, tau, reduced, len(forced), limit)
+        if outcome.found is None:
+            return outcome
+        return Outcome(False, np.concatenate([forced, rest[outcome.found]]))
 
     def run(
         self, k: int, tau: float, matrix: FloatArray, chosen: int, limit: int | None
