@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,10 @@ class Scan:
 
 
 def scan(
-    cov: Covariance, width: int, check: Callable[[], None] | None = None
+    cov: Covariance,
+    width: int,
+    check: Callable[[], None] | None = None,
+    features: NDArray[np.int64] | None = None,
 ) -> Scan:
     """Find the `width` largest |A_ij|, j ≠ i, of every row in one pass over A.
 
@@ -52,6 +55,9 @@ def scan(
         K ≥ 1, how many entries a row keeps.
     check : callable, optional
         Called between tiles; raises to stop the pass.
+    features : array of int, optional
+        Scan the principal submatrix of these features only; rows and indices of the
+        result then count within them.
 
     Notes
     -----
@@ -59,21 +65,39 @@ def scan(
     """
     from ._kernels.rowtops import add_tile
 
-    d = cov.n_features
+    d = cov.n_features if features is None else len(features)
     width = max(1, min(width, d - 1))
     values = np.zeros((d, width))
     indices = np.full((d, width), -1, dtype=np.int64)
     smallest = np.zeros(d)
-    for i0, _, j0, _, tile in cov.tiles():
+    tiles = cov.tiles() if features is None else _tiles_of(cov, features)
+    for i0, _, j0, _, tile in tiles:
         if check is not None:
             check()
         # One memory layout, one compiled signature.
         tile = np.require(tile, np.float64, ["C", "W"])
         add_tile(tile, i0, j0, values, indices, smallest)
     diagonal = np.array(cov.diagonal(), dtype=np.float64)
+    if features is not None:
+        diagonal = diagonal[features]
     rounding = 0.0
     if cov.n_samples is not None:
         # Two summation orders of one dot product, |c_i·c_j| ≤ sqrt(A_ii A_jj).
         eps = np.finfo(np.float64).eps
         rounding = cov.n_samples * eps * float(np.abs(diagonal).max())
     return Scan(diagonal, values, indices, rounding)
+
+
+def _tiles_of(
+    cov: Covariance, features: NDArray[np.int64], size: int = 2048
+) -> Iterator[tuple[int, int, int, int, FloatArray]]:
+    """The upper half of a principal submatrix, as `Covariance.tiles` gives A."""
+    n = len(features)
+    for i0 in range(0, n, size):
+        rows = features[i0 : i0 + size]
+        for j0 in range(i0, n, size):
+            columns = features[j0 : j0 + size]
+            block = (
+                cov.submatrix(rows) if i0 == j0 else cov.submatrix(rows, columns)
+            )
+            yield i0, i0 + len(rows), j0, j0 + len(columns), block

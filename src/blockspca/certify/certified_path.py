@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance import Covariance
 from ..result import Status, relative_gap
-from ..scan import Scan, scan
+from ..scan import scan
 from ..solvers.base import Limits
-from ._blas import single_threaded
+from ._blas import all_threads, single_threaded
 from .incumbent import (
     Pool,
     as_support,
@@ -45,6 +45,10 @@ TOLERANCE = 1e-9
 COARSE_GAPS = (0.1, 0.02, 0.001)
 
 _DEFAULT_MEMORY = 2**30
+
+# Data with more features than this are scanned by variance, largest first.
+_SCAN_ALL = 1000
+_FIRST_CANDIDATES = 500
 _QUICK_NODES = 5000
 
 # From this k on, a proof longer than a few nodes is worth two eigenvalues.
@@ -289,24 +293,54 @@ class _Walk:
     # -- preparation ---------------------------------------------------------------
 
     def prepare(self) -> None:
-        """The pass over A, the unit, and the pool of promising features."""
-        found = scan(self.cov, max(self.k_max - 1, 1), self.meter.check)
-        self.use(found)
-
-    def use(self, found: Scan) -> None:
-        largest = found.max_abs
-        if largest > 0:
-            self.unit = float(2.0 ** np.floor(np.log2(largest)))
-        self.largest = largest / self.unit
-        self.screening = Screening(found, self.unit)
+        """The unit, the scan of A (or of its candidates) and the pool."""
+        candidates = None
+        d = self.cov.n_features
+        if self.cov.known_psd and d > _SCAN_ALL:
+            variances = self.cov.diagonal()
+            size = min(d, max(_FIRST_CANDIDATES, 6 * self.k_max))
+            candidates = np.argpartition(-variances, size - 1)[:size]
+        self.scan(candidates)
+        assert self.screening is not None
         self.pool = Pool(self.cov, self.unit)
         # A feature is promising if A_ii e_i + its strongest partners weigh a lot.
         weight = self.screening.diagonal**2 + self.screening.prefix[:, -1]
-        size = min(self.cov.n_features, max(4 * self.k_max, 100))
-        start = np.argpartition(-weight, size - 1)[:size].astype(np.int64)
-        best = int(np.argmax(self.screening.diagonal))
+        size = min(len(weight), max(4 * self.k_max, 100))
+        start = np.argpartition(-weight, size - 1)[:size]
+        if self.screening.candidates is not None:
+            start = self.screening.candidates[start]
+        best = int(np.argmax(self.cov.diagonal()))
         given = [s for s in self.given.values() if len(s)]
         self.pool.add(as_support(np.concatenate([start, [best], *given])))
+
+    def scan(self, candidates: NDArray[np.int64] | None) -> None:
+        """Scan the candidates, or everything."""
+        width = max(self.k_max - 1, 1)
+        if candidates is not None:
+            candidates = np.sort(candidates).astype(np.int64)
+        found = scan(self.cov, width, self.meter.check, candidates)
+        if self.screening is None:
+            # A positive semidefinite A has its largest entry on the diagonal, so the
+            # unit does not change when more is scanned.
+            largest = found.max_abs
+            if largest > 0:
+                self.unit = float(2.0 ** np.floor(np.log2(largest)))
+            self.largest = largest / self.unit
+        self.screening = Screening(found, self.unit, candidates, self.cov.diagonal())
+
+    def widen(self, k: int, tau: float, previous: float) -> None:
+        """Scan more features until variances rule out all the others."""
+        assert self.screening is not None and self.screening.candidates is not None
+        missing = self.screening.unscanned(k, tau, previous)
+        if missing == 0:
+            return
+        size = 2 * len(self.screening.candidates) + missing
+        d = self.cov.n_features
+        more = None
+        if size <= d // 2:
+            more = np.argpartition(-self.cov.diagonal(), size - 1)[:size]
+        with all_threads():
+            self.scan(more)
 
     # -- one k ---------------------------------------------------------------------
 
@@ -358,8 +392,8 @@ class _Walk:
             bound.offer(nested + slack, "nested 2×2")
             bound.offer(self.screening.row_sum_bound(k) + slack, "row sums")
             if self.cov.known_psd:
-                diagonal = self.screening.diagonal
-                top = np.partition(diagonal, len(diagonal) - k)[-k:]
+                variances = self.cov.diagonal() / self.unit
+                top = np.partition(variances, len(variances) - k)[-k:]
                 bound.offer(float(top.sum()) + slack, "variances")
         self.upper[k] = bound.value
 
@@ -429,6 +463,8 @@ class _Walk:
                 return False
             if cheap and k > 1 and tau <= previous:
                 return False
+            if self.screening.candidates is not None:
+                self.widen(k, tau, previous)
             survivors = self.screening.survivors(k, tau, previous)
             if cheap and len(survivors) > 2 * k + 100:
                 return False

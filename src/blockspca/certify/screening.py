@@ -12,6 +12,14 @@ and the right side exceeds τ only if ‖A_iT‖² > (τ − A_ii)(τ − λ(T))
 
 is in no such set.  Removing it can only shrink the r of the others: repeat.  With
 upper > τ nothing but r = 0 is removed, which is safe too: then λ(S) ≤ max(A_ii, λ(T)).
+
+**Variances alone.**  If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so
+
+    r_{k−1}(i)² ≤ A_ii · (sum of the k − 1 largest variances),
+
+and a feature of small variance fails the inequality before any covariance is known.
+Raw measurements differ in variance by orders of magnitude; there the pass over A
+shrinks to a few hundred features.
 """
 
 from __future__ import annotations
@@ -29,30 +37,63 @@ class Screening:
     Parameters
     ----------
     scan : Scan
-        Diagonal and row tops.
+        Diagonal and row tops, of all features or of the candidates only.
     unit : float
         A power of two near max |A_ij|; squares of scaled entries neither overflow
         nor vanish, and the scaling is exact.
+    candidates : array of int, optional
+        The features that were scanned, ascending.
+    variances : array, optional
+        All variances of a positive semidefinite A; needed with candidates.
     """
 
-    def __init__(self, scan: Scan, unit: float) -> None:
+    def __init__(
+        self,
+        scan: Scan,
+        unit: float,
+        candidates: NDArray[np.int64] | None = None,
+        variances: FloatArray | None = None,
+    ) -> None:
         self.unit = unit
+        self.candidates = candidates
         self.diagonal: FloatArray = scan.diagonal / unit
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
         self.rounding = scan.rounding / unit
         self.prefix: FloatArray = np.cumsum(self.values**2, axis=1)
+        # Sums of squares are accurate to a few eps; widen rather than trust them.
+        self._widened = self.rounding + 1e-15 * float(np.sqrt(self.prefix.max()))
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
         self._survivors = np.empty(len(self.diagonal), dtype=np.int64)
+        self._outside: FloatArray = np.empty(0)
+        self._largest: FloatArray = np.empty(0)
+        if candidates is not None and variances is not None:
+            outside = np.delete(variances, candidates) / unit
+            self._outside = -np.sort(-outside)
+            self._largest = -np.sort(-variances / unit)
+
+    def _to_features(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return rows.copy() if self.candidates is None else self.candidates[rows]
+
+    def unscanned(self, k: int, tau: float, upper: float) -> int:
+        """How many unscanned features their variance alone does not rule out."""
+        if len(self._outside) == 0:
+            return 0
+        if k == 1:
+            return int((self._outside > tau).sum())
+        partners = float(self._largest[: k - 1].sum())
+        margin = max(tau - upper, 0.0) * (1 - 1e-12)
+        return int((self._outside * partners > margin * (tau - self._outside)).sum())
 
     def survivors(self, k: int, tau: float, upper: float) -> NDArray[np.int64]:
-        """Features that may be in a k-set above τ, given upper ≥ opt(k − 1)."""
+        """Features that may be in a k-set above τ, given upper ≥ opt(k − 1).
+
+        Call `unscanned` first: it must be 0.
+        """
         if k == 1:
-            return np.flatnonzero(self.diagonal > tau)
+            return self._to_features(np.flatnonzero(self.diagonal > tau))
         from .._kernels.screen import screen
 
-        # Sums of k squares are accurate to k·eps; widen rather than trust them.
-        widened = self.rounding + 1e-15 * float(np.sqrt(self.prefix[:, -1].max()))
         count, _ = screen(
             self.diagonal,
             self.values,
@@ -61,18 +102,19 @@ class Screening:
             k,
             tau,
             upper,
-            widened,
+            self._widened,
             self._alive,
             self._survivors,
         )
-        return self._survivors[:count].copy()
+        return self._to_features(self._survivors[:count])
 
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
         """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
         complete = np.flatnonzero(self.indices[:, k - 2] >= 0)
         norms = self.prefix[complete, k - 2] + self.diagonal[complete] ** 2
         best = complete[np.argsort(-norms, kind="stable")[:n_rows]]
-        return np.column_stack([best, self.indices[best, : k - 1]])
+        rows = np.column_stack([best, self.indices[best, : k - 1]])
+        return self._to_features(rows)
 
     def squared_norms(self, q: int) -> FloatArray:
         """r_q(i)², bounded from above where the lists are shorter than q."""
@@ -84,12 +126,27 @@ class Screening:
 
     def nested_bound(self, k: int, upper: float) -> float:
         """opt(k) ≤ max_i λmax [[A_ii, r_{k−1}(i)], [r_{k−1}(i), upper]]."""
-        half = (self.diagonal - upper) / 2
-        roots = np.sqrt(half**2 + self.squared_norms(k - 1))
-        return float(((self.diagonal + upper) / 2 + roots).max())
+        diagonal, norms = self.diagonal, self.squared_norms(k - 1)
+        if len(self._outside):
+            # Unscanned partners have A_ij² ≤ A_ii A_jj, and the unscanned feature of
+            # largest variance dominates the others.
+            variance = self._outside[0]
+            listed = np.zeros((len(diagonal), k - 1))
+            listed[:, : self.values.shape[1]] = self.values[:, : k - 1]
+            partners = np.maximum(
+                (listed + self.rounding) ** 2, (diagonal * variance)[:, None]
+            )
+            norms = np.append(
+                partners.sum(axis=1), variance * self._largest[: k - 1].sum()
+            )
+            diagonal = np.append(diagonal, variance)
+        half = (diagonal - upper) / 2
+        return float(((diagonal + upper) / 2 + np.sqrt(half**2 + norms)).max())
 
     def row_sum_bound(self, k: int) -> float:
         """opt(k) ≤ max_i A_ii + (sum of the k − 1 largest |A_ij|), by Gershgorin."""
+        if len(self._outside):
+            return float("inf")
         sums = self.values[:, : k - 1].sum(axis=1)
         beyond = max(0, k - 1 - self.values.shape[1])
         sums += beyond * self.values[:, -1] + (k - 1) * self.rounding
