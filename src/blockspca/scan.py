@@ -97,7 +97,5 @@ def _tiles_of(
         rows = features[i0 : i0 + size]
         for j0 in range(i0, n, size):
             columns = features[j0 : j0 + size]
-            block = (
-                cov.submatrix(rows) if i0 == j0 else cov.submatrix(rows, columns)
-            )
+            block = cov.submatrix(rows) if i0 == j0 else cov.submatrix(rows, columns)
             yield i0, i0 + len(rows), j0, j0 + len(columns), block

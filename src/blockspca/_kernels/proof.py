@@ -255,7 +255,19 @@ def _open_level(
         if _all_below(B, start, n, count, tau, order, begin):
             return 0
     _suffix_bounds(
-        B, start, n, m, count, chosen, tau, upper, order, first, rest, rest2, table,
+        B,
+        start,
+        n,
+        m,
+        count,
+        chosen,
+        tau,
+        upper,
+        order,
+        first,
+        rest,
+        rest2,
+        table,
         squares,
     )
     return count
@@ -263,8 +275,25 @@ def _open_level(
 
 @njit(**_OPTIONS)
 def explore(
-    A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, firsts,
-    rests, rests2, work, fresh, found, state, budget,
+    A,
+    k,
+    tau,
+    upper,
+    B,
+    starts,
+    sizes,
+    counts,
+    cursors,
+    labels,
+    orders,
+    firsts,
+    rests,
+    rests2,
+    work,
+    fresh,
+    found,
+    state,
+    budget,
 ):
     """Search on from `state` for at most `budget` nodes.
 
@@ -310,8 +339,20 @@ def explore(
         cursors[0] = 0
         bound = upper[k - 1]
         counts[0] = _open_level(
-            B, 0, n_root, k, 0, tau, upper, bound, orders[0], firsts[0], rests[0],
-            rests2[0], work, fresh,
+            B,
+            0,
+            n_root,
+            k,
+            0,
+            tau,
+            upper,
+            bound,
+            orders[0],
+            firsts[0],
+            rests[0],
+            rests2[0],
+            work,
+            fresh,
         )
         state[DEPTH] = 0
     while state[DEPTH] >= 0:
@@ -428,8 +469,20 @@ def explore(
         sizes[child] = kept
         cursors[child] = 0
         counts[child] = _open_level(
-            B, begin, kept, left, child, tau, upper, bound, orders[child],
-            firsts[child], rests[child], rests2[child], work, fresh,
+            B,
+            begin,
+            kept,
+            left,
+            child,
+            tau,
+            upper,
+            bound,
+            orders[child],
+            firsts[child],
+            rests[child],
+            rests2[child],
+            work,
+            fresh,
         )
         if counts[child] == 0:
             state[PRUNED_PEEL] += 1

@@ -407,8 +407,7 @@ class _Walk:
     def is_proved(self, k: int, gap: float) -> bool:
         excess = self.upper[k] - self.values[k]
         return bool(
-            excess <= TOLERANCE * self.spread(k)
-            or excess <= gap * abs(self.values[k])
+            excess <= TOLERANCE * self.spread(k) or excess <= gap * abs(self.values[k])
         )
 
     def prove(self, k: int) -> None:
@@ -453,8 +452,9 @@ class _Walk:
         while not self.is_proved(k, gap):
             delta = self.allowance(k)
             spread = self.spread(k)
-            # A hair below the gap, so that rounding does not put the bound above it.
-            wanted = (1 - 1e-9) * gap * abs(self.values[k]) - delta
+            # A little below the gap: where opt(k) = opt(k − 1), the allowances of
+            # one k after the other must fit under it.
+            wanted = 0.999 * gap * abs(self.values[k]) - delta
             tau = self.values[k] + max(wanted, 0.5 * TOLERANCE * spread)
             if k > 1:
                 # Below a bound of k − 1 the chain says nothing.
@@ -472,6 +472,7 @@ class _Walk:
                 self.settle(k, tau, survivors, "screening")
                 break
             if len(survivors) ** 2 > self.meter.max_entries:
+                self.status[k] = Status.MEMORY_LIMIT
                 return False
             if len(survivors) > 4 * k + 40 and self.restart_from_rows(k):
                 continue
@@ -549,9 +550,14 @@ class _Walk:
         """Run one tree, `chosen` features having been eliminated already."""
         statistics = self.statistics[k]
         tree = ProofTree(
-            matrix, k - chosen, tau, self.upper[chosen : k + 1].copy(),
+            matrix,
+            k - chosen,
+            tau,
+            self.upper[chosen : k + 1].copy(),
             self.meter.max_entries,
         )
+
+        before = self.meter.nodes - statistics.nodes
 
         def may_go_on(nodes: int) -> int:
             self.meter.nodes += nodes
@@ -563,7 +569,13 @@ class _Walk:
                 allowed = min(allowed, limit - statistics.nodes - tree.nodes)
             return allowed
 
-        return run_tree(tree, statistics, may_go_on, self.n_jobs)
+        try:
+            outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
+        finally:
+            self.meter.nodes = before + statistics.nodes
+        if outcome.out_of_memory:
+            self.status[k] = Status.MEMORY_LIMIT
+        return outcome
 
     def settle(
         self, k: int, tau: float, survivors: NDArray[np.int64], name: str

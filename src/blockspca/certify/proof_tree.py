@@ -118,6 +118,7 @@ class ProofTree:
         """Search on for at most `nodes` nodes; returns the kernel's code."""
         from .._kernels.proof import NEEDS_MEMORY, explore
 
+        target = self.nodes + nodes
         while True:
             code = explore(
                 self.matrix,
@@ -132,7 +133,7 @@ class ProofTree:
                 self._fresh,
                 self._found,
                 self.state,
-                nodes,
+                target - self.nodes,
             )
             if code != NEEDS_MEMORY:
                 return int(code)
