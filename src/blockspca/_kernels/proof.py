@@ -14,7 +14,14 @@ node.  `docs` and the note in `certify/proof_tree.py` derive each one.
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
+# Functions that Python never calls need no wrapper, which halves their compile time.
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True}
 
 FINISHED = 0
 FOUND = 1
@@ -34,8 +41,13 @@ MEMORY = 8
 ROOT_STOP = 9
 N_STATE = 10
 
+# Planes of `bounds`.
+FIRST = 0
+REST = 1
+REST2 = 2
 
-@njit(**_OPTIONS)
+
+@njit(**_INNER)
 def _larger_root(a, coupling, b):
     """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling."""
     if coupling <= 0.0:
@@ -44,7 +56,7 @@ def _larger_root(a, coupling, b):
     return 0.5 * (a + b) + np.sqrt(half * half + coupling)
 
 
-@njit(**_OPTIONS)
+@njit(**_INNER)
 def _move_largest_first(values, count, q):
     """Reorder values[:count] so that its q largest come first (quickselect)."""
     low = 0
@@ -73,7 +85,7 @@ def _move_largest_first(values, count, q):
             return
 
 
-@njit(**_OPTIONS)
+@njit(**_INNER)
 def _sum_of_largest(values, count, q):
     """Sum of the q largest of values[:count], which it reorders."""
     if q < count:
@@ -87,27 +99,27 @@ def _sum_of_largest(values, count, q):
     return total
 
 
-@njit(**_OPTIONS)
-def _sort_descending(keys, labels, count):
-    """Shell sort of keys[:count], largest first, carrying the labels along."""
+@njit(**_INNER)
+def _sort_descending(keys, level, orders, count):
+    """Shell sort of keys[:count], largest first, carrying orders[level] along."""
     gap = 1
     while gap < count // 3:
         gap = 3 * gap + 1
     while gap >= 1:
         for i in range(gap, count):
             key = keys[i]
-            label = labels[i]
+            label = orders[level, i]
             j = i
             while j >= gap and keys[j - gap] < key:
                 keys[j] = keys[j - gap]
-                labels[j] = labels[j - gap]
+                orders[level, j] = orders[level, j - gap]
                 j -= gap
             keys[j] = key
-            labels[j] = label
+            orders[level, j] = label
         gap //= 3
 
 
-@njit(**_OPTIONS)
+@njit(**_INNER)
 def _sort_front(values, count):
     """Shell sort of values[:count], largest first."""
     gap = 1
@@ -124,13 +136,13 @@ def _sort_front(values, count):
         gap //= 3
 
 
-@njit(**_OPTIONS)
-def _peel(B, start, n, m, tau, bound, order, keys, fresh, squares):
+@njit(**_INNER)
+def _peel(B, start, n, m, tau, bound, level, orders, keys, fresh, squares):
     """Drop every feature that is in no m-set above τ; repeat until none drops.
 
     Feature i stays if r² > (τ − bound)(τ − B_ii), where r² is the sum of the m − 1
     largest B_ij², j ≠ i still there, and bound ≥ opt_B(m − 1).  Returns the number
-    left; order[:count] lists them and keys[:count] has their 2×2 bounds.
+    left; orders[level, :count] lists them, keys[:count] has their 2×2 bounds.
     """
     count = n
     margin = max(tau - bound, 0.0)
@@ -139,12 +151,12 @@ def _peel(B, start, n, m, tau, bound, order, keys, fresh, squares):
         changed = False
         kept = 0
         for a in range(count):
-            i = order[a]
+            i = orders[level, a]
             row = start + i * n
             need = margin * (tau - B[row + i])
             total = 0.0
             for b in range(count):
-                value = B[row + order[b]]
+                value = B[row + orders[level, b]]
                 value *= value
                 squares[b] = value
                 total += value
@@ -160,31 +172,30 @@ def _peel(B, start, n, m, tau, bound, order, keys, fresh, squares):
                 changed = True
         count = kept
         for a in range(count):
-            order[a] = fresh[a]
+            orders[level, a] = fresh[a]
     return count
 
 
-@njit(**_OPTIONS)
+@njit(**_INNER)
 def _suffix_bounds(
-    B, start, n, m, count, chosen, tau, upper, order, first, rest, rest2, table, squares
+    B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
 ):
-    """Bound opt_B(q, F_t) for the suffixes F_t = order[t:], from the last one up.
+    """Bound opt_B(q, F_t) for the suffixes F_t = orders[level, t:], the last first.
 
-    U[q][t] = min(upper[chosen + q], max(U[q][t+1], λmax[[B_tt, r], [r, U[q−1][t+1]]]))
+    U[q][t] = min(upper[level + q], max(U[q][t+1], λmax[[B_tt, r], [r, U[q−1][t+1]]]))
 
     with r² the sum of the q − 1 largest B_tj², j in F_{t+1}.  Keeps, for each t, the
-    bound `first` on m-sets whose first member is t, and `rest` = U[m−1][t+1],
-    `rest2` = U[m−2][t+1].  Returns U[m−1][0], or +inf when m = 1.
+    bound on m-sets whose first member is t, U[m−1][t+1] and U[m−2][t+1].
     """
     for q in range(m + 1):
         table[q] = -np.inf
     for t in range(count - 1, -1, -1):
-        i = order[t]
+        i = orders[level, t]
         row = start + i * n
         diagonal = B[row + i]
         later = count - 1 - t
         for b in range(later):
-            value = B[row + order[t + 1 + b]]
+            value = B[row + orders[level, t + 1 + b]]
             squares[b] = value * value
         width = min(later, m - 1)
         if width < later:
@@ -194,37 +205,35 @@ def _suffix_bounds(
         for q in range(width):
             total += squares[q]
             squares[q] = total
-        rest[t] = table[m - 1]
-        rest2[t] = table[m - 2] if m >= 2 else -np.inf
+        bounds[REST, level, t] = table[m - 1]
+        bounds[REST2, level, t] = table[m - 2]
         for q in range(m, 0, -1):
-            if q == 1 or width == 0:
-                value = diagonal
-            else:
+            value = diagonal
+            if q > 1 and width > 0:
                 value = _larger_root(
                     diagonal, squares[min(q - 1, width) - 1], table[q - 1]
                 )
             if q == m:
-                first[t] = value
-            elif upper[chosen + q] <= tau:
-                value = min(value, upper[chosen + q])
+                bounds[FIRST, level, t] = value
+            elif upper[level + q] <= tau:
+                value = min(value, upper[level + q])
             if value > table[q]:
                 table[q] = value
-    return table[m - 1] if m >= 2 else np.inf
 
 
-@njit(**_OPTIONS)
-def _all_below(B, start, n, count, tau, order, begin):
-    """True if λmax(B) over order[:count] is below τ: τI − B has a Cholesky factor.
+@njit(**_INNER)
+def _all_below(B, start, n, count, tau, level, orders, begin):
+    """True if λmax(B) over the level's features is below τ (Cholesky succeeds).
 
-    The factor is written from B[begin] on.
+    The factor of τI − B is written from B[begin] on.
     """
     for a in range(count):
-        row = start + order[a] * n
+        row = start + orders[level, a] * n
         target = begin + a * count
-        pivot = tau - B[row + order[a]]
+        pivot = tau - B[row + orders[level, a]]
         for b in range(a):
             other = begin + b * count
-            value = -B[row + order[b]]
+            value = -B[row + orders[level, b]]
             for c in range(b):
                 value -= B[target + c] * B[other + c]
             value *= B[other + b]
@@ -236,64 +245,115 @@ def _all_below(B, start, n, count, tau, order, begin):
     return True
 
 
-@njit(**_OPTIONS)
+@njit(**_INNER)
 def _open_level(
-    B, start, n, m, chosen, tau, upper, bound, order, first, rest, rest2, work, fresh
+    B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
+    fresh,
 ):
     """Peel, order (strongest first) and bound one level; returns how many stay."""
-    keys = work[0]
-    squares = work[1]
-    table = work[2]
     for a in range(n):
-        order[a] = a
-    count = _peel(B, start, n, m, tau, bound, order, keys, fresh, squares)
+        orders[level, a] = a
+    count = _peel(B, start, n, m, tau, bound, level, orders, keys, fresh, squares)
     if count < m:
         return 0
-    _sort_descending(keys, order, count)
+    _sort_descending(keys, level, orders, count)
     begin = start + n * n
-    if count <= 2 * m and begin + count * count <= B.shape[0]:
-        if _all_below(B, start, n, count, tau, order, begin):
-            return 0
+    if (
+        count <= 2 * m
+        and begin + count * count <= B.shape[0]
+        and _all_below(B, start, n, count, tau, level, orders, begin)
+    ):
+        return 0
     _suffix_bounds(
-        B,
-        start,
-        n,
-        m,
-        count,
-        chosen,
-        tau,
-        upper,
-        order,
-        first,
-        rest,
-        rest2,
-        table,
-        squares,
+        B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
     )
     return count
 
 
+@njit(**_INNER)
+def _record(level, orders, cursors, labels, last, also, found, state):
+    """Write the chosen features of the levels above and the last two to `found`."""
+    for h in range(level):
+        found[h] = labels[h, orders[h, cursors[h] - 1]]
+    found[level] = last
+    found[level + 1] = also
+    state[FOUND_SIZE] = level + 2
+
+
+@njit(**_INNER)
+def _shrink(B, start, n, p, t, left, tau, level, count, orders, base, gains, scratch, fresh):
+    """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
+
+    With c = B_·p / sqrt(τ − B_pp), opt_B'(left) ≤ base + (sum of the `left` largest
+    c_j²), base ≥ opt_B(left) on the later features.  Keeps j if that sum with c_j²
+    in it brings the bound above τ.  Writes the kept features to fresh, their c_j² to
+    gains; a pair {p, j} above τ goes to fresh[0].
+    """
+    pivot_row = start + p * n
+    remaining = tau - B[pivot_row + p]
+    later = count - 1 - t
+    for b in range(later):
+        j = orders[level, t + 1 + b]
+        value = B[pivot_row + j]
+        gain = value * value / remaining
+        gains[b] = gain
+        scratch[b] = gain
+        if B[start + j * n + j] + gain > tau:
+            fresh[0] = j
+            return -1
+    if left == 1:
+        return 0
+    top = _sum_of_largest(scratch, later, left)
+    if base + top <= tau:
+        return 0
+    smallest = np.inf
+    for b in range(min(left, later)):
+        if scratch[b] < smallest:
+            smallest = scratch[b]
+    # A feature outside the `left` best replaces the smallest of them.
+    floor = tau - base - (top - smallest)
+    kept = 0
+    for b in range(later):
+        if gains[b] > floor or gains[b] >= smallest:
+            fresh[kept] = orders[level, t + 1 + b]
+            gains[kept] = gains[b]
+            kept += 1
+    return kept
+
+
+@njit(**_INNER)
+def _eliminate(B, start, n, p, tau, kept, fresh, begin):
+    """B' over fresh[:kept], the Schur complement after p, from B[begin] on."""
+    pivot_row = start + p * n
+    remaining = tau - B[pivot_row + p]
+    for a in range(kept):
+        i = fresh[a]
+        source = start + i * n
+        target = begin + a * kept
+        factor = B[pivot_row + i] / remaining
+        for b in range(a + 1):
+            j = fresh[b]
+            value = B[source + j] + factor * B[pivot_row + j]
+            B[target + b] = value
+            B[begin + b * kept + a] = value
+
+
+@njit(**_INNER)
+def _pair_above(B, begin, n, tau):
+    """a·n + b for a pair with λmax(B_{ab}) > τ, or −1."""
+    for a in range(n):
+        slack = tau - B[begin + a * n + a]
+        for b in range(a):
+            value = B[begin + a * n + b]
+            if value * value > slack * (tau - B[begin + b * n + b]):
+                return a * n + b
+    return -1
+
+
 @njit(**_OPTIONS)
 def explore(
-    A,
-    k,
-    tau,
-    upper,
-    B,
-    starts,
-    sizes,
-    counts,
-    cursors,
-    labels,
-    orders,
-    firsts,
-    rests,
-    rests2,
-    work,
-    fresh,
-    found,
-    state,
-    budget,
+    A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds,
+    work, fresh, found, state, budget,
 ):
     """Search on from `state` for at most `budget` nodes.
 
@@ -304,9 +364,9 @@ def explore(
     B : flat memory of the levels' matrices; level l is sizes[l]² from starts[l].
     counts, cursors : (k + 1,) features left and the next one to branch on.
     labels, orders : (k + 1, n) level's column → column of A; branching order.
-    firsts, rests, rests2 : (k + 1, n) the bounds of `_suffix_bounds`.
+    bounds : (3, k + 1, n) what `_suffix_bounds` keeps.
     work : (5, max(n, k) + 1) scratch; fresh : (n,) scratch.
-    found : (k,) columns of a set above τ, when one is found.
+    found : (k + 1,) columns of a set above τ, when one is found.
     state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
 
     Returns
@@ -315,8 +375,13 @@ def explore(
     """
     n_root = A.shape[0]
     stop_at = state[NODES] + budget
+    keys = work[0]
+    squares = work[1]
+    table = work[2]
     gains = work[3]
     scratch = work[4]
+    child = -1
+    bound = np.inf
     if state[DEPTH] < 0:
         if n_root < k:
             return FINISHED
@@ -336,33 +401,30 @@ def explore(
                 B[i * n_root + j] = A[i, j]
         starts[0] = 0
         sizes[0] = n_root
-        cursors[0] = 0
-        bound = upper[k - 1]
-        counts[0] = _open_level(
-            B,
-            0,
-            n_root,
-            k,
-            0,
-            tau,
-            upper,
-            bound,
-            orders[0],
-            firsts[0],
-            rests[0],
-            rests2[0],
-            work,
-            fresh,
-        )
         state[DEPTH] = 0
+        bound = upper[k - 1]
+        child = 0
     while state[DEPTH] >= 0:
+        if child >= 0:
+            # A new level, its matrix in place: the root, or a child just formed.
+            cursors[child] = 0
+            counts[child] = _open_level(
+                B, starts[child], sizes[child], k - child, tau, upper, bound, child,
+                orders, bounds, keys, squares, table, fresh,
+            )
+            if counts[child] == 0:
+                state[PRUNED_PEEL] += 1
+            else:
+                state[DEPTH] = child
+                state[DEEPEST] = max(state[DEEPEST], child)
+            child = -1
         level = state[DEPTH]
         t = cursors[level]
         if t >= counts[level] or (level == 0 and t >= state[ROOT_STOP]):
             state[DEPTH] = level - 1
             continue
         m = k - level
-        if firsts[level, t] <= tau or counts[level] - t < m:
+        if bounds[FIRST, level, t] <= tau or counts[level] - t < m:
             state[PRUNED_FIRST] += 1
             cursors[level] = t + 1
             continue
@@ -370,124 +432,49 @@ def explore(
             return PAUSED
         n = sizes[level]
         start = starts[level]
-        order = orders[level]
-        p = order[t]
-        pivot_row = start + p * n
-        remaining = tau - B[pivot_row + p]
-        later = counts[level] - 1 - t
+        p = orders[level, t]
         left = m - 1
-
-        # A pair already above τ ends the search; it may be smaller than k.
-        for b in range(later):
-            l = order[t + 1 + b]
-            value = B[pivot_row + l]
-            gain = value * value / remaining
-            gains[b] = gain
-            scratch[b] = gain
-            if B[start + l * n + l] + gain > tau:
-                for h in range(level):
-                    found[h] = labels[h, orders[h, cursors[h] - 1]]
-                found[level] = labels[level, p]
-                found[level + 1] = labels[level, l]
-                state[FOUND_SIZE] = level + 2
-                cursors[level] = t + 1
-                state[NODES] += 1
-                return FOUND
-        if left == 1:
-            state[NODES] += 1
-            state[LEAVES] += 1
-            cursors[level] = t + 1
-            continue
-
-        # Sum: λmax(B_TT + cc') ≤ opt_B(left) + ‖c_T‖².
-        base = rests[level, t]
-        top = _sum_of_largest(scratch, later, left)
-        if base + top <= tau:
-            state[NODES] += 1
-            state[PRUNED_SUM] += 1
-            cursors[level] = t + 1
-            continue
-        smallest = np.inf
-        for b in range(min(left, later)):
-            if scratch[b] < smallest:
-                smallest = scratch[b]
-        # A feature outside the `left` best replaces the smallest of them.
-        floor = tau - base - (top - smallest)
-        kept = 0
-        for b in range(later):
-            if gains[b] > floor or gains[b] >= smallest:
-                fresh[kept] = order[t + 1 + b]
-                gains[kept] = gains[b]
-                kept += 1
-        if kept < left:
-            state[NODES] += 1
-            state[PRUNED_PEEL] += 1
-            cursors[level] = t + 1
-            continue
-
-        child = level + 1
+        kept = _shrink(
+            B, start, n, p, t, left, tau, level, counts[level], orders,
+            bounds[REST, level, t], gains, scratch, fresh,
+        )
         begin = start + n * n
-        if begin + kept * kept > B.shape[0]:
+        if kept >= left and begin + kept * kept > B.shape[0]:
             state[MEMORY] = begin + kept * kept
             return NEEDS_MEMORY
         state[NODES] += 1
         cursors[level] = t + 1
+        if kept < 0:
+            # A pair above τ ends the search; it may be smaller than k.
+            _record(
+                level, orders, cursors, labels, labels[level, p],
+                labels[level, fresh[0]], found, state,
+            )
+            return FOUND
+        if left == 1:
+            state[LEAVES] += 1
+            continue
+        if kept < left:
+            state[PRUNED_SUM] += 1
+            continue
+        _eliminate(B, start, n, p, tau, kept, fresh, begin)
         for a in range(kept):
-            i = fresh[a]
-            source = start + i * n
-            target = begin + a * kept
-            labels[child, a] = labels[level, i]
-            factor = B[pivot_row + i] / remaining
-            for b in range(a):
-                l = fresh[b]
-                value = B[source + l] + factor * B[pivot_row + l]
-                B[target + b] = value
-                B[begin + b * kept + a] = value
-            B[target + a] = B[source + i] + factor * B[pivot_row + i]
+            labels[level + 1, a] = labels[level, fresh[a]]
         if left == 2:
             state[LEAVES] += 1
-            for a in range(kept):
-                slack = tau - B[begin + a * kept + a]
-                for b in range(a):
-                    value = B[begin + a * kept + b]
-                    if value * value > slack * (tau - B[begin + b * kept + b]):
-                        for h in range(child):
-                            found[h] = labels[h, orders[h, cursors[h] - 1]]
-                        found[child] = labels[child, a]
-                        found[child + 1] = labels[child, b]
-                        state[FOUND_SIZE] = child + 2
-                        return FOUND
+            pair = _pair_above(B, begin, kept, tau)
+            if pair >= 0:
+                _record(
+                    level + 1, orders, cursors, labels,
+                    labels[level + 1, pair // kept], labels[level + 1, pair % kept],
+                    found, state,
+                )
+                return FOUND
             continue
-        bound = np.inf
-        if upper[k - 1] <= tau:
-            bound = upper[k - 1]
-        for b in range(kept):
-            scratch[b] = gains[b]
-        top = rests2[level, t] + _sum_of_largest(scratch, kept, left - 1)
-        bound = min(bound, top)
+        child = level + 1
         starts[child] = begin
         sizes[child] = kept
-        cursors[child] = 0
-        counts[child] = _open_level(
-            B,
-            begin,
-            kept,
-            left,
-            child,
-            tau,
-            upper,
-            bound,
-            orders[child],
-            firsts[child],
-            rests[child],
-            rests2[child],
-            work,
-            fresh,
-        )
-        if counts[child] == 0:
-            state[PRUNED_PEEL] += 1
-        else:
-            state[DEPTH] = child
-            if child > state[DEEPEST]:
-                state[DEEPEST] = child
+        bound = bounds[REST2, level, t] + _sum_of_largest(gains, kept, left - 1)
+        if upper[k - 1] <= tau:
+            bound = min(bound, upper[k - 1])
     return FINISHED

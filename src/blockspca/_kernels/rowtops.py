@@ -2,10 +2,15 @@
 
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 
 
-@njit(**_OPTIONS)
+@njit(no_cpython_wrapper=True, **_OPTIONS)
 def _insert(values, indices, row, value, index):
     """Put |A_row,index| into the row's list; returns its new smallest value."""
     last = values.shape[1] - 1

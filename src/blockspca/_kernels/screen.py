@@ -2,7 +2,12 @@
 
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 
 
 @njit(**_OPTIONS)

@@ -100,7 +100,7 @@ class ProofTree:
         self._blocks = np.empty(min(max(3 * n * n, 64), max(max_entries, n * n)))
         self._levels = [np.zeros(k + 1, dtype=np.int64) for _ in range(4)]
         self._indices = [np.zeros((k + 1, n), dtype=np.int64) for _ in range(2)]
-        self._bounds = [np.zeros((k + 1, n)) for _ in range(3)]
+        self._bounds = np.zeros((3, k + 1, n))
         self._work = np.zeros((5, max(n, k) + 1))
         self._fresh = np.zeros(n, dtype=np.int64)
         self._found = np.zeros(k + 1, dtype=np.int64)
@@ -128,7 +128,7 @@ class ProofTree:
                 self._blocks,
                 *self._levels,
                 *self._indices,
-                *self._bounds,
+                self._bounds,
                 self._work,
                 self._fresh,
                 self._found,
@@ -148,7 +148,7 @@ class ProofTree:
     def open_branches(self) -> list[int]:
         """Top-level branches not yet closed (after the root has been opened)."""
         cursor, count = int(self._levels[3][0]), int(self._levels[2][0])
-        firsts = self._bounds[0][0]
+        firsts = self._bounds[0, 0]
         return [t for t in range(cursor, count) if firsts[t] > self.tau]
 
     def stop_after_current_branch(self) -> None:
@@ -163,11 +163,12 @@ class ProofTree:
         tree = ProofTree(self.matrix, self.k, self.tau, self.upper, self.max_entries)
         tree._blocks[: n * n] = self._blocks[: n * n]
         for mine, theirs in zip(
-            (*self._levels, *self._indices, *self._bounds),
-            (*tree._levels, *tree._indices, *tree._bounds),
+            (*self._levels, *self._indices),
+            (*tree._levels, *tree._indices),
             strict=True,
         ):
             theirs[0] = mine[0]
+        tree._bounds[:, 0] = self._bounds[:, 0]
         tree._levels[3][0] = t
         tree.state[0] = 0
         tree.state[9] = t + 1
