@@ -12,14 +12,19 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "BlockSearch": "blocks.strategies",
     "BlockStatus": "result",
+    "Certificate": "certify.certificate",
     "Covariance": "covariance",
+    "Event": "progress",
     "FixedThreshold": "blocks.strategies",
     "Limits": "solvers.base",
     "NoiseThreshold": "blocks.strategies",
     "Result": "result",
     "SolverError": "solvers.base",
+    "SparsityPath": "sparsity_path",
     "Status": "result",
     "ThresholdPath": "blocks.path",
+    "Verification": "certify.verify",
+    "VerificationError": "certify.verify",
     "denoise": "blocks.threshold",
     "estimate_noise": "blocks.noise",
     "intrinsic_dimension": "blocks.threshold",
@@ -27,7 +32,9 @@ _EXPORTS = {
     "largest_block_size": "blocks.threshold",
     "partition": "blocks.threshold",
     "solve": "pipeline",
+    "solve_path": "pipeline",
     "threshold_path": "blocks.path",
+    "verify": "certify.verify",
 }
 _MODULES = ("datasets", "solvers")
 
@@ -47,13 +54,20 @@ if TYPE_CHECKING:
     from .blocks.threshold import is_epsilon_approximation as is_epsilon_approximation
     from .blocks.threshold import largest_block_size as largest_block_size
     from .blocks.threshold import partition as partition
+    from .certify.certificate import Certificate as Certificate
+    from .certify.verify import Verification as Verification
+    from .certify.verify import VerificationError as VerificationError
+    from .certify.verify import verify as verify
     from .covariance import Covariance as Covariance
     from .pipeline import solve as solve
+    from .pipeline import solve_path as solve_path
+    from .progress import Event as Event
     from .result import BlockStatus as BlockStatus
     from .result import Result as Result
     from .result import Status as Status
     from .solvers.base import Limits as Limits
     from .solvers.base import SolverError as SolverError
+    from .sparsity_path import SparsityPath as SparsityPath
 
 
 def __getattr__(name: str) -> Any:

@@ -111,18 +111,18 @@ def check_names(names: Sequence[Any] | None, d: int) -> tuple[str, ...] | None:
     return names
 
 
-def check_sparsity(k: Any, d: int) -> int:
+def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
     """Check that k is an integer with 1 ≤ k ≤ d."""
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
         raise TypeError(
-            f"k = {k!r} is of type {type(k).__name__}; pass an integer between 1 and "
-            f"{d}, the number of features to use."
+            f"{argument} = {k!r} is of type {type(k).__name__}; pass an integer between "
+            f"1 and {d}, the number of features to use."
         )
     k = int(k)
     if not 1 <= k <= d:
         raise ValueError(
-            f"k = {k} is outside 1..{d}; k is the number of features to use, out of "
-            f"{d}."
+            f"{argument} = {k} is outside 1..{d}; it is the number of features to "
+            f"use, out of {d}."
         )
     return k
 

@@ -1,4 +1,4 @@
-"""The whole pipeline on one screen: covariance → blocks → solver → result."""
+"""The whole pipeline on one screen: covariance → blocks → solver → proof → result."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from ._validation import check_real, check_sparsity
-from .blocks.framework import BlockSolve, block_solve, claim
-from .blocks.path import threshold_path
+from .blocks.block_result import solve_blocks
 from .blocks.strategies import BlockSearch, FixedThreshold, ThresholdStrategy
 from .covariance import Covariance, as_covariance
-from .progress import Progress, as_progress
+from .progress import Listener, as_listener
 from .result import Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Deadline, Limits, Solver
 from .solvers.local_search import LocalSearch
+from .sparsity_path import SparsityPath
 
 
 def solve(
@@ -26,12 +26,16 @@ def solve(
     *,
     solver: Solver | Callable[..., Any] | None = None,
     threshold: ThresholdStrategy | float | None = None,
+    certify: bool = True,
     limits: Limits | None = None,
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
-    progress: Progress | bool | None = None,
+    progress: Listener | bool | None = None,
 ) -> Result:
-    """Solve max x'Ax over unit vectors x with at most k nonzeros.
+    """Solve max x'Ax over unit vectors x with at most k nonzeros, with a proof.
+
+    The blocks of the thresholded matrix find a component; the certified path then
+    proves on the original matrix that there is none better, or finds it.
 
     Parameters
     ----------
@@ -43,15 +47,18 @@ def solve(
     threshold : strategy or float, optional
         How the blocks are chosen: `BlockSearch()` by default; `FixedThreshold(eps)`,
         for which a number is short; `NoiseThreshold()`.
+    certify : bool
+        False stops after the blocks: the framework of the paper and no more.
     limits : Limits, optional
         Time, nodes, gap and memory for the whole call. When one is reached, or on
-        Ctrl-C, the result holds the best solution so far.
+        Ctrl-C, the result holds the best solution and bound so far.
     n_jobs : int, optional
-        Blocks solved at a time (joblib); the answer is the same for every value.
+        Blocks solved at a time (joblib), and threads of a long proof; the answer is
+        the same for every value.
     rng : int or Generator, optional
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional
-        True shows a progress bar; a callable gets (done, total, objective).
+        True shows a log with a progress bar; a callable gets an `Event`.
 
     Returns
     -------
@@ -63,8 +70,8 @@ def solve(
     >>> import blockspca as bs
     >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
     >>> result = bs.solve(A, k=2)
-    >>> result.support, round(result.objective, 6)
-    (array([0, 1]), 3.0)
+    >>> result.support, round(result.objective, 6), result.status.value
+    (array([0, 1]), 3.0, 'optimal')
     """
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
@@ -72,68 +79,91 @@ def solve(
     strategy = _as_strategy(threshold)
     limits = Limits() if limits is None else limits
     deadline = Deadline(limits.time)
-    seed = _as_seed(rng)
-    solves: list[BlockSolve] = []
-    try:
-        with as_progress(progress) as report:
-            path = threshold_path(cov, deadline=deadline)
-            timings = {"threshold path": deadline.elapsed()}
+    with as_listener(progress) as tell:
+        found = solve_blocks(
+            cov,
+            k,
+            chosen,
+            strategy,
+            limits,
+            n_jobs=n_jobs,
+            seed=_as_seed(rng),
+            tell=tell,
+        )
+        if not certify or found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+            return found
+        from .certify.results import certified_results
 
-            def solve_at(epsilon: float) -> BlockSolve:
-                spent = sum(s.nodes for s in solves)
-                left = limits.nodes and max(1, limits.nodes - spent)
-                solved = block_solve(
-                    cov,
-                    k,
-                    epsilon,
-                    chosen,
-                    path=path,
-                    limits=replace(limits, time=deadline.remaining(), nodes=left),
-                    n_jobs=n_jobs,
-                    seed=seed,
-                    progress=report,
-                )
-                solves.append(solved)
-                return solved
-
-            best, visits = strategy.search(cov, k, path, solve_at)
-    except TimeoutError:
-        return _single_feature(cov, k, Status.TIME_LIMIT, deadline, chosen.name)
-    except KeyboardInterrupt:
-        if not solves:
-            return _single_feature(cov, k, Status.INTERRUPTED, deadline, chosen.name)
-        best, visits = max(solves, key=lambda s: s.objective), ()
-    timings["blocks"] = deadline.elapsed() - timings["threshold path"]
-    status, upper_bound = _strongest_claim(best, solves, limits)
-    guarantee = chosen.guarantee.after_blocks(k, best.blocks.largest, best.epsilon)
-    return Result(
-        x=best.x,
-        support=best.support,
-        objective=best.objective,
-        upper_bound=upper_bound,
-        status=status,
-        k=k,
-        n_features=cov.n_features,
-        message=best.message,
-        bound_name="blocks + (k − 1) · largest entry between them",
-        threshold=best.epsilon,
-        blocks=best.blocks,
-        visits=visits,
-        guarantee=guarantee,
-        nodes=sum(s.nodes for s in solves),
+        proved = certified_results(
+            cov,
+            k,
+            k,
+            replace(limits, time=deadline.remaining()),
+            {k: found.support},
+            n_jobs=n_jobs,
+            tell=tell,
+        )[k]
+    return replace(
+        proved,
+        threshold=found.threshold,
+        blocks=found.blocks,
+        visits=found.visits,
+        guarantee=found.guarantee,
+        solver=found.solver,
+        message=found.message,
         time=deadline.elapsed(),
-        timings=timings,
-        solver=chosen.name,
-        feature_names=cov.feature_names,
+        timings={**found.timings, **proved.timings},
     )
 
 
-def _strongest_claim(
-    best: BlockSolve, solves: list[BlockSolve], limits: Limits
-) -> tuple[Status, float]:
-    """Each threshold's bound holds for A, so the least one does, with its status."""
-    upper_bound = max(best.objective, min(s.upper_bound for s in solves))
-    return claim(best.objective, upper_bound, limits, solves[-1].stopped), upper_bound
+def solve_path(
+    cov: Covariance | Any,
+    k_max: int,
+    *,
+    limits: Limits | None = None,
+    n_jobs: int | None = None,
+    progress: Listener | bool | None = None,
+) -> SparsityPath:
+    """Solve for every k = 1, 2, …, k_max, each with a proof on the original matrix.
+
+    What is proved for k − 1 makes the proof for k short, so the whole path costs little
+    more than its last value.
+
+    Parameters
+    ----------
+    cov : Covariance or symmetric matrix
+    k_max : int
+    limits : Limits, optional
+        For the whole path. With a gap, each k is proved to that gap only, which is much
+        cheaper. A k that cannot be settled passes its bound on, and the path goes on.
+    n_jobs : int, optional
+        Threads of a long proof.
+    progress : bool or callable, optional
+        True shows a log with a progress bar; a callable gets an `Event`.
+
+    Returns
+    -------
+    SparsityPath
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> path = bs.solve_path(A, k_max=3)
+    >>> [result.support.tolist() for result in path.values()]
+    [[2], [0, 1], [0, 1, 2]]
+    >>> path.smallest_k(0.99)
+    2
+    """
+    from .certify.results import certified_results
+
+    cov = as_covariance(cov)
+    k_max = check_sparsity(k_max, cov.n_features, "k_max")
+    limits = Limits() if limits is None else limits
+    with as_listener(progress) as tell:
+        results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
+    return SparsityPath(results, cov)
 
 
 def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrategy:
@@ -148,25 +178,3 @@ def _as_seed(rng: int | np.random.Generator | None) -> int:
     if rng is None:
         return 0
     return int(np.random.default_rng(rng).integers(2**32))
-
-
-def _single_feature(
-    cov: Covariance, k: int, status: Status, deadline: Deadline, solver: str
-) -> Result:
-    """All that is known when a run is stopped before its first block."""
-    best = int(np.argmax(cov.diagonal()))
-    x = np.zeros(cov.n_features)
-    x[best] = 1.0
-    return Result(
-        x=x,
-        support=np.array([best], dtype=np.intp),
-        objective=float(cov.diagonal()[best]),
-        upper_bound=float("inf"),
-        status=status,
-        k=k,
-        n_features=cov.n_features,
-        message="stopped before the first block was solved",
-        time=deadline.elapsed(),
-        solver=solver,
-        feature_names=cov.feature_names,
-    )

@@ -353,7 +353,7 @@ class _Walk:
             self.prove(k)
         finally:
             self.times[k] += time.perf_counter() - started
-        self.report(k)
+        self.report(k, status=self.final_status(k))
 
     def incumbent(self, k: int) -> None:
         """Extend the support of k − 1, take what was given, improve by swaps."""
@@ -608,7 +608,13 @@ class _Walk:
         better = [self.offer(k, start, "rows") for start in starts]
         return any(better)
 
-    def report(self, k: int, survivors: int | None = None, nodes: int = 0) -> None:
+    def report(
+        self,
+        k: int,
+        survivors: int | None = None,
+        nodes: int = 0,
+        status: Status | None = None,
+    ) -> None:
         if self.callback is None:
             return
         if survivors is None:
@@ -622,6 +628,7 @@ class _Walk:
                 upper_bound=self.upper[k] * self.unit,
                 elapsed=self.meter.elapsed,
                 source=self.sources[k],
+                status=status,
             )
         )
 

@@ -1,0 +1,104 @@
+"""The certified path as results: each k with its component, bound and certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import joblib
+
+from ..covariance import Covariance
+from ..progress import Event, Listener
+from ..result import Result
+from ..solvers.base import Limits
+from .certificate import Certificate, StepClaim
+from .certified_path import CertifiedStep, Progress, certified_path
+
+
+def certified_results(
+    cov: Covariance,
+    k_min: int,
+    k_max: int,
+    limits: Limits,
+    incumbents: Mapping[int, Sequence[int]],
+    *,
+    n_jobs: int | None = None,
+    tell: Listener | None = None,
+) -> dict[int, Result]:
+    """Walk the certified path up to k_max; return the results from k_min on."""
+
+    def report(progress: Progress) -> None:
+        if tell is not None and progress.k >= k_min:
+            tell(_as_event(progress, k_min, k_max))
+
+    steps = certified_path(
+        cov,
+        k_max,
+        limits=limits,
+        incumbents=incumbents,
+        n_jobs=joblib.effective_n_jobs(n_jobs),
+        callback=report,
+    )
+    claims = [_as_claim(steps[k]) for k in range(1, k_max + 1)]
+    return {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
+
+
+def _as_event(progress: Progress, k_min: int, k_max: int) -> Event:
+    done = progress.k - k_min + (progress.status is not None)
+    return Event(
+        stage="proof",
+        done=done,
+        total=k_max - k_min + 1,
+        k=progress.k,
+        objective=progress.objective,
+        upper_bound=progress.upper_bound,
+        survivors=progress.survivors,
+        nodes=progress.nodes,
+        source=progress.source,
+        elapsed=progress.elapsed,
+        status=progress.status,
+    )
+
+
+def _as_claim(step: CertifiedStep) -> StepClaim:
+    searched = not math.isnan(step.tau)
+    return StepClaim(
+        k=step.k,
+        upper_bound=step.upper_bound,
+        bound_name=step.bound_name,
+        tau=step.tau if searched else None,
+        upper_previous=step.upper_previous if searched else None,
+        survivors=tuple(sorted(step.survivors.tolist())) if searched else (),
+        statistics=asdict(step.statistics),
+    )
+
+
+def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) -> Result:
+    certificate = Certificate(
+        k=step.k,
+        n_features=step.n_features,
+        support=tuple(step.support.tolist()),
+        loadings=tuple(step.loadings.tolist()),
+        objective=step.objective,
+        upper_bound=step.upper_bound,
+        status=step.status,
+        tolerance=step.tolerance,
+        steps=tuple(claims[: step.k]),
+    )
+    return Result(
+        x=step.x,
+        support=step.support,
+        objective=step.objective,
+        upper_bound=step.upper_bound,
+        status=step.status,
+        k=step.k,
+        n_features=step.n_features,
+        bound_name=step.bound_name,
+        certificate=certificate,
+        nodes=step.nodes,
+        time=step.time,
+        timings={"proof": step.time},
+        solver="certified path",
+        feature_names=cov.feature_names,
+    )

@@ -1,0 +1,367 @@
+"""Check every claim of a certificate against the matrix, with NumPy alone.
+
+Nothing is taken from the solve: no kernel, no scan, no incumbent. What the certificate
+says is computed again, step by step, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray, check_positive_integer
+from ..covariance import Covariance, as_covariance
+from ..result import Result, Status
+from .certificate import Certificate, StepClaim
+from .plain_proof import NodeCapReached, Refuted, prove_none_above
+from .proof_tree import rounding_allowance
+
+AGREEMENT = 1e-9  # relative, of a recomputed objective or norm
+ROUNDING = 1e-12  # relative, of sums over a row
+OPTIMAL_TOLERANCE = 1e-9  # relative to the objective or the largest entry
+MAX_NODES = 20_000
+ENTRIES_AT_ONCE = 2**23
+
+
+class VerificationError(Exception):
+    """A claim of a certificate does not hold, or was not made properly."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked.
+
+    Attributes
+    ----------
+    upper_bound : float
+        The bound that this check has established by itself.
+    complete : bool
+        False if a proof was larger than the node cap and was not run again.
+    checks : tuple of str
+        One sentence a check.
+    unchecked : tuple of str
+        What was left out, and why.
+    """
+
+    upper_bound: float
+    checks: tuple[str, ...] = field(repr=False)
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        return not self.unchecked
+
+    def __str__(self) -> str:
+        lines = [*self.checks, *(f"not checked: {text}" for text in self.unchecked)]
+        return "\n".join(lines)
+
+
+def verify(
+    claim: Result | Certificate, cov: Covariance | Any, *, max_nodes: int = MAX_NODES
+) -> Verification:
+    """Recompute every claim about a component; raise if one does not hold.
+
+    Parameters
+    ----------
+    claim : Result or Certificate
+        A result is checked together with its certificate: the two must agree.
+    cov : Covariance or symmetric matrix
+        The original matrix.
+    max_nodes : int
+        Proof trees are run again in a plain implementation, up to this many nodes for
+        each k. A larger one is listed in `unchecked`.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    VerificationError
+        Naming the claim that failed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> bs.verify(bs.solve(A, k=2), A).complete
+    True
+    """
+    cov = as_covariance(cov)
+    max_nodes = check_positive_integer(max_nodes, "max_nodes")
+    certificate = _certificate_of(claim)
+    checker = _Checker(cov, certificate, max_nodes)
+    checker.component()
+    for step in certificate.steps:
+        checker.step(step)
+    checker.conclusion()
+    return Verification(
+        upper_bound=checker.upper[-1],
+        checks=tuple(checker.checks),
+        unchecked=tuple(checker.unchecked),
+    )
+
+
+def _certificate_of(claim: Result | Certificate) -> Certificate:
+    if isinstance(claim, Certificate):
+        return claim
+    certificate = claim.certificate
+    if certificate is None:
+        raise VerificationError(
+            "the result has no certificate: it was solved with certify=False."
+        )
+    _require(
+        certificate.k == claim.k
+        and certificate.n_features == claim.n_features
+        and certificate.objective == claim.objective
+        and certificate.upper_bound == claim.upper_bound
+        and certificate.status is claim.status
+        and list(certificate.support) == claim.support.tolist()
+        and np.array_equal(claim.x[claim.support], certificate.loadings),
+        "the result and its certificate do not say the same",
+    )
+    return certificate
+
+
+def _require(condition: bool | np.bool_, otherwise: str) -> None:
+    if not condition:
+        raise VerificationError(otherwise + ".")
+
+
+class _Checker:
+    """The checks of one certificate; `upper` are the bounds established so far."""
+
+    def __init__(
+        self, cov: Covariance, certificate: Certificate, max_nodes: int
+    ) -> None:
+        _require(
+            cov.n_features == certificate.n_features,
+            f"the certificate is for {certificate.n_features} features, the matrix "
+            f"has {cov.n_features}",
+        )
+        self.cov = cov
+        self.certificate = certificate
+        self.max_nodes = max_nodes
+        self.diagonal = cov.diagonal()
+        self.tops = _row_tops(cov, certificate.k - 1)
+        self.largest = cov.max_abs()
+        self.spread = max(certificate.objective, self.largest)
+        self.upper = [np.inf]
+        self.checks: list[str] = []
+        self.unchecked: list[str] = []
+
+    def component(self) -> None:
+        """Feasibility and objective."""
+        certificate = self.certificate
+        support, x = np.array(certificate.support), np.array(certificate.loadings)
+        _require(
+            len(support) <= certificate.k and np.isfinite(x).all(),
+            f"the component has {len(support)} nonzeros for k = {certificate.k}",
+        )
+        _require(
+            abs(np.linalg.norm(x) - 1) <= AGREEMENT,
+            f"the component has norm {np.linalg.norm(x):.12g}, not 1",
+        )
+        within = self.cov.submatrix(support)
+        objective = float(x @ within @ x)
+        _require(
+            abs(objective - certificate.objective) <= AGREEMENT * self.spread,
+            f"the objective is {objective:.12g}, not {certificate.objective:.12g}",
+        )
+        self.checks.append(
+            f"component: {len(support)} of {self.cov.n_features} features, unit norm, "
+            f"objective {objective:.12g}"
+        )
+
+    def step(self, claim: StepClaim) -> None:
+        """One bound of the chain: opt(k) ≤ claim.upper_bound."""
+        k = claim.k
+        _require(
+            np.isfinite(claim.upper_bound) or claim.bound_name == "none",
+            f"k = {k}: the bound {claim.upper_bound} is not a finite number",
+        )
+        check: Callable[[StepClaim], str] | None = {
+            "proof tree": self._searched,
+            "screening": self._searched,
+            "nested 2×2": self._nested,
+            "row sums": self._row_sums,
+            "variances": self._variances,
+            "none": self._nothing,
+        }.get(claim.bound_name)
+        if check is None:
+            raise VerificationError(f"k = {k}: unknown bound {claim.bound_name!r}.")
+        words = check(claim)
+        self.upper.append(claim.upper_bound)
+        self.checks.append(f"k = {k}: {words}")
+
+    def conclusion(self) -> None:
+        """The upper bound and the status follow from the last step."""
+        certificate = self.certificate
+        _require(
+            certificate.upper_bound >= self.upper[-1]
+            or certificate.upper_bound == certificate.objective,
+            f"the upper bound {certificate.upper_bound:.12g} is below the proved "
+            f"{self.upper[-1]:.12g}",
+        )
+        excess = self.upper[-1] - certificate.objective
+        allowed = OPTIMAL_TOLERANCE * self.spread
+        _require(
+            certificate.tolerance <= allowed * (1 + AGREEMENT),
+            f"the tolerance {certificate.tolerance:.3g} is wider than {allowed:.3g}",
+        )
+        if certificate.status is Status.OPTIMAL:
+            _require(
+                excess <= allowed * (1 + AGREEMENT),
+                f"the status is optimal, but the bound exceeds the objective by "
+                f"{excess:.3g}",
+            )
+        self.checks.append(
+            f"status {certificate.status}: upper bound {certificate.upper_bound:.12g}"
+        )
+
+    def _allowance(self, k: int) -> float:
+        """What rounding in the proof and in this check may amount to."""
+        return rounding_allowance(k, self.cov.n_samples) * self.largest
+
+    def _at_least(self, claim: StepClaim, bound: float) -> None:
+        slack = ROUNDING * self.spread
+        _require(
+            claim.upper_bound >= bound - slack,
+            f"k = {claim.k}: {claim.bound_name} gives {bound:.12g}, above the claimed "
+            f"{claim.upper_bound:.12g}",
+        )
+
+    def _variances(self, claim: StepClaim) -> str:
+        if claim.k > 1:
+            _require(
+                self.cov.known_psd,
+                f"k = {claim.k}: a sum of variances bounds only covariances of data",
+            )
+        self._at_least(claim, float(np.sort(self.diagonal)[-claim.k :].sum()))
+        return f"at most {claim.upper_bound:.12g}, by the largest variances"
+
+    def _row_sums(self, claim: StepClaim) -> str:
+        sums = self.diagonal + self.tops[:, : claim.k - 1].sum(axis=1)
+        self._at_least(claim, float(sums.max()))
+        return f"at most {claim.upper_bound:.12g}, by row sums"
+
+    def _nested(self, claim: StepClaim) -> str:
+        previous = self.upper[claim.k - 1]
+        _require(np.isfinite(previous), f"k = {claim.k}: no bound for {claim.k - 1}")
+        norms = np.sqrt((self.tops[:, : claim.k - 1] ** 2).sum(axis=1))
+        half = (self.diagonal - previous) / 2
+        bounds = (self.diagonal + previous) / 2 + np.hypot(half, norms)
+        self._at_least(claim, float(bounds.max()))
+        return f"at most {claim.upper_bound:.12g}, by k = {claim.k - 1} and row norms"
+
+    def _nothing(self, claim: StepClaim) -> str:
+        _require(
+            claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason"
+        )
+        return "no bound is claimed"
+
+    def _searched(self, claim: StepClaim) -> str:
+        k, tau = claim.k, claim.tau
+        if tau is None or claim.upper_previous is None:
+            raise VerificationError(f"k = {k}: the proof does not say what it proves.")
+        previous = self.upper[k - 1]
+        # A proof at τ that relied on a bound too small by s is a proof at τ + s.
+        short = max(0.0, previous - claim.upper_previous) if k > 1 else 0.0
+        _require(
+            short <= ROUNDING * self.spread,
+            f"k = {k}: the proof uses {claim.upper_previous:.12g} for k = {k - 1}, "
+            f"where {previous:.12g} is proved",
+        )
+        self._at_least(claim, tau + short + self._allowance(k))
+        survivors = np.array(claim.survivors, dtype=np.intp)
+        outside = self._screened(k, tau, claim.upper_previous, survivors)
+        return f"{outside}; {self._tree(claim, tau)}"
+
+    def _screened(
+        self, k: int, tau: float, previous: float, survivors: np.ndarray
+    ) -> str:
+        """Peel from all features; whatever is left must be among the survivors."""
+        if k == 1:
+            left = np.flatnonzero(self.diagonal > tau)
+        else:
+            norms = (self.tops[:, : k - 1] ** 2).sum(axis=1)
+            left = np.flatnonzero(self._may_stay(norms, self.diagonal, tau, previous))
+            while len(left) > len(survivors) and not np.isin(left, survivors).all():
+                norms = self._norms_within(left, k - 1)
+                stay = self._may_stay(norms, self.diagonal[left], tau, previous)
+                if stay.all():
+                    break
+                left = left[stay]
+        missing = np.setdiff1d(left, survivors)
+        if len(left) >= k:  # fewer than k features hold no k-set
+            _require(
+                len(missing) == 0,
+                f"k = {k}: feature {missing[:1]} passes the screening inequality but "
+                "is not among the survivors",
+            )
+        dropped = self.cov.n_features - len(survivors)
+        return f"{dropped} features are in no set above {tau:.12g}"
+
+    def _may_stay(
+        self, norms: FloatArray, diagonal: FloatArray, tau: float, previous: float
+    ) -> np.ndarray:
+        margin = max(tau - previous, 0.0)
+        # Features within rounding of the inequality are decided by the certificate.
+        return norms * (1 - 1e-9) > margin * (tau - diagonal)
+
+    def _norms_within(self, features: np.ndarray, q: int) -> FloatArray:
+        step = max(1, ENTRIES_AT_ONCE // len(features))
+        norms = np.empty(len(features))
+        for start in range(0, len(features), step):
+            rows = features[start : start + step]
+            squares = self.cov.submatrix(rows, features) ** 2
+            squares[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
+            if q < len(features):
+                squares = np.partition(squares, len(features) - q, axis=1)
+                squares = squares[:, len(features) - q :]
+            norms[start : start + step] = squares.sum(axis=1)
+        return norms
+
+    def _tree(self, claim: StepClaim, tau: float) -> str:
+        k = claim.k
+        if len(claim.survivors) < k:
+            return f"{len(claim.survivors)} features are left, fewer than {k}"
+        within = self.cov.submatrix(np.array(claim.survivors))
+        unit = self.largest or 1.0
+        upper = np.array(self.upper[:k]) / unit
+        try:
+            nodes = prove_none_above(
+                within / unit, k, tau / unit, upper, self.max_nodes
+            )
+        except Refuted:
+            raise VerificationError(
+                f"k = {k}: a set with an eigenvalue above {tau:.12g} exists."
+            ) from None
+        except NodeCapReached:
+            self.unchecked.append(
+                f"k = {k}: the proof tree needs more than max_nodes = {self.max_nodes} "
+                "nodes"
+            )
+            return "the rest was not searched again"
+        return f"a search of the {len(within)} others, {nodes} nodes, found none"
+
+
+def _row_tops(cov: Covariance, width: int) -> FloatArray:
+    """Return the `width` largest |A_ij|, j ≠ i, of every row, descending."""
+    d = cov.n_features
+    width = min(width, d - 1)
+    tops = np.empty((d, width))
+    if width < 1:
+        return tops
+    step = max(1, ENTRIES_AT_ONCE // d)
+    for start in range(0, d, step):
+        rows = np.abs(cov.rows(slice(start, start + step)))
+        index = np.arange(len(rows))
+        rows[index, start + index] = -1.0  # the diagonal does not count
+        best = np.partition(rows, d - width, axis=1)[:, d - width :]
+        tops[start : start + step] = np.sort(best, axis=1)[:, ::-1]
+    return tops

@@ -1,0 +1,105 @@
+"""The solutions for k = 1, 2, …, K: a curve of objectives with proved bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._validation import FloatArray, check_real
+from .covariance import Covariance
+from .result import Result, Status
+
+
+class SparsityPath(Mapping[int, Result]):
+    """One `Result` for each k; `path[k]`, `len(path)`, iteration over k."""
+
+    def __init__(self, results: Mapping[int, Result], cov: Covariance) -> None:
+        self._results = dict(sorted(results.items()))
+        self._cov = cov
+
+    @cached_property
+    def ceiling(self) -> float:
+        """λmax(A), the variance of the ordinary first component: no k exceeds it."""
+        from scipy.sparse.linalg import LinearOperator, eigsh
+
+        d = self._cov.n_features
+        if d <= 1000:
+            return float(np.linalg.eigvalsh(self._cov.submatrix(slice(None)))[-1])
+        operator = LinearOperator((d, d), matvec=self._cov.matvec, dtype=float)
+        start = np.ones(d)
+        return float(eigsh(operator, k=1, which="LA", v0=start)[0][0])
+
+    def __getitem__(self, k: int) -> Result:
+        try:
+            return self._results[k]
+        except KeyError:
+            first, *_, last = *self._results, *self._results
+            raise KeyError(f"k = {k} is not on the path, {first} to {last}") from None
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        proved = sum(r.status is Status.OPTIMAL for r in self.values())
+        return f"SparsityPath(k = 1..{max(self)}, {proved} of {len(self)} proved)"
+
+    @property
+    def objectives(self) -> FloatArray:
+        """The objective for each k."""
+        return np.array([result.objective for result in self.values()])
+
+    @property
+    def upper_bounds(self) -> FloatArray:
+        """The proved upper bound for each k."""
+        return np.array([result.upper_bound for result in self.values()])
+
+    def smallest_k(self, fraction: float) -> int:
+        """Return the smallest k whose objective reaches `fraction` of the ceiling.
+
+        The ceiling is the variance of the ordinary first principal component, which
+        uses every feature.
+        """
+        fraction = check_real(fraction, "fraction", minimum=0)
+        if fraction > 1:
+            raise ValueError(f"fraction = {fraction} is above 1; pass 0.9 for 90 %.")
+        for k, result in self.items():
+            if result.objective >= fraction * self.ceiling:
+                return k
+        reached = max(result.objective for result in self.values()) / self.ceiling
+        raise ValueError(
+            f"fraction = {fraction} is not reached: k = {max(self)} has {reached:.4g} "
+            "of the ceiling; extend the path with a larger k_max."
+        )
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one dict for each k: objective, bound, gap, status, features."""
+        return [
+            {
+                "k": k,
+                "objective": result.objective,
+                "upper_bound": result.upper_bound,
+                "gap": result.gap,
+                "status": result.status.value,
+                "bound": result.bound_name,
+                "nodes": result.nodes,
+                "time": result.time,
+                "features": result.features,
+            }
+            for k, result in self.items()
+        ]
+
+    def to_frame(self) -> Any:
+        """Return `to_rows` as a pandas DataFrame indexed by k."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "to_frame needs pandas (pip install pandas); to_rows does not."
+            ) from None
+        return pandas.DataFrame(self.to_rows()).set_index("k")

@@ -1,0 +1,52 @@
+"""Events, the log and its closing report."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import blockspca as bs
+from blockspca.progress import ProgressLog
+
+A = np.cov(np.random.default_rng(6).normal(size=(25, 12)).T)
+
+
+def test_events_of_a_path():
+    events: list[bs.Event] = []
+    path = bs.solve_path(A, 6, progress=events.append)
+    settled = [event for event in events if event.status is not None]
+    assert [event.k for event in settled] == [1, 2, 3, 4, 5, 6]
+    for event in settled:
+        assert event.stage == "proof"
+        assert event.objective == pytest.approx(path[event.k].objective)
+        assert event.upper_bound == pytest.approx(path[event.k].upper_bound)
+        assert event.total == 6
+        assert event.source
+    assert settled[-1].done == 6
+
+
+def test_events_of_a_solve_start_with_the_blocks():
+    stages = []
+    bs.solve(A, 3, progress=lambda event: stages.append(event.stage))
+    assert stages[0] == "blocks"
+    assert stages[-1] == "proof"
+
+
+def test_the_log_has_a_line_for_each_k_and_a_report():
+    out = io.StringIO()
+    with ProgressLog(Console(file=out, width=120)) as log:
+        bs.solve_path(A, 4, progress=log)
+    lines = [line for line in out.getvalue().splitlines() if line.strip()]
+    assert lines[0].split()[:4] == ["k", "survivors", "nodes", "objective"]
+    assert [int(line.split()[0]) for line in lines[1:5]] == [1, 2, 3, 4]
+    assert lines[-1].startswith("4 of 4 proved optimal, widest gap 0.00%")
+
+
+def test_progress_true_writes_to_standard_error(capfd):
+    bs.solve_path(A, 3, progress=True)
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert "3 of 3 proved optimal" in captured.err

@@ -1,0 +1,68 @@
+"""The path over k: a mapping of results with bounds, a table, a choice of k."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+
+
+@pytest.fixture(scope="module")
+def A() -> np.ndarray:
+    X = np.random.default_rng(6).normal(size=(25, 12)) * np.linspace(1, 3, 12)
+    return np.cov(X.T)
+
+
+@pytest.fixture(scope="module")
+def path(A) -> bs.SparsityPath:
+    return bs.solve_path(A, 12)
+
+
+def test_it_is_a_mapping_over_k(path, A, brute_force):
+    assert list(path) == list(range(1, 13))
+    assert len(path) == 12
+    assert "12 of 12 proved" in repr(path)
+    for k, result in path.items():
+        assert result.k == k
+        assert result.objective == pytest.approx(brute_force(A, k), rel=1e-9)
+        assert result.status is bs.Status.OPTIMAL
+    assert (np.diff(path.objectives) >= -1e-12).all()
+    assert (path.upper_bounds >= path.objectives).all()
+    with pytest.raises(KeyError, match="k = 13 is not on the path, 1 to 12"):
+        path[13]
+
+
+def test_smallest_k(path):
+    assert path.ceiling == pytest.approx(path[12].objective)
+    for fraction in (0.0, 0.5, 0.9, 0.999):
+        k = path.smallest_k(fraction)
+        assert path[k].objective >= fraction * path.ceiling
+        assert k == 1 or path[k - 1].objective < fraction * path.ceiling
+    with pytest.raises(ValueError, match="above 1"):
+        path.smallest_k(90)
+
+
+def test_smallest_k_that_is_not_reached(A):
+    with pytest.raises(ValueError, match=r"k = 2 has 0\.\d+ of the ceiling.*k_max"):
+        bs.solve_path(A, 2).smallest_k(0.99)
+
+
+def test_ceiling_of_a_large_matrix():
+    X = np.random.default_rng(0).normal(size=(30, 1500))
+    cov = bs.Covariance.from_data(X)
+    path = bs.SparsityPath({1: bs.solve(cov, 1, certify=False)}, cov)
+    expected = np.linalg.eigvalsh(cov.gram(np.ones(1500)))[-1]
+    assert path.ceiling == pytest.approx(expected)
+
+
+def test_to_frame(path):
+    frame = path.to_frame()
+    assert frame.index.tolist() == list(range(1, 13))
+    assert (frame["status"] == "optimal").all()
+    assert len(frame.loc[3, "features"]) == 3
+
+
+def test_bad_k_max(A):
+    with pytest.raises(ValueError, match="k_max = 13 is outside"):
+        bs.solve_path(A, 13)
