@@ -65,7 +65,7 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
     searched = not math.isnan(step.tau)
     return StepClaim(
         k=step.k,
-        upper_bound=step.upper_bound,
+        upper_bound=float(step.upper_bound),
         bound_name=step.bound_name,
         tau=step.tau if searched else None,
         upper_previous=step.upper_previous if searched else None,
@@ -75,13 +75,14 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
 
 
 def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) -> Result:
+    upper_bound = float(step.upper_bound)
     certificate = Certificate(
         k=step.k,
         n_features=step.n_features,
         support=tuple(step.support.tolist()),
         loadings=tuple(step.loadings.tolist()),
         objective=step.objective,
-        upper_bound=step.upper_bound,
+        upper_bound=upper_bound,
         status=step.status,
         tolerance=step.tolerance,
         steps=tuple(claims[: step.k]),
@@ -90,7 +91,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         x=step.x,
         support=step.support,
         objective=step.objective,
-        upper_bound=step.upper_bound,
+        upper_bound=upper_bound,
         status=step.status,
         k=step.k,
         n_features=step.n_features,
