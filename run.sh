@@ -28,6 +28,7 @@ install() {
         python=$(find_python)
         echo "Setting up $venv (once) ..." >&2
         if ! "$python" -m venv "$venv"; then
+            rm -rf "$venv"
             echo "run.sh: '$python -m venv' failed; on Debian or Ubuntu, install" \
                 "the package python3-venv." >&2
             exit 1

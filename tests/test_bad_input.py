@@ -24,6 +24,13 @@ def changed(matrix: np.ndarray, value: object) -> np.ndarray:
 @pytest.mark.parametrize(
     ("matrix", "error", "words"),
     [
+        (np.full((3, 3), 1.7e308), ValueError, "1.7e.308.*overflows; divide"),
+        (
+            np.array([[1e12, 0, 0], [0, 1, 0.5], [0, -0.3, 1]]),
+            ValueError,
+            r"A\[1, 2\].*not symmetric|not symmetric: A\[1, 2\]",
+        ),
+        (pd.Series([1.0, 2.0]), TypeError, "pandas Series; pass a DataFrame"),
         (np.array([[1.0, 2.0], [3.0, 1.0]]), ValueError, "not symmetric.*A.T"),
         (sp.csr_array([[1.0, 2.0], [3.0, 1.0]]), ValueError, "not symmetric"),
         (np.ones((2, 3)), ValueError, r"\(2, 3\).*not square.*from_data"),
@@ -84,9 +91,20 @@ def test_matrix(matrix, error, words):
             "constant: 0",
         ),
         (sp.csr_array(np.where(X == 1, np.nan, X)), {}, ValueError, "1 NaN"),
-        (X, {"feature_names": ["a", "b", "a"]}, ValueError, r"repeats \['a'\]"),
+        (X, {"feature_names": ["a", "b", "a"]}, ValueError, r"repeat \['a'\]"),
         (X, {"feature_names": ["a"]}, ValueError, "1 entries for 3"),
         (X * 1e200, {}, ValueError, "overflows.*rescale"),
+        (X * 1e-170, {}, ValueError, "underflows.*rescale"),
+        (X, {"feature_names": "abc"}, TypeError, "feature_names = 'abc'"),
+        (X, {"feature_names": 5}, TypeError, "feature_names = 5"),
+        (pl.Series([1.0, 2.0]), {}, TypeError, "polars Series"),
+        (
+            sp.csr_array(np.where([1, 0, 0], 123.456, X)),
+            {"scale": True},
+            ValueError,
+            "constant: 0",
+        ),
+        (np.ma.masked_equal(X, 1.0), {}, ValueError, "1 missing"),
         (
             pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}),
             {},
@@ -98,7 +116,7 @@ def test_matrix(matrix, error, words):
             pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["a", "a"]),
             {},
             ValueError,
-            "repeats",
+            "repeat",
         ),
     ],
 )
@@ -160,9 +178,10 @@ def test_threshold(epsilon, words):
         (lambda A, k: np.zeros(len(A)), "zero vector"),
         (lambda A, k: np.ones(len(A)), "3 nonzeros, more than k = 2"),
         (lambda A, k: np.full(len(A), np.nan), "NaN"),
-        (lambda A, k: None, r"shape \(\)"),
-        (lambda A, k: "x", "str, not a vector"),
-        (lambda A, k: 1 / 0, "ZeroDivisionError"),
+        (lambda A, k: None, "dtype object, not a vector"),
+        (lambda A, k: "x", "dtype <U1, not a vector"),
+        (lambda A, k: np.ones(len(A)) * 1j, "dtype complex"),
+        (lambda A, k: 1 / 0, "raised ZeroDivisionError"),
     ],
 )
 def test_solver_that_misbehaves(solver, words):
@@ -175,6 +194,36 @@ def test_solver_of_the_wrong_kind():
         bs.solve(A, 2, solver=bs.solvers.Greedy)
     with pytest.raises(TypeError, match="solver = 3"):
         bs.solve(A, 2, solver=3)
+    with pytest.raises(TypeError, match=r"solver = 'greedy'.*solvers.Greedy\(\)"):
+        bs.solve(A, 2, solver="greedy")
+    with pytest.raises(TypeError, match=r"threshold = BlockSearch.*BlockSearch\(\)"):
+        bs.solve(A, 2, threshold=bs.BlockSearch)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "words"),
+    [
+        ({"limits": 5}, TypeError, r"limits = 5.*Limits\(time=10\)"),
+        ({"rng": -1}, ValueError, "rng = -1"),
+        ({"n_jobs": "2"}, TypeError, "n_jobs = '2'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs = 0"),
+        ({"n_jobs": 1.5}, TypeError, "n_jobs = 1.5"),
+    ],
+)
+def test_options_of_solve(kwargs, error, words):
+    with pytest.raises(error, match=words):
+        bs.solve(A, 2, **kwargs)
+
+
+def test_indices_and_vectors_of_a_covariance():
+    cov = Covariance.from_matrix(A)
+    with pytest.raises(TypeError, match=r"dtype bool.*flatnonzero"):
+        cov.submatrix(np.array([True, False, True]))
+    with pytest.raises(TypeError, match="dtype float64"):
+        cov.rows([0.9])
+    assert cov.submatrix([]).shape == (0, 0)
+    with pytest.raises(ValueError, match="length 2 for 3 features"):
+        cov.matvec(np.ones(2))
 
 
 @pytest.mark.parametrize(
@@ -182,6 +231,7 @@ def test_solver_of_the_wrong_kind():
     [
         ({"time": -1.0}, "limits.time"),
         ({"time": np.nan}, "limits.time"),
+        ({"time": np.inf}, "pass None"),
         ({"nodes": 0}, "limits.nodes"),
         ({"gap": -0.1}, "limits.gap"),
         ({"memory": 0}, "limits.memory"),
@@ -218,7 +268,14 @@ def test_progress_of_the_wrong_kind():
         bs.solve(A, 2, progress="bar")
 
 
+def test_search_interval_that_is_empty():
+    with pytest.raises(ValueError, match=r"empty: a · noise_level = 50.*lower a"):
+        bs.solve(A, 2, threshold=bs.BlockSearch(a=50.0))
+
+
 def test_noise_parameters():
+    with pytest.raises(ValueError, match="alpha = 7"):
+        bs.NoiseThreshold(alpha=7)
     for kwargs in ({"C": 0.0}, {"alpha": 1.0}, {"u": -1.0}, {"n_subsets": 0}):
         with pytest.raises(ValueError, match=next(iter(kwargs))):
             bs.estimate_noise(A, **kwargs)

@@ -33,7 +33,7 @@ def test_demo_prints_what_it_promises():
         "10 noisy blocks of 100",
         "breast cancer",
         "chosen features",
-        "mean concave points",
+        "mean perimeter",
         "objective",
         "upper bound",
         "gap",

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+import blockspca as bs
 from blockspca import Covariance
 from blockspca.covariance import as_covariance
 
@@ -135,6 +136,36 @@ def test_nulls_of_a_frame_count_as_missing():
     nullable = pd.DataFrame({"a": pd.array([1, None, 3, 5], dtype="Int64")})
     cov = Covariance.from_data(nullable, missing="pairwise")
     assert cov.diagonal()[0] == pytest.approx(4.0)
+
+
+def test_masked_entries_are_missing():
+    X = np.ma.masked_greater(np.array([[1.0, 2], [2, 9], [4, 1], [7, 1e6]]), 1e5)
+    cov = Covariance.from_data(X, missing="pairwise")
+    assert cov.diagonal()[1] == pytest.approx(np.var([2, 9, 1], ddof=1))
+
+
+def test_sparse_entries_stored_twice_are_added():
+    X = sp.csr_matrix(([1.0, 2, 3, 4], [0, 0, 1, 0], [0, 2, 3, 4]), shape=(3, 2))
+    assert_same_matrix(Covariance.from_data(X), np.cov(X.toarray().T))
+
+
+def test_sparse_data_with_large_means_is_warned_about():
+    X = np.random.default_rng(0).normal(size=(30, 6)) + 1e6
+    with pytest.warns(UserWarning, match="Pass X as a dense array"):
+        cov = Covariance.from_data(sp.csr_array(X))
+    result = bs.solve(cov, 2, threshold=0.0)
+    exact = bs.solve(Covariance.from_data(X), 2)
+    assert exact.status is bs.Status.OPTIMAL
+    assert result.upper_bound >= exact.objective
+    assert result.status is not bs.Status.OPTIMAL
+
+
+def test_decimal_columns():
+    from decimal import Decimal
+
+    values = [Decimal("1.5"), Decimal("2.5"), Decimal("4.5")]
+    frame = pl.DataFrame({"a": values, "b": [1.0, 2.0, 2.0]})
+    assert Covariance.from_data(frame).diagonal()[0] == pytest.approx(7 / 3)
 
 
 def test_constant_column_has_exactly_zero_covariance():

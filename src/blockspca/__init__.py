@@ -10,13 +10,13 @@ __version__ = "0.1.0"
 # Public names and the modules they live in, imported when first asked for: importing
 # the package is instant, and numba or scikit-learn load only where they are used.
 _EXPORTS = {
-    "BlockSearch": "blocks.strategies",
+    "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
     "Certificate": "certify.certificate",
     "Covariance": "covariance",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
-    "Limits": "solvers.base",
+    "Limits": "limits",
     "NoiseThreshold": "blocks.strategies",
     "Result": "result",
     "SolverError": "solvers.base",
@@ -43,10 +43,10 @@ __all__ = ["__version__", *_EXPORTS, *_MODULES]
 if TYPE_CHECKING:
     from . import datasets as datasets
     from . import solvers as solvers
+    from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise
     from .blocks.path import ThresholdPath as ThresholdPath
     from .blocks.path import threshold_path as threshold_path
-    from .blocks.strategies import BlockSearch as BlockSearch
     from .blocks.strategies import FixedThreshold as FixedThreshold
     from .blocks.strategies import NoiseThreshold as NoiseThreshold
     from .blocks.threshold import denoise as denoise
@@ -59,13 +59,13 @@ if TYPE_CHECKING:
     from .certify.verify import VerificationError as VerificationError
     from .certify.verify import verify as verify
     from .covariance import Covariance as Covariance
+    from .limits import Limits as Limits
     from .pipeline import solve as solve
     from .pipeline import solve_path as solve_path
     from .progress import Event as Event
     from .result import BlockStatus as BlockStatus
     from .result import Result as Result
     from .result import Status as Status
-    from .solvers.base import Limits as Limits
     from .solvers.base import SolverError as SolverError
     from .sparsity_path import SparsityPath as SparsityPath
 

@@ -1,7 +1,7 @@
 """Where the entries of A come from: a matrix, dense data, sparse data, data with gaps.
 
-Each class answers the same five questions (diagonal, rows, submatrix, matvec, tile) and
-trusts its input; `Covariance` validates and is the only caller.
+Each class answers the same questions (diagonal, submatrix, matvec, gram, entry_error)
+and trusts its input; `Covariance` validates and is the only caller.
 """
 
 from __future__ import annotations

@@ -37,11 +37,19 @@ def split_names(value: Any) -> tuple[Any, tuple[str, ...] | None]:
 
 def numeric_array(value: Any, argument: str) -> FloatArray:
     """Turn array-like `value` into float64, refusing what is not real numbers."""
-    if type(value).__module__.split(".")[0] in ("pandas", "polars"):
+    library = type(value).__module__.split(".")[0]
+    if library in ("pandas", "polars"):
+        if not hasattr(value, "columns") or not hasattr(value, "to_numpy"):
+            raise TypeError(
+                f"{argument} is a {library} {type(value).__name__}; pass a DataFrame."
+            )
         _refuse_text_columns(value, argument)
         array = value.to_numpy()
-        if array.dtype == object:  # nullable integers or floats with missing entries
-            array = value.to_numpy(dtype=float, na_value=math.nan)
+        if array.dtype == object:  # nullable or decimal columns
+            missing = value.isna().to_numpy() if library == "pandas" else array == None  # noqa: E711
+            array = np.where(missing, math.nan, array).astype(float)
+    elif isinstance(value, np.ma.MaskedArray):
+        array = np.ma.filled(value.astype(float), math.nan)  # masked means missing
     else:
         try:
             array = np.asarray(value)
@@ -95,6 +103,10 @@ def check_names(names: Sequence[Any] | None, d: int) -> tuple[str, ...] | None:
     """Check that feature names, if given, are d distinct strings."""
     if names is None:
         return None
+    if isinstance(names, str) or not hasattr(names, "__iter__"):
+        raise TypeError(
+            f"feature_names = {names!r} is not a list of names; pass one per feature."
+        )
     names = tuple(str(name) for name in names)
     if len(names) != d:
         raise ValueError(
@@ -105,8 +117,8 @@ def check_names(names: Sequence[Any] | None, d: int) -> tuple[str, ...] | None:
         seen: set[str] = set()
         duplicated = sorted({n for n in names if n in seen or seen.add(n)})  # type: ignore[func-returns-value]
         raise ValueError(
-            f"feature_names repeats {duplicated[:5]}; names must be distinct, so that "
-            "a chosen feature can be told from the others."
+            f"feature_names (or column names) repeat {duplicated[:5]} as text; names "
+            "must be distinct, so that a chosen feature can be told from the others."
         )
     return names
 
@@ -115,8 +127,8 @@ def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
     """Check that k is an integer with 1 ≤ k ≤ d."""
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
         raise TypeError(
-            f"{argument} = {k!r} is of type {type(k).__name__}; pass an integer between "
-            f"1 and {d}, the number of features to use."
+            f"{argument} = {k!r} is a {type(k).__name__}; pass an integer between 1 "
+            f"and {d}, the number of features to use."
         )
     k = int(k)
     if not 1 <= k <= d:
@@ -171,3 +183,29 @@ def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:
     """Name up to five features in an error message."""
     shown = [repr(names[i]) if names else str(i) for i in indices[:5]]
     return ", ".join(shown) + (", ..." if len(indices) > 5 else "")
+
+
+def check_n_jobs(n_jobs: Any) -> int | None:
+    """Check that n_jobs is None or a nonzero integer, as joblib has it."""
+    if n_jobs is None:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(
+            f"n_jobs = {n_jobs!r} is not an integer; pass 2, or -1 for all."
+        )
+    if n_jobs == 0:
+        raise ValueError("n_jobs = 0 means nothing; pass 1 for one at a time.")
+    return int(n_jobs)
+
+
+def check_seed(rng: Any) -> int:
+    """Turn `rng` into a seed: None is 0, a Generator is drawn from."""
+    if rng is None:
+        return 0
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**32))
+    if isinstance(rng, bool) or not isinstance(rng, numbers.Integral) or int(rng) < 0:
+        raise ValueError(
+            f"rng = {rng!r} is neither an integer ≥ 0 nor a numpy Generator; pass 0."
+        )
+    return int(rng)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -82,8 +84,16 @@ class Covariance:
 
         Notes
         -----
-        Halves that differ by rounding only (at most 1e-12 of the largest entry) are
-        averaged, which leaves every x'Ax as it is. A larger difference is an error.
+        Entries that differ from their mirror image by rounding only, at most 1e-12 of
+        max(|A_ij|, |A_ji|, sqrt(|A_ii A_jj|)), are averaged, which leaves every x'Ax as
+        it is. A larger difference is an error.
+
+        Examples
+        --------
+        >>> from blockspca import Covariance
+        >>> cov = Covariance.from_matrix([[2.0, 1.0], [1.0, 3.0]])
+        >>> cov.n_features, cov.known_psd
+        (2, False)
         """
         if isinstance(A, cls):
             raise TypeError("A is a Covariance already; use it as it is.")
@@ -132,6 +142,14 @@ class Covariance:
             have both i and j; the result may be indefinite.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from blockspca import Covariance
+        >>> frame = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.0]})
+        >>> Covariance.from_data(frame, scale=True).feature_names
+        ('a', 'b')
         """
         if missing not in ("raise", "pairwise"):
             raise ValueError(
@@ -142,8 +160,9 @@ class Covariance:
         X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
         n, d = X.shape
         names = check_names(names if feature_names is None else feature_names, d)
-        if isinstance(ddof, bool) or not isinstance(ddof, int) or ddof < 0:
+        if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
             raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
+        ddof = int(ddof)
         if n - ddof < 1:
             raise ValueError(
                 f"X has {n} sample(s), too few for ddof = {ddof}; pass at least "
@@ -167,11 +186,12 @@ class Covariance:
                     "features, or pass missing='pairwise'."
                 )
         cov = cls(source, names)
-        if not np.isfinite(cov.diagonal()).all():
-            bad = np.flatnonzero(~np.isfinite(cov.diagonal())).tolist()
+        largest = np.finfo(float).max / (4 * d)
+        if not (cov.diagonal() <= largest).all():
+            bad = np.flatnonzero(~(cov.diagonal() <= largest)).tolist()
             raise ValueError(
                 f"X overflows: the variance of feature(s) {describe(bad, names)} is "
-                "not finite; rescale X."
+                "too large for float64; rescale X."
             )
         return cov
 
@@ -229,6 +249,11 @@ class Covariance:
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """Return A x, for a vector or for the columns of a matrix."""
+        if len(x) != self.n_features:
+            raise ValueError(
+                f"x has length {len(x)} for {self.n_features} features; pass one entry "
+                "per feature."
+            )
         return self._source.matvec(np.asarray(x, dtype=np.float64))
 
     def gram(self, weights: FloatArray) -> FloatArray:
@@ -295,7 +320,13 @@ def as_covariance(cov: Any) -> Covariance:
 def _as_index(indices: Sequence[int] | np.ndarray | slice) -> Any:
     if isinstance(indices, slice):
         return indices
-    return np.asarray(indices, dtype=np.intp)
+    array = np.asarray(indices)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(
+            f"indices have dtype {array.dtype}; pass integers (of a mask, "
+            "numpy.flatnonzero(mask))."
+        )
+    return array.astype(np.intp)
 
 
 def _refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
@@ -321,6 +352,7 @@ def _checked_sparse(X: Any, argument: str) -> Any:
             f"{argument} has shape {X.shape}; pass at least one row and one column."
         )
     X = X.tocsr().astype(np.float64)
+    X.sum_duplicates()
     if not np.isfinite(X.data).all():
         raise ValueError(
             f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
@@ -334,6 +366,8 @@ def _symmetric_dense(A: FloatArray) -> FloatArray:
     """Check that A is finite and symmetric, tile by tile."""
     d = len(A)
     worst, largest, where = 0.0, 0.0, (0, 0)
+    deviation = np.sqrt(np.abs(np.diagonal(A)))
+    symmetric = True
     for i0 in range(0, d, TILE_SIZE):
         for j0 in range(i0, d, TILE_SIZE):
             upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
@@ -349,18 +383,32 @@ def _symmetric_dense(A: FloatArray) -> FloatArray:
             largest = max(largest, float(top))
             if np.array_equal(upper, lower):
                 continue
-            difference = np.abs(upper - lower)
+            symmetric = False
+            size = np.maximum(np.abs(upper), np.abs(lower))
+            size = np.maximum(
+                size,
+                np.outer(
+                    deviation[i0 : i0 + TILE_SIZE], deviation[j0 : j0 + TILE_SIZE]
+                ),
+            )
+            size[size == 0] = 1.0
+            difference = np.abs(upper / size - lower / size)
             if difference.max() > worst:
                 worst = float(difference.max())
                 i, j = np.unravel_index(difference.argmax(), difference.shape)
                 where = (i0 + int(i), j0 + int(j))
-    if worst > SYMMETRY_TOLERANCE * largest:
+    if largest > np.finfo(float).max / (4 * d):
+        raise ValueError(
+            f"A has entries as large as {largest:.3g}, so that x'Ax overflows; divide "
+            "A by a constant."
+        )
+    if worst > SYMMETRY_TOLERANCE:
         i, j = where
         raise ValueError(
             f"A is not symmetric: A[{i}, {j}] = {A[i, j]!r} but A[{j}, {i}] = "
             f"{A[j, i]!r}; pass (A + A.T) / 2 if its symmetric part is meant."
         )
-    return A if worst == 0 else (A + A.T) / 2
+    return A if symmetric else (A + A.T) / 2
 
 
 def _symmetric_sparse(A: Any) -> Any:
@@ -398,6 +446,13 @@ def _dense_data(
         C = X.copy()
         constant = ~X.any(axis=0)
     C /= np.sqrt(n - ddof)
+    vanished = ~constant & (np.einsum("ij,ij->j", C, C) == 0)
+    if vanished.any():
+        raise ValueError(
+            "X underflows: the variance of feature(s) "
+            f"{describe(np.flatnonzero(vanished).tolist(), names)} is not zero but too "
+            "small for float64; rescale X."
+        )
     if scale:
         C /= _scales(np.einsum("ij,ij->j", C, C), constant, names)
     return DenseDataSource(np.ascontiguousarray(C))
@@ -418,9 +473,18 @@ def _sparse_data(
     variance = total / (n - ddof)
     scales = np.ones(d)
     if scale:
-        scales = _scales(variance, ~(variance > 0), names)
+        constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
+        scales = _scales(variance, constant if center else variance == 0, names)
         variance = np.ones(d)
-    return SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
+    source = SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
+    if source.entry_error() > 1e-9 * float(variance.max()):
+        warnings.warn(
+            "X is sparse with means that are large beside its deviations: its "
+            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
+            "proofs from closing. Pass X as a dense array, or subtract a constant.",
+            stacklevel=3,
+        )
+    return source
 
 
 def _pairwise_data(

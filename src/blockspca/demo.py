@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from .blocks.block_search import BlockSearch
 from .covariance import Covariance
 from .datasets import noisy_blocks
 from .pipeline import solve
@@ -20,12 +21,13 @@ class Example:
     title: str
     cov: Covariance
     k: int
+    max_block_size: int
 
 
 def introduction(seed: int = 0) -> Example:
     """10 noisy blocks of 100 features, k = 4, as in the paper's introduction."""
     A, _ = noisy_blocks(n_blocks=10, block_size=100, sigma=0.02, n_samples=10, rng=seed)
-    return Example("10 noisy blocks of 100", Covariance.from_matrix(A), 4)
+    return Example("10 noisy blocks of 100", Covariance.from_matrix(A), 4, 100)
 
 
 def breast_cancer() -> Example:
@@ -34,7 +36,7 @@ def breast_cancer() -> Example:
 
     data = load_breast_cancer()
     cov = Covariance.from_data(data.data, scale=True, feature_names=data.feature_names)
-    return Example("breast cancer (569 × 30)", cov, 5)
+    return Example("breast cancer (569 × 30)", cov, 5, 30)
 
 
 def run(seed: int = 0, console: Console | None = None) -> list[Result]:
@@ -45,7 +47,8 @@ def run(seed: int = 0, console: Console | None = None) -> list[Result]:
     table.add_column("")
     for example in (introduction(seed), breast_cancer()):
         with console.status(f"Solving {example.title} ..."):
-            results.append(solve(example.cov, example.k))
+            search = BlockSearch(example.max_block_size)
+            results.append(solve(example.cov, example.k, threshold=search))
         table.add_column(example.title, overflow="fold")
     for row in zip(*(_describe(result) for result in results), strict=True):
         label = row[0][0]

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from ._validation import check_real, check_sparsity
+from ._validation import check_n_jobs, check_real, check_seed, check_sparsity
 from .blocks.block_result import solve_blocks
-from .blocks.strategies import BlockSearch, FixedThreshold, ThresholdStrategy
+from .blocks.block_search import BlockSearch
+from .blocks.strategies import FixedThreshold, ThresholdStrategy
 from .covariance import Covariance, as_covariance
+from .limits import Deadline, Limits, as_limits
 from .progress import Listener, as_listener
 from .result import Result, Status
 from .solvers.adapters import as_solver
-from .solvers.base import Deadline, Limits, Solver
+from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
 from .sparsity_path import SparsityPath
 
@@ -77,7 +79,8 @@ def solve(
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(LocalSearch() if solver is None else solver)
     strategy = _as_strategy(threshold)
-    limits = Limits() if limits is None else limits
+    limits = as_limits(limits)
+    n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     deadline = Deadline(limits.time)
     with as_listener(progress) as tell:
         found = solve_blocks(
@@ -87,7 +90,7 @@ def solve(
             strategy,
             limits,
             n_jobs=n_jobs,
-            seed=_as_seed(rng),
+            seed=seed,
             tell=tell,
         )
         if not certify or found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
@@ -99,7 +102,7 @@ def solve(
             k,
             k,
             replace(limits, time=deadline.remaining()),
-            {k: found.support},
+            {k: found.support.tolist()},
             n_jobs=n_jobs,
             tell=tell,
         )[k]
@@ -160,7 +163,8 @@ def solve_path(
 
     cov = as_covariance(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    limits = Limits() if limits is None else limits
+    limits = as_limits(limits)
+    n_jobs = check_n_jobs(n_jobs)
     with as_listener(progress) as tell:
         results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
     return SparsityPath(results, cov)
@@ -171,10 +175,9 @@ def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrate
         return BlockSearch()
     if hasattr(threshold, "search") and not isinstance(threshold, type):
         return threshold
+    if isinstance(threshold, type):
+        raise TypeError(
+            f"threshold = {threshold.__name__} is a class; pass an instance, "
+            f"{threshold.__name__}()."
+        )
     return FixedThreshold(check_real(threshold, "threshold", minimum=0))
-
-
-def _as_seed(rng: int | np.random.Generator | None) -> int:
-    if rng is None:
-        return 0
-    return int(np.random.default_rng(rng).integers(2**32))

@@ -57,7 +57,7 @@ def relative_gap(objective: float, upper_bound: float) -> float:
     return (upper_bound - objective) / abs(objective)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockReport:
     """One block: its features, and what its solver found and proved there."""
 
@@ -73,7 +73,7 @@ class BlockReport:
         return len(self.features)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Blocks:
     """The blocks of one threshold, as columns; `blocks[i]` is the report of block i."""
 
@@ -90,8 +90,11 @@ class Blocks:
 
     def __getitem__(self, index: int) -> BlockReport:
         index = range(len(self))[index]
+        return self._report(index, np.flatnonzero(self.labels == index))
+
+    def _report(self, index: int, features: NDArray[np.intp]) -> BlockReport:
         return BlockReport(
-            features=np.flatnonzero(self.labels == index),
+            features=features,
             objective=float(self.objectives[index]),
             upper_bound=float(self.upper_bounds[index]),
             status=self.statuses[index],
@@ -100,7 +103,9 @@ class Blocks:
         )
 
     def __iter__(self) -> Iterator[BlockReport]:
-        return (self[i] for i in range(len(self)))
+        order = np.argsort(self.labels, kind="stable")
+        members = np.split(order, np.cumsum(self.sizes)[:-1])
+        return (self._report(i, features) for i, features in enumerate(members))
 
     @property
     def largest(self) -> int:
@@ -123,7 +128,7 @@ class Visit:
     objective: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A sparse component x with what is known about it.
 
@@ -150,7 +155,8 @@ class Result:
     visits : tuple of Visit
         The thresholds that were tried.
     guarantee : BlockGuarantee or None
-        What Theorem 3 promises for the solver and threshold that were used.
+        What Theorem 3 promises for the solver and threshold that were used; None if a
+        limit or a failure kept the solver from finishing its blocks.
     certificate : Certificate or None
         What `verify` needs to check the upper bound again.
     """
@@ -175,23 +181,29 @@ class Result:
     solver: str = ""
     feature_names: tuple[str, ...] | None = None
 
+    def __post_init__(self) -> None:
+        self.x.flags.writeable = False
+        self.support.flags.writeable = False
+
     @property
     def gap(self) -> float:
         return relative_gap(self.objective, self.upper_bound)
 
+    def _by_loading(self) -> NDArray[np.intp]:
+        return self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
+
     @property
     def features(self) -> list[str]:
         """The names of the chosen features, largest loading first."""
-        order = self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
         if self.feature_names is None:
-            return [str(int(i)) for i in order]
-        return [self.feature_names[i] for i in order]
+            return [str(int(i)) for i in self._by_loading()]
+        return [self.feature_names[i] for i in self._by_loading()]
 
     @property
     def loadings(self) -> dict[str, float]:
         """Loading of each chosen feature, largest first."""
-        order = self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
-        return dict(zip(self.features, (float(v) for v in self.x[order]), strict=True))
+        loadings = (float(value) for value in self.x[self._by_loading()])
+        return dict(zip(self.features, loadings, strict=True))
 
     def __str__(self) -> str:
         lines = [

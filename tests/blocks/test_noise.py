@@ -42,7 +42,7 @@ def test_subsets_divide_the_upper_triangle_evenly(d, m, monkeypatch):
     A = A + A.T
     m = min(m, d * (d + 1) // 2)
     cov = bs.Covariance.from_matrix(A)
-    sums, counts = noise._subset_sums(cov, m, np.random.default_rng(0))
+    sums, counts = noise._subset_sums(cov, m, 1.0, np.random.default_rng(0))
     assert sums.sum() == pytest.approx((np.triu(A) ** 2).sum())
     assert counts.sum() == d * (d + 1) / 2
     assert counts.min() >= (d * d + d) // (2 * m)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 
 from ..covariance import Covariance
+from ..limits import Deadline, Limits
 from ..progress import Event, Listener
-from ..result import Result, Status
-from ..solvers.base import Deadline, Limits, Solver
+from ..result import Result, Status, Visit
+from ..solvers.base import Solver, SolverError
 from .framework import BlockSolve, block_solve, claim
 from .path import threshold_path
 from .strategies import ThresholdStrategy
@@ -61,8 +63,10 @@ def solve_blocks(
         solves.append(solved)
         return solved
 
+    stopped: Status | None = None
+    visits: tuple[Visit, ...]
     try:
-        path = threshold_path(cov, deadline=deadline)
+        path = threshold_path(cov, deadline=deadline, memory=limits.memory)
         path_time = deadline.elapsed()
         best, visits = strategy.search(cov, k, path, solve_at)
     except TimeoutError:
@@ -70,22 +74,32 @@ def solve_blocks(
     except KeyboardInterrupt:
         if not solves:
             return _single_feature(cov, k, Status.INTERRUPTED, deadline, solver)
-        best, visits = max(solves, key=lambda solved: solved.objective), ()
+        stopped = Status.INTERRUPTED
+        best = max(solves, key=lambda solved: solved.objective)
+        visits = tuple(
+            Visit(s.epsilon, s.blocks.largest, "solved", s.objective) for s in solves
+        )
     upper_bound = max(best.objective, min(solved.upper_bound for solved in solves))
-    return Result(
+    largest = max(float(np.abs(cov.diagonal()).max()), path.largest_weight)
+    guarantee = None
+    if best.complete:
+        guarantee = solver.guarantee.after_blocks(k, best.blocks.largest, best.epsilon)
+    result = Result(
         x=best.x,
         support=best.support,
         objective=best.objective,
         upper_bound=upper_bound,
-        status=claim(best.objective, upper_bound, limits, solves[-1].stopped),
+        status=claim(
+            best.objective, upper_bound, largest, limits, stopped or solves[-1].stopped
+        ),
         k=k,
         n_features=cov.n_features,
-        message=best.message,
+        message=_failures(cov, solves, solver),
         bound_name=BOUND_NAME,
         threshold=best.epsilon,
         blocks=best.blocks,
         visits=visits,
-        guarantee=solver.guarantee.after_blocks(k, best.blocks.largest, best.epsilon),
+        guarantee=guarantee,
         nodes=sum(solved.nodes for solved in solves),
         time=deadline.elapsed(),
         timings={
@@ -94,6 +108,27 @@ def solve_blocks(
         },
         solver=solver.name,
         feature_names=cov.feature_names,
+    )
+    if result.message:
+        if all(len(solved.failed) == len(solved.given) for solved in solves):
+            raise SolverError(f"{result.message} It solved no block.")
+        warnings.warn(f"{result.message} The others count.", stacklevel=3)
+    return result
+
+
+def _failures(cov: Covariance, solves: list[BlockSolve], solver: Solver) -> str:
+    """Say where the solver failed, if it did."""
+    failed = [(solved, b) for solved in solves for b in solved.failed]
+    if not failed:
+        return ""
+    solved, b = failed[0]
+    report = solved.blocks[b]
+    first = cov.names_of(report.features[:1])[0]
+    given = sum(len(solved.given) for solved in solves)
+    return (
+        f"solver {solver.name!r} failed on block {b} at ε = {solved.epsilon:.4g} "
+        f"({report.size} features, first {first!r}): it {report.message}. "
+        f"{len(failed)} of {given} blocks failed."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds import cheap_bound
+from ..bounds import cheap_bound, eigenvalue_error
 from ..covariance import Covariance
+from ..limits import Deadline, Limits
 from ..result import Blocks, BlockStatus, Status, relative_gap
-from ..solvers.base import Deadline, Limits, Solver, SolverError
+from ..solvers.base import Solution, Solver, SolverError
 from ..vectors import leading_eigenvector, on_support, rayleigh
 from .path import ThresholdPath, split_by_label
 
-TOLERANCE = 1e-9  # relative gap below which an objective counts as optimal
-COPIES_IN_USE = 4  # arrays of the size of a block that a solver may hold at once
+TOLERANCE = 1e-9  # "optimal", relative to the objective or the largest |A_ij|
+COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
+EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
 _STOPPED = (
     Status.INTERRUPTED,
@@ -30,7 +32,7 @@ _STOPPED = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BlockSolve:
     """The best solution over the blocks at one threshold ε, and what they proved.
 
@@ -47,14 +49,25 @@ class BlockSolve:
     status: Status
     blocks: Blocks
     stopped: Status | None = None  #: the limit that ended the run, if one did
-    message: str = ""
+    given: tuple[int, ...] = ()  #: the blocks that the solver was given
 
     @property
     def nodes(self) -> int:
         return int(self.blocks.nodes.sum())
 
+    @property
+    def failed(self) -> list[int]:
+        """The blocks on which the solver failed."""
+        return [b for b in self.given if self.blocks.statuses[b] is BlockStatus.FAILED]
 
-@dataclass(frozen=True)
+    @property
+    def complete(self) -> bool:
+        """True if the solver finished every block that could matter."""
+        finished = (BlockStatus.OPTIMAL, BlockStatus.FEASIBLE, BlockStatus.SKIPPED)
+        return all(status in finished for status in self.blocks.statuses)
+
+
+@dataclass(frozen=True, eq=False)
 class _Outcome:
     """What came of one block, in the block's own indices."""
 
@@ -69,10 +82,13 @@ class _Outcome:
 class _Ledger:
     """The columns of `Blocks` while they are being filled, and the incumbent."""
 
-    def __init__(self, cov: Covariance, k: int, labels: NDArray[np.intp]) -> None:
+    def __init__(
+        self, cov: Covariance, k: int, path: ThresholdPath, epsilon: float
+    ) -> None:
         self.cov = cov
         self.k = k
-        self.labels = labels
+        self.epsilon = epsilon
+        self.labels = labels = path.labels(epsilon)
         self.members = split_by_label(labels)
         p = len(self.members)
         self.sizes = np.bincount(labels)
@@ -83,11 +99,18 @@ class _Ledger:
         self.messages: dict[int, str] = {}
         variances = cov.diagonal()
         best = int(np.argmax(variances))
+        self.largest_entry = max(float(np.abs(variances).max()), path.largest_weight)
+        # What the entries between blocks, and rounding in computed ones, may add.
+        self.outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
         self.support = np.array([best], dtype=np.intp)
         self.objective = float(variances[best])
         for b in np.flatnonzero(self.sizes == 1):
             self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
             self.statuses[b] = BlockStatus.OPTIMAL
+
+    def upper_bound(self) -> float:
+        """Return the bound for A that the bounds of the blocks give."""
+        return float(self.upper_bounds.max()) + self.outside
 
     def matrix(self, b: int) -> FloatArray:
         return np.ascontiguousarray(self.cov.submatrix(self.members[b]))
@@ -152,54 +175,59 @@ def block_solve(
     -----
     Blocks are taken by descending upper bound, and those that cannot beat the incumbent
     are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
-    between waves only: that is why parallel and serial runs agree. Where k is at least
-    the size of a block, its leading eigenvector is the answer (the PCA case).
+    between waves only: that is why parallel and serial runs agree. With a limit on
+    nodes or memory they go one at a time, so that none is spent twice. Where k is at
+    least the size of a block, its leading eigenvector is the answer (the PCA case).
     """
     limits = Limits() if limits is None else limits
     deadline = Deadline(limits.time)
-    ledger = _Ledger(cov, k, path.labels(epsilon))
+    ledger = _Ledger(cov, k, path, epsilon)
     stopped: Status | None = None
-    attempted: list[int] = []
+    done: list[int] = []
     try:
-        queue = _queue(ledger, solver, limits)
-        for wave in _waves(queue):
+        queue = _queue(ledger, solver, limits, deadline)
+        for wave in _waves(queue, limits):
             stopped = _stop_reason(ledger, deadline, limits)
-            if stopped:
+            if stopped or _gap_reached(ledger, limits):
                 break
             wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
             tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
-            for b, outcome in zip(wave, _run(tasks, n_jobs, deadline), strict=False):
-                attempted.append(b)
+            for b, outcome in zip(wave, _run(tasks, n_jobs), strict=False):
+                done.append(b)
                 ledger.enter(b, outcome)
                 if progress is not None:
-                    progress(len(attempted), len(queue), ledger.objective)
+                    progress(len(done), len(queue), ledger.objective)
                 if outcome.status is BlockStatus.INTERRUPTED:
                     raise KeyboardInterrupt
         stopped = stopped or _stop_reason(ledger, deadline, limits, final=True)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
-    if stopped:
-        for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
-            if ledger.statuses[b] is BlockStatus.SKIPPED:
-                ledger.statuses[b] = BlockStatus(stopped.value)
-    message = _report_failures(ledger, attempted, solver)
-    return _conclude(ledger, epsilon, path, limits, stopped, message)
+    ended = stopped or Status.GAP_LIMIT
+    for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
+        if ledger.statuses[b] is BlockStatus.SKIPPED:
+            ledger.statuses[b] = BlockStatus(ended.value)
+    given = tuple(b for b in done if ledger.sizes[b] > k)
+    return _conclude(ledger, limits, stopped, given)
 
 
-def _queue(ledger: _Ledger, solver: Solver, limits: Limits) -> list[int]:
+def _queue(
+    ledger: _Ledger, solver: Solver, limits: Limits, deadline: Deadline
+) -> list[int]:
     """Bound every block of two features or more; the most promising comes first."""
     larger = np.flatnonzero(ledger.sizes > 1)
     queue = []
     for b in larger.tolist():
+        if deadline.passed():
+            break
         size = int(ledger.sizes[b])
         if limits.memory is not None and 8 * COPIES_IN_USE * size**2 > limits.memory:
             ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
             ledger.messages[b] = f"{size} features need more than limits.memory"
             continue
         A = ledger.matrix(b)
-        if solver.requires_psd and not ledger.cov.known_psd:
+        if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
             _refuse_indefinite(A, b, solver)
-        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size))
+        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), deadline)
         queue.append(b)
     return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
 
@@ -215,11 +243,18 @@ def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
         )
 
 
-def _waves(queue: Sequence[int]) -> Iterator[list[int]]:
-    start, size = 0, 2
+def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
+    one_at_a_time = limits.nodes is not None or limits.memory is not None
+    start, size = 0, 1 if one_at_a_time else 2
     while start < len(queue):
         yield list(queue[start : start + size])
-        start, size = start + size, 2 * size
+        start, size = start + size, 1 if one_at_a_time else 2 * size
+
+
+def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
+    if limits.gap is None:
+        return False
+    return relative_gap(ledger.objective, ledger.upper_bound()) <= limits.gap
 
 
 def _stop_reason(
@@ -235,7 +270,7 @@ def _stop_reason(
     return None
 
 
-_Task = tuple[FloatArray, int, Solver, Limits, float, list[int]]
+_Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
 
 
 def _tasks(
@@ -248,30 +283,35 @@ def _tasks(
 ) -> list[_Task]:
     nodes = limits.nodes
     if nodes is not None:
-        nodes = max(1, (nodes - int(ledger.nodes.sum())) // max(1, len(wave)))
-    share = replace(limits, time=deadline.remaining(), nodes=nodes)
+        nodes = max(1, nodes - int(ledger.nodes.sum()))
+    remaining = deadline.remaining()
+    # Wall-clock time, so that a worker process can tell how much of it is left.
+    until = None if remaining is None else time.time() + remaining
+    share = replace(limits, nodes=nodes)
     return [
-        (ledger.matrix(b), ledger.k, solver, share, ledger.objective, [seed, b])
+        (ledger.matrix(b), ledger.k, solver, share, until, ledger.objective, [seed, b])
         for b in wave
     ]
 
 
-def _run(
-    tasks: list[_Task], n_jobs: int | None, deadline: Deadline
-) -> Iterator[_Outcome]:
-    """Run the tasks, in order; serially it stops when the time is up."""
+def _run(tasks: list[_Task], n_jobs: int | None) -> Iterator[_Outcome]:
+    """Run the tasks, in order."""
     import joblib
 
-    if len(tasks) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
+    if len(tasks) == 1 or joblib.effective_n_jobs(n_jobs) == 1:
+        yield from (_solve_block(*task) for task in tasks)
+        return
+    try:
         yield from joblib.Parallel(n_jobs=n_jobs)(
             joblib.delayed(_solve_block)(*task) for task in tasks
         )
-        return
-    for A, k, solver, limits, incumbent, entropy in tasks:
-        if deadline.passed():
-            return
-        remaining = replace(limits, time=deadline.remaining())
-        yield _solve_block(A, k, solver, remaining, incumbent, entropy)
+    except Exception as error:  # a worker died, or the solver cannot be sent to one
+        failure = _Outcome(
+            BlockStatus.FAILED,
+            message=f"could not be run with n_jobs = {n_jobs} "
+            f"({type(error).__name__}: {error})",
+        )
+        yield from (failure for _ in tasks)
 
 
 def _solve_block(
@@ -279,33 +319,53 @@ def _solve_block(
     k: int,
     solver: Solver,
     limits: Limits,
+    until: float | None,
     incumbent: float,
     entropy: list[int],
 ) -> _Outcome:
     """Solve one block; a failure of the solver becomes an outcome, not an error."""
     size = len(A)
+    largest = float(np.abs(A).max())
+    if until is not None:
+        limits = replace(limits, time=max(0.0, until - time.time()))
+        if limits.time == 0:
+            return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:
         x = leading_eigenvector(A)
         value = rayleigh(A, x)
-        return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, value)
+        bound = value + eigenvalue_error(size, largest)
+        return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
+    unit = 1.0
+    if largest > EXTREME or 0 < largest < 1 / EXTREME:
+        unit = 2.0 ** math.floor(math.log2(largest))  # exact to divide by
     try:
         solution = solver.solve(
-            A, k, limits=limits, incumbent=incumbent, rng=np.random.default_rng(entropy)
+            A / unit,  # a copy: what the solver writes to it does not matter
+            k,
+            limits=limits,
+            incumbent=incumbent / unit,
+            rng=np.random.default_rng(entropy),
         )
-        support = checked_support(solution.x, size, k)
-        _, objective = on_support(A, support)
-        claimed = float(solution.upper_bound)
-        if not claimed >= objective - TOLERANCE * abs(objective):
-            raise SolverError(
-                f"claims the upper bound {claimed:.6g}, below its objective "
-                f"{objective:.6g}"
-            )
-    except Exception as error:
-        return _Outcome(
-            BlockStatus.FAILED,
-            message=str(error)
-            if isinstance(error, SolverError)
-            else f"{type(error).__name__}: {error}",
+        return _checked_outcome(solution, A, k, unit)
+    except (Exception, SystemExit) as error:
+        said = str(error).rstrip(".")
+        if not isinstance(error, SolverError):
+            said = f"raised {type(error).__name__}: {said}"
+        return _Outcome(BlockStatus.FAILED, message=said)
+
+
+def _checked_outcome(solution: Any, A: FloatArray, k: int, unit: float) -> _Outcome:
+    """Recompute what a solver says, or raise if it cannot be right."""
+    if not isinstance(solution, Solution):
+        raise SolverError(
+            f"returned {type(solution).__name__} from solve; a Solution is needed"
+        )
+    support = checked_support(solution.x, len(A), k)
+    _, objective = on_support(A, support)
+    claimed = float(solution.upper_bound) * unit
+    if not claimed >= objective - TOLERANCE * abs(objective):
+        raise SolverError(
+            f"claims the upper bound {claimed:.6g}, below its objective {objective:.6g}"
         )
     return _Outcome(
         BlockStatus(Status(solution.status).value),
@@ -318,12 +378,11 @@ def _solve_block(
 
 def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
     """Return the nonzeros of a solver's vector, or say what is wrong with it."""
-    try:
-        x = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
+    x = np.asarray(x)
+    if x.dtype.kind not in "fiub":
         raise SolverError(
-            f"returned {type(x).__name__}, not a vector of {size} real numbers"
-        ) from None
+            f"returned values of dtype {x.dtype}, not a vector of {size} real numbers"
+        )
     if x.shape != (size,):
         raise SolverError(f"returned shape {x.shape} instead of ({size},)")
     if not np.isfinite(x).all():
@@ -336,56 +395,38 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
     return support
 
 
-def _report_failures(ledger: _Ledger, attempted: list[int], solver: Solver) -> str:
-    failed = [b for b in attempted if ledger.statuses[b] is BlockStatus.FAILED]
-    if not failed:
-        return ""
-    first = failed[0]
-    where = f"block {first} ({ledger.sizes[first]} features, first "
-    where += f"{ledger.cov.names_of(ledger.members[first][:1])[0]!r})"
-    what = f"solver {solver.name!r} failed on {where}: it {ledger.messages[first]}"
-    by_solver = [b for b in attempted if ledger.sizes[b] > ledger.k]
-    if len(failed) == len(by_solver):
-        raise SolverError(f"{what}. It solved no block.")
-    message = f"{what}. {len(failed)} of {len(by_solver)} blocks failed."
-    warnings.warn(f"{message} The others count.", stacklevel=3)
-    return message
-
-
 def _conclude(
-    ledger: _Ledger,
-    epsilon: float,
-    path: ThresholdPath,
-    limits: Limits,
-    stopped: Status | None,
-    message: str,
+    ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
 ) -> BlockSolve:
     within = ledger.cov.submatrix(ledger.support)
     loadings, objective = on_support(within, np.arange(len(within)))
     x = np.zeros(ledger.cov.n_features)
     x[ledger.support] = loadings
-    ignored = path.largest_ignored(epsilon)
-    bound = max(objective, float(ledger.upper_bounds.max()) + (ledger.k - 1) * ignored)
+    bound = max(objective, ledger.upper_bound())
     return BlockSolve(
-        epsilon=epsilon,
+        epsilon=ledger.epsilon,
         x=x,
         support=np.flatnonzero(x),
         objective=objective,
         upper_bound=bound,
-        status=claim(objective, bound, limits, stopped),
+        status=claim(objective, bound, ledger.largest_entry, limits, stopped),
         blocks=ledger.blocks(),
         stopped=stopped,
-        message=message,
+        given=given,
     )
 
 
 def claim(
-    objective: float, upper_bound: float, limits: Limits, stopped: Status | None
+    objective: float,
+    upper_bound: float,
+    largest_entry: float,
+    limits: Limits,
+    stopped: Status | None,
 ) -> Status:
     """Return the status that a bound on the original matrix entitles to."""
-    gap = relative_gap(objective, upper_bound)
-    if gap <= TOLERANCE:
+    excess = upper_bound - objective
+    if excess <= TOLERANCE * max(abs(objective), largest_entry):
         return Status.OPTIMAL
-    if limits.gap is not None and gap <= limits.gap:
+    if limits.gap is not None and excess <= limits.gap * abs(objective):
         return Status.GAP_LIMIT
     return stopped or Status.FEASIBLE

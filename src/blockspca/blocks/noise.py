@@ -64,15 +64,10 @@ def estimate_noise(
     0.8
     """
     cov = as_covariance(cov)
-    C, u = check_positive(C, "C"), check_positive(u, "u")
-    if not 0 < check_positive(alpha, "alpha") < 1:
-        raise ValueError(f"alpha = {alpha} is not between 0 and 1; try 0.7.")
+    check_noise_parameters(C, alpha, u, n_subsets)
     d = cov.n_features
     n_entries = d * (d + 1) // 2
-    if n_subsets is None:
-        m = math.floor((2 * C + 2) * d ** (1 + alpha))
-    else:
-        m = check_positive_integer(n_subsets, "n_subsets")
+    m = n_subsets or math.floor((2 * C + 2) * d ** (1 + alpha))
     if n_entries < FEW_ENTRIES * m:
         warnings.warn(
             f"The {n_entries} entries of the upper triangle, divided into {m} subsets, "
@@ -82,15 +77,30 @@ def estimate_noise(
             f"n_subsets, for example {max(1, n_entries // (10 * FEW_ENTRIES))}.",
             stacklevel=2,
         )
-    sums, counts = _subset_sums(cov, min(m, n_entries), np.random.default_rng(rng))
-    sigma = math.sqrt(float(np.median(sums / counts)))
+    # In units of the largest variance, squares neither overflow nor vanish.
+    unit = float(np.abs(cov.diagonal()).max()) or 1.0
+    generator = np.random.default_rng(rng)
+    sums, counts = _subset_sums(cov, min(m, n_entries), unit, generator)
+    sigma = unit * math.sqrt(float(np.median(sums / counts)))
     return 2 * u * sigma * math.sqrt(3 * math.log(d))
 
 
+def check_noise_parameters(
+    C: float, alpha: float, u: float, n_subsets: int | None
+) -> None:
+    """Check the parameters of Algorithm 4."""
+    check_positive(C, "C")
+    check_positive(u, "u")
+    if not 0 < check_positive(alpha, "alpha") < 1:
+        raise ValueError(f"alpha = {alpha} is not between 0 and 1; try 0.7.")
+    if n_subsets is not None:
+        check_positive_integer(n_subsets, "n_subsets")
+
+
 def _subset_sums(
-    cov: Covariance, m: int, rng: np.random.Generator
+    cov: Covariance, m: int, unit: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum of squares and number of entries of each of m random equal subsets."""
+    """Sum of (A_ij / unit)², and count, of each of m random equal subsets."""
     d = cov.n_features
     sums, counts = np.zeros(m), np.zeros(m)
     waiting = np.empty(0, dtype=np.int64)  # labels drawn and not yet used
@@ -103,6 +113,6 @@ def _subset_sums(
             drawn = rng.permuted(np.tile(np.arange(m), (runs, 1)), axis=1).ravel()
             waiting = np.concatenate([waiting, drawn])
         labels, waiting = waiting[: len(entries)], waiting[len(entries) :]
-        sums += np.bincount(labels, weights=entries**2, minlength=m)
+        sums += np.bincount(labels, weights=(entries / unit) ** 2, minlength=m)
         counts += np.bincount(labels, minlength=m)
     return sums, counts

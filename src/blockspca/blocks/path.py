@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance import Covariance, as_covariance
-from ..solvers.base import Deadline
+from ..limits import Deadline
 
 # Rows computed ahead of need, and the memory for those kept (see `_RowsAhead`).
 LOOKAHEAD = 64
@@ -69,6 +69,11 @@ class ThresholdPath:
             size[a] += size[b]
             largest[m + 1] = max(largest[m], size[a])
         return largest
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest |A_ij| with i ≠ j."""
+        return float(self.weights[0]) if len(self.weights) else 0.0
 
     def n_edges(self, epsilon: float) -> int:
         """Return the number of forest edges larger than ε."""
@@ -124,7 +129,10 @@ def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 
 
 def threshold_path(
-    cov: Covariance | Any, *, deadline: Deadline | None = None
+    cov: Covariance | Any,
+    *,
+    deadline: Deadline | None = None,
+    memory: int | None = None,
 ) -> ThresholdPath:
     """Build the maximum spanning forest of |A| with Prim's algorithm.
 
@@ -135,11 +143,19 @@ def threshold_path(
         than once).
     deadline : Deadline, optional
         Checked between rows that are computed from data; TimeoutError when it passes.
+    memory : int, optional
+        Bytes for rows that are computed ahead.
 
     Notes
     -----
     O(d²) time and O(d) memory beyond A. Ties between edges do not matter: the blocks at
     any ε are the same for every maximum spanning forest.
+
+    Examples
+    --------
+    >>> from blockspca import threshold_path
+    >>> threshold_path([[2.0, 0.9], [0.9, 1.0]]).weights
+    array([0.9])
     """
     from .._kernels import forest
 
@@ -153,7 +169,7 @@ def threshold_path(
         bits = cov.rows(slice(None)).view(np.int64)
         forest.grow_forest(bits, strength, parent, order, joined_by)
     else:
-        rows = _RowsAhead(cov, strength, deadline or Deadline(None))
+        rows = _RowsAhead(cov, strength, deadline or Deadline(None), memory)
         vertex = 0
         for step in range(d):
             order[step] = vertex
@@ -178,12 +194,18 @@ class _RowsAhead:
     """
 
     def __init__(
-        self, cov: Covariance, strength: NDArray[np.int64], deadline: Deadline
+        self,
+        cov: Covariance,
+        strength: NDArray[np.int64],
+        deadline: Deadline,
+        memory: int | None,
     ) -> None:
         self.cov = cov
         self.strength = strength
         self.deadline = deadline
-        self.capacity = max(LOOKAHEAD, CACHE_BYTES // (8 * cov.n_features))
+        rows = min(CACHE_BYTES, memory or CACHE_BYTES) // (8 * cov.n_features)
+        self.batch = max(1, min(LOOKAHEAD, rows // 2)) if memory else LOOKAHEAD
+        self.capacity = max(self.batch, rows)
         self.ready: dict[int, FloatArray] = {}
 
     def __getitem__(self, vertex: int) -> FloatArray:
@@ -195,11 +217,11 @@ class _RowsAhead:
     def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
         if self.deadline.passed():
             raise TimeoutError("the time was up before the threshold path was complete")
-        while len(self.ready) > self.capacity - LOOKAHEAD:
+        while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))
         strength = self.strength.copy()
         strength[[vertex, *self.ready]] = -1  # as in the tree: nothing left to compute
-        count = min(LOOKAHEAD, len(strength)) - 1
+        count = min(self.batch, len(strength)) - 1
         likely = np.argpartition(-strength, count)[:count]
         batch = [vertex, *likely[strength[likely] >= 0].tolist()]
         return zip(batch, self.cov.rows(batch), strict=True)

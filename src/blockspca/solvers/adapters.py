@@ -44,6 +44,14 @@ def as_solver(solver: Any) -> Solver:
         return solver
     if callable(solver):
         return CallableSolver(solver)
+    if isinstance(solver, str):
+        from .registry import SOLVERS
+
+        example = SOLVERS[solver].__name__ if solver in SOLVERS else "Greedy"
+        raise TypeError(
+            f"solver = {solver!r} is a string; pass an instance, for example "
+            f"blockspca.solvers.{example}()."
+        )
     raise TypeError(
         f"solver = {solver!r} has no solve(A, k, limits=...) method and is not "
         "callable; pass one of blockspca.solvers or a function f(A, k) -> x."

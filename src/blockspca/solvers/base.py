@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer, check_real
+from .._validation import FloatArray
+from ..limits import Deadline, Limits
 from ..result import Status
 from .guarantee import EXACT, HEURISTIC, Guarantee
 
@@ -29,44 +29,7 @@ class SolverError(RuntimeError):
     """A solver failed, or returned something that is not a sparse unit vector."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """When to stop: seconds, nodes, relative gap, bytes. None means no limit."""
-
-    time: float | None = None
-    nodes: int | None = None
-    gap: float | None = None
-    memory: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("time", "gap"):
-            if getattr(self, name) is not None:
-                check_real(getattr(self, name), f"limits.{name}", minimum=0)
-        for name in ("nodes", "memory"):
-            if getattr(self, name) is not None:
-                check_positive_integer(getattr(self, name), f"limits.{name}")
-
-
-class Deadline:
-    """The clock of one solve: `passed()` once `seconds` have gone by."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self.start = time.perf_counter()
-        self.seconds = seconds
-
-    def elapsed(self) -> float:
-        return time.perf_counter() - self.start
-
-    def remaining(self) -> float | None:
-        if self.seconds is None:
-            return None
-        return max(0.0, self.seconds - self.elapsed())
-
-    def passed(self) -> bool:
-        return self.seconds is not None and self.elapsed() >= self.seconds
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """A solver's answer on the matrix it was given; `upper_bound` holds there only.
 
@@ -89,6 +52,7 @@ class Solver(Protocol):
     `solve` gets 1 ≤ k < d. It may use `incumbent`, an objective reached elsewhere: it
     may stop as soon as it has proved that it cannot do better. It honours `limits` and
     returns what it has, with the matching status, when one is reached or on Ctrl-C.
+    A is its own copy, to write to as it likes.
     """
 
     name: str

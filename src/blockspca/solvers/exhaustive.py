@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds import cheap_bound
+from ..bounds import cheap_bound, eigenvalue_error
 from ..result import Status
 from ..vectors import on_support
 from .base import EXACT, Deadline, Limits, Solution
@@ -53,6 +53,8 @@ class Exhaustive:
         best_value = -math.inf
         nodes = 0
         status = Status.OPTIMAL if budget == total else Status.NODE_LIMIT
+        bound = cheap_bound(A, k, deadline)
+        enough = -math.inf if limits.gap is None else bound / (1 + limits.gap)
         supports = itertools.combinations(range(d), k)
         try:
             while nodes < budget:
@@ -68,8 +70,12 @@ class Exhaustive:
                 if values[winner] > best_value:
                     best_value, best = float(values[winner]), batch[winner]
                 nodes += len(batch)
+                if 0 < enough <= best_value:
+                    status = Status.OPTIMAL if nodes == total else Status.GAP_LIMIT
+                    break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         x, objective = on_support(A, best)
-        bound = objective if status is Status.OPTIMAL else cheap_bound(A, k)
+        if status is Status.OPTIMAL:
+            bound = objective + eigenvalue_error(k, float(np.abs(A).max()))
         return Solution(x, max(bound, objective), status, nodes)

@@ -10,14 +10,17 @@ from ..result import Status
 from ..vectors import on_support
 from .base import Deadline, Guarantee, Limits, Solution
 
-CANDIDATES_AT_ONCE = 64
+CANDIDATES_AT_ONCE = 16
 
 
-def best_addition(A: FloatArray, support: NDArray[np.intp]) -> tuple[int, float]:
+def best_addition(
+    A: FloatArray, support: NDArray[np.intp], deadline: Deadline | None = None
+) -> tuple[int, float]:
     """Return the j outside `support` with the largest λmax(A_SS ∪ {j}), and that value.
 
     Candidates are tried in the order of the upper bound λmax [[A_jj, ‖A_jS‖], [‖A_jS‖,
-    λmax(A_SS)]], and the rest are dropped once that bound is below the best value.
+    λmax(A_SS)]], and the rest are dropped once that bound is below the best value. If
+    the deadline passes, the best of those tried is returned.
     """
     diagonal = np.diagonal(A)
     outside = np.setdiff1d(np.arange(len(A)), support)
@@ -32,6 +35,8 @@ def best_addition(A: FloatArray, support: NDArray[np.intp]) -> tuple[int, float]
     best, best_value = -1, -np.inf
     for start in range(0, len(order), CANDIDATES_AT_ONCE):
         if bounds[order[start]] <= best_value:
+            break
+        if best >= 0 and deadline is not None and deadline.passed():
             break
         batch = outside[order[start : start + CANDIDATES_AT_ONCE]]
         sets = np.column_stack([np.tile(support, (len(batch), 1)), batch])
@@ -80,7 +85,7 @@ class Greedy:
                 if deadline.passed() and len(support):
                     status = Status.TIME_LIMIT
                     break
-                j, _ = best_addition(A, support)
+                j, _ = best_addition(A, support, deadline)
                 support = np.append(support, j)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED

@@ -17,9 +17,14 @@ IMPROVEMENT = 1e-12  # relative; smaller gains are rounding
 
 
 def best_swap(
-    A: FloatArray, support: NDArray[np.intp], value: float
+    A: FloatArray,
+    support: NDArray[np.intp],
+    value: float,
+    deadline: Deadline | None = None,
 ) -> NDArray[np.intp] | None:
     """Return the best support that differs in one feature, or None if none is better.
+
+    If the deadline passes, the best of the swaps looked at is returned.
 
     With T = S without i and τ = `value`, the Schur complement says that T ∪ {j} beats τ
     exactly when A_jj + A_jT (τI − A_TT)⁻¹ A_Tj > τ: one formula for all j at once.
@@ -30,6 +35,8 @@ def best_swap(
     best: NDArray[np.intp] | None = None
     best_value = value + IMPROVEMENT * abs(value)
     for position in range(len(support)):
+        if deadline is not None and deadline.passed():
+            break
         rest = np.delete(support, position)
         eigenvalues, vectors = np.linalg.eigh(A[np.ix_(rest, rest)])
         room = value - eigenvalues
@@ -90,8 +97,10 @@ class LocalSearch:
                 if limits.nodes is not None and nodes >= limits.nodes:
                     status = Status.NODE_LIMIT
                     break
-                better = best_swap(A, support, value)
+                better = best_swap(A, support, value, deadline)
                 if better is None:
+                    if deadline.passed():
+                        status = Status.TIME_LIMIT
                     break
                 support = better
                 x, value = on_support(A, support)

@@ -1,0 +1,81 @@
+"""When to stop: limits on time, nodes, gap and memory, and the clock that keeps one."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ._validation import check_positive_integer, check_real
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one call. None means no limit.
+
+    Parameters
+    ----------
+    time : float
+        Seconds.
+    nodes : int
+        Nodes of all searches together.
+    gap : float
+        Relative gap that is good enough: 0.01 asks for 1 %.
+    memory : int
+        Bytes for working arrays: matrices of blocks or of surviving features, and rows
+        computed ahead. The input and the O(d) arrays of a result do not count.
+
+    Examples
+    --------
+    >>> from blockspca import Limits
+    >>> Limits(time=10, gap=0.01)
+    Limits(time=10, nodes=None, gap=0.01, memory=None)
+    """
+
+    time: float | None = None
+    nodes: int | None = None
+    gap: float | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("time", "gap"):
+            value = getattr(self, name)
+            if value == math.inf:
+                raise ValueError(f"limits.{name} = inf; pass None for no limit.")
+            if value is not None:
+                check_real(value, f"limits.{name}", minimum=0)
+        for name in ("nodes", "memory"):
+            if getattr(self, name) is not None:
+                check_positive_integer(getattr(self, name), f"limits.{name}")
+
+
+def as_limits(limits: Any) -> Limits:
+    """Accept Limits, or None for no limits."""
+    if limits is None:
+        return Limits()
+    if isinstance(limits, Limits):
+        return limits
+    raise TypeError(
+        f"limits = {limits!r} is a {type(limits).__name__}; pass for example "
+        "blockspca.Limits(time=10)."
+    )
+
+
+class Deadline:
+    """The clock of one call: `passed()` once `seconds` have gone by."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.start = time.perf_counter()
+        self.seconds = seconds
+
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.start
+
+    def remaining(self) -> float | None:
+        if self.seconds is None:
+            return None
+        return max(0.0, self.seconds - self.elapsed())
+
+    def passed(self) -> bool:
+        return self.seconds is not None and self.elapsed() >= self.seconds
