@@ -45,6 +45,10 @@ N_STATE = 10
 FIRST = 0
 REST = 1
 REST2 = 2
+NORM = 3
+
+# Up to this many, the largest are found by insertion, beyond by quickselect.
+SHORT = 12
 
 
 @njit(**_INNER)
@@ -100,6 +104,34 @@ def _sum_of_largest(values, count, q):
 
 
 @njit(**_INNER)
+def _row_norm(B, row, level, orders, count, skip, q, squares):
+    """Sum of the q largest B_ij² over the level's features but the one at `skip`."""
+    if q > SHORT or q >= count - 1:
+        for b in range(count):
+            value = B[row + orders[level, b]]
+            squares[b] = value * value
+        squares[skip] = 0.0
+        return _sum_of_largest(squares, count, q)
+    for a in range(q):
+        squares[a] = 0.0
+    smallest = 0.0
+    for b in range(count):
+        value = B[row + orders[level, b]]
+        value *= value
+        if value > smallest and b != skip:
+            a = q - 1
+            while a > 0 and squares[a - 1] < value:
+                squares[a] = squares[a - 1]
+                a -= 1
+            squares[a] = value
+            smallest = squares[q - 1]
+    total = 0.0
+    for a in range(q):
+        total += squares[a]
+    return total
+
+
+@njit(**_INNER)
 def _sort_descending(keys, level, orders, count):
     """Shell sort of keys[:count], largest first, carrying orders[level] along."""
     gap = 1
@@ -137,12 +169,13 @@ def _sort_front(values, count):
 
 
 @njit(**_INNER)
-def _peel(B, start, n, m, tau, bound, level, orders, keys, fresh, squares):
+def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares):
     """Drop every feature that is in no m-set above τ; repeat until none drops.
 
     Feature i stays if r² > (τ − bound)(τ − B_ii), where r² is the sum of the m − 1
     largest B_ij², j ≠ i still there, and bound ≥ opt_B(m − 1).  Returns the number
-    left; orders[level, :count] lists them, keys[:count] has their 2×2 bounds.
+    left; orders[level, :count] lists them, keys[:count] has their 2×2 bounds and
+    bounds[NORM, level] their r, by column.
     """
     count = n
     margin = max(tau - bound, 0.0)
@@ -154,18 +187,10 @@ def _peel(B, start, n, m, tau, bound, level, orders, keys, fresh, squares):
             i = orders[level, a]
             row = start + i * n
             need = margin * (tau - B[row + i])
-            total = 0.0
-            for b in range(count):
-                value = B[row + orders[level, b]]
-                value *= value
-                squares[b] = value
-                total += value
-            total -= squares[a]
-            if total > need and count > m:
-                squares[a] = 0.0
-                total = _sum_of_largest(squares, count, m - 1)
+            total = _row_norm(B, row, level, orders, count, a, m - 1, squares)
             if total > need:
                 fresh[kept] = i
+                bounds[NORM, level, i] = np.sqrt(total)
                 keys[kept] = _larger_root(B[row + i], total, bound)
                 kept += 1
             else:
@@ -253,7 +278,9 @@ def _open_level(
     """Peel, order (strongest first) and bound one level; returns how many stay."""
     for a in range(n):
         orders[level, a] = a
-    count = _peel(B, start, n, m, tau, bound, level, orders, keys, fresh, squares)
+    count = _peel(
+        B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares
+    )
     if count < m:
         return 0
     _sort_descending(keys, level, orders, count)
@@ -281,14 +308,23 @@ def _record(level, orders, cursors, labels, last, also, found, state):
 
 
 @njit(**_INNER)
-def _shrink(B, start, n, p, t, left, tau, level, count, orders, base, gains, scratch, fresh):
+def _shrink(
+    B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
+    fresh,
+):
     """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
 
-    With c = B_·p / sqrt(τ − B_pp), opt_B'(left) ≤ base + (sum of the `left` largest
-    c_j²), base ≥ opt_B(left) on the later features.  Keeps j if that sum with c_j²
-    in it brings the bound above τ.  Writes the kept features to fresh, their c_j² to
-    gains; a pair {p, j} above τ goes to fresh[0].
+    With c = B_·p / sqrt(τ − B_pp), opt_B'(q) ≤ opt_B(q) + (sum of the q largest c_j²).
+    Feature j stays if
+
+    - that bound for q = left, with c_j² in the sum, exceeds τ, and
+    - it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
+
+    Writes the kept features to fresh, and gains[0] = a bound on opt_B'(left − 1); a
+    pair {p, j} above τ goes to fresh[0].
     """
+    p = orders[level, t]
+    base = bounds[REST, level, t]
     pivot_row = start + p * n
     remaining = tau - B[pivot_row + p]
     later = count - 1 - t
@@ -311,13 +347,21 @@ def _shrink(B, start, n, p, t, left, tau, level, count, orders, base, gains, scr
         if scratch[b] < smallest:
             smallest = scratch[b]
     # A feature outside the `left` best replaces the smallest of them.
-    floor = tau - base - (top - smallest)
+    others = max(top - smallest, 0.0)
+    floor = tau - base - others
+    bound = min(bounds[REST2, level, t] + others, chain)
+    margin = max(tau - bound, 0.0)
+    length = np.sqrt(others)
     kept = 0
     for b in range(later):
-        if gains[b] > floor or gains[b] >= smallest:
-            fresh[kept] = orders[level, t + 1 + b]
-            gains[kept] = gains[b]
-            kept += 1
+        gain = gains[b]
+        if gain > floor or gain >= smallest:
+            j = orders[level, t + 1 + b]
+            norm = bounds[NORM, level, j] + np.sqrt(gain) * length
+            if norm * norm > margin * (tau - B[start + j * n + j] - gain):
+                fresh[kept] = j
+                kept += 1
+    gains[0] = bound
     return kept
 
 
@@ -364,7 +408,7 @@ def explore(
     B : flat memory of the levels' matrices; level l is sizes[l]² from starts[l].
     counts, cursors : (k + 1,) features left and the next one to branch on.
     labels, orders : (k + 1, n) level's column → column of A; branching order.
-    bounds : (3, k + 1, n) what `_suffix_bounds` keeps.
+    bounds : (4, k + 1, n) what `_suffix_bounds` keeps.
     work : (5, max(n, k) + 1) scratch; fresh : (n,) scratch.
     found : (k + 1,) columns of a set above τ, when one is found.
     state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
@@ -382,6 +426,8 @@ def explore(
     scratch = work[4]
     child = -1
     bound = np.inf
+    # opt_B(m − 1) ≤ upper[k − 1] at every node, where that is at most τ.
+    chain = upper[k - 1] if upper[k - 1] <= tau else np.inf
     if state[DEPTH] < 0:
         if n_root < k:
             return FINISHED
@@ -435,9 +481,10 @@ def explore(
         p = orders[level, t]
         left = m - 1
         kept = _shrink(
-            B, start, n, p, t, left, tau, level, counts[level], orders,
-            bounds[REST, level, t], gains, scratch, fresh,
+            B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
+            gains, scratch, fresh,
         )
+        bound = gains[0]
         begin = start + n * n
         if kept >= left and begin + kept * kept > B.shape[0]:
             state[MEMORY] = begin + kept * kept
@@ -474,7 +521,4 @@ def explore(
         child = level + 1
         starts[child] = begin
         sizes[child] = kept
-        bound = bounds[REST2, level, t] + _sum_of_largest(gains, kept, left - 1)
-        if upper[k - 1] <= tau:
-            bound = min(bound, upper[k - 1])
     return FINISHED
