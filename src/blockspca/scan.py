@@ -80,12 +80,8 @@ def scan(
     diagonal = np.array(cov.diagonal(), dtype=np.float64)
     if features is not None:
         diagonal = diagonal[features]
-    rounding = 0.0
-    if cov.n_samples is not None:
-        # Two summation orders of one dot product, |c_i·c_j| ≤ sqrt(A_ii A_jj).
-        eps = np.finfo(np.float64).eps
-        rounding = cov.n_samples * eps * float(np.abs(diagonal).max())
-    return Scan(diagonal, values, indices, rounding)
+    # An entry computed twice differs by at most twice its error.
+    return Scan(diagonal, values, indices, 2 * cov.entry_error)
 
 
 def _tiles_of(

@@ -48,7 +48,7 @@ REST2 = 2
 NORM = 3
 
 # Up to this many, the largest are found by insertion, beyond by quickselect.
-SHORT = 12
+SHORT = 24
 
 
 @njit(**_INNER)
@@ -272,7 +272,19 @@ def _all_below(B, start, n, count, tau, level, orders, begin):
 
 @njit(**_INNER)
 def _open_level(
-    B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
+    B,
+    start,
+    n,
+    m,
+    tau,
+    upper,
+    bound,
+    level,
+    orders,
+    bounds,
+    keys,
+    squares,
+    table,
     fresh,
 ):
     """Peel, order (strongest first) and bound one level; returns how many stay."""
@@ -309,7 +321,19 @@ def _record(level, orders, cursors, labels, last, also, found, state):
 
 @njit(**_INNER)
 def _shrink(
-    B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
+    B,
+    start,
+    n,
+    t,
+    left,
+    tau,
+    chain,
+    level,
+    count,
+    orders,
+    bounds,
+    gains,
+    scratch,
     fresh,
 ):
     """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
@@ -396,8 +420,23 @@ def _pair_above(B, begin, n, tau):
 
 @njit(**_OPTIONS)
 def explore(
-    A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds,
-    work, fresh, found, state, budget,
+    A,
+    k,
+    tau,
+    upper,
+    B,
+    starts,
+    sizes,
+    counts,
+    cursors,
+    labels,
+    orders,
+    bounds,
+    work,
+    fresh,
+    found,
+    state,
+    budget,
 ):
     """Search on from `state` for at most `budget` nodes.
 
@@ -455,8 +494,20 @@ def explore(
             # A new level, its matrix in place: the root, or a child just formed.
             cursors[child] = 0
             counts[child] = _open_level(
-                B, starts[child], sizes[child], k - child, tau, upper, bound, child,
-                orders, bounds, keys, squares, table, fresh,
+                B,
+                starts[child],
+                sizes[child],
+                k - child,
+                tau,
+                upper,
+                bound,
+                child,
+                orders,
+                bounds,
+                keys,
+                squares,
+                table,
+                fresh,
             )
             if counts[child] == 0:
                 state[PRUNED_PEEL] += 1
@@ -481,8 +532,20 @@ def explore(
         p = orders[level, t]
         left = m - 1
         kept = _shrink(
-            B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
-            gains, scratch, fresh,
+            B,
+            start,
+            n,
+            t,
+            left,
+            tau,
+            chain,
+            level,
+            counts[level],
+            orders,
+            bounds,
+            gains,
+            scratch,
+            fresh,
         )
         bound = gains[0]
         begin = start + n * n
@@ -494,8 +557,14 @@ def explore(
         if kept < 0:
             # A pair above τ ends the search; it may be smaller than k.
             _record(
-                level, orders, cursors, labels, labels[level, p],
-                labels[level, fresh[0]], found, state,
+                level,
+                orders,
+                cursors,
+                labels,
+                labels[level, p],
+                labels[level, fresh[0]],
+                found,
+                state,
             )
             return FOUND
         if left == 1:
@@ -512,9 +581,14 @@ def explore(
             pair = _pair_above(B, begin, kept, tau)
             if pair >= 0:
                 _record(
-                    level + 1, orders, cursors, labels,
-                    labels[level + 1, pair // kept], labels[level + 1, pair % kept],
-                    found, state,
+                    level + 1,
+                    orders,
+                    cursors,
+                    labels,
+                    labels[level + 1, pair // kept],
+                    labels[level + 1, pair % kept],
+                    found,
+                    state,
                 )
                 return FOUND
             continue

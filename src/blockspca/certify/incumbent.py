@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -137,8 +135,3 @@ def best_supports(
     blocks = matrix[supports[:, :, None], supports[:, None, :]]
     values = np.linalg.eigvalsh(blocks)[:, -1]
     return supports[np.argsort(-values, kind="stable")[:n_best]]
-
-
-def as_support(features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Distinct features as a sorted index array."""
-    return np.unique(np.asarray(features, dtype=np.int64))

@@ -30,41 +30,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from .records import TreeStatistics
 
 _SLICE_SECONDS = 0.05
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000
 
 
-def rounding_allowance(k: int, n_samples: int | None) -> float:
-    """δ with λ(S, A + E) ≤ λ(S, A) + δ·max|A_ij| for the errors E made on the way.
+def rounding_allowance(k: int) -> float:
+    """δ with λ(S, A + E) ≤ λ(S, A) + δ·max|A_ij| for the errors E of a proof.
 
     Cholesky's method errs by (k + 1)·eps·max|τ − A_ii| an entry, hence by k times that
-    in norm; an entry computed from n samples errs by n·eps.
+    in norm, and the Cholesky test of a node takes up to 2k features.
     """
-    eps = float(np.finfo(np.float64).eps)
-    return eps * (4.0 * (k + 1) ** 2 + k * (n_samples or 0))
-
-
-@dataclass
-class TreeStatistics:
-    """Size of a proof and what closed its nodes."""
-
-    nodes: int = 0
-    closed_by_bound: int = 0
-    closed_by_sum: int = 0
-    closed_by_peeling: int = 0
-    leaves: int = 0
-    max_depth: int = 0
-    restarts: int = 0
-
-    def add(self, state: NDArray[np.int64]) -> None:
-        self.nodes += int(state[1])
-        self.max_depth = max(self.max_depth, int(state[2]))
-        self.closed_by_bound += int(state[3])
-        self.closed_by_sum += int(state[4])
-        self.closed_by_peeling += int(state[5])
-        self.leaves += int(state[6])
+    return float(np.finfo(np.float64).eps) * 4.0 * (k + 1) ** 2
 
 
 class ProofTree:
@@ -183,6 +162,10 @@ class Outcome:
     found: NDArray[np.int64] | None
     out_of_memory: bool = False
 
+    @property
+    def decided(self) -> bool:
+        return self.finished or self.found is not None
+
 
 def run_tree(
     tree: ProofTree,
@@ -218,10 +201,19 @@ def run_tree(
             if outcome is None and n_jobs > 1 and tree.nodes > _SERIAL_NODES:
                 break
     finally:
-        statistics.add(tree.state)
+        _add(statistics, tree.state)
     if outcome is None:
         return _run_branches(tree, statistics, may_go_on, n_jobs)
     return outcome
+
+
+def _add(statistics: TreeStatistics, state: NDArray[np.int64]) -> None:
+    statistics.nodes += int(state[1])
+    statistics.max_depth = max(statistics.max_depth, int(state[2]))
+    statistics.closed_by_bound += int(state[3])
+    statistics.closed_by_sum += int(state[4])
+    statistics.closed_by_peeling += int(state[5])
+    statistics.leaves += int(state[6])
 
 
 def _outcome(tree: ProofTree, code: int) -> Outcome | None:
@@ -267,7 +259,7 @@ def _run_branches(
                     counted += part.nodes - seen
                 seen = part.nodes
             with lock:
-                statistics.add(part.state)
+                _add(statistics, part.state)
                 if outcome is not None and not outcome.finished:
                     ended.append(outcome)
                     stop.set()

@@ -5,8 +5,8 @@ a unit vector into its i-th entry and the rest,
 
     λ(S) ≤ λmax [[A_ii, ‖A_iT‖], [‖A_iT‖, λ(T)]],
 
-and the right side exceeds τ only if ‖A_iT‖² > (τ − A_ii)(τ − λ(T)).  As λ(T) ≤ upper and
-‖A_iT‖² ≤ r_{k−1}(i)², the sum of the k − 1 largest squares of row i, a feature with
+and the right side exceeds τ only if ‖A_iT‖² > (τ − A_ii)(τ − λ(T)).  As λ(T) ≤ upper
+and ‖A_iT‖² ≤ r_{k−1}(i)², the sum of the k − 1 largest squares of row i, a feature with
 
     r_{k−1}(i)² ≤ (τ − A_ii)(τ − upper)
 
@@ -44,7 +44,8 @@ class Screening:
     candidates : array of int, optional
         The features that were scanned, ascending.
     variances : array, optional
-        All variances of a positive semidefinite A; needed with candidates.
+        All variances of a positive semidefinite A, in units of `unit`; needed with
+        candidates.
     """
 
     def __init__(
@@ -68,11 +69,11 @@ class Screening:
         self._outside: FloatArray = np.empty(0)
         self._largest: FloatArray = np.empty(0)
         if candidates is not None and variances is not None:
-            outside = np.delete(variances, candidates) / unit
-            self._outside = -np.sort(-outside)
-            self._largest = -np.sort(-variances / unit)
+            self._outside = -np.sort(-np.delete(variances, candidates))
+            self._largest = -np.sort(-variances)
 
-    def _to_features(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def to_features(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows of the scan as features."""
         return rows.copy() if self.candidates is None else self.candidates[rows]
 
     def unscanned(self, k: int, tau: float, upper: float) -> int:
@@ -91,7 +92,7 @@ class Screening:
         Call `unscanned` first: it must be 0.
         """
         if k == 1:
-            return self._to_features(np.flatnonzero(self.diagonal > tau))
+            return self.to_features(np.flatnonzero(self.diagonal > tau))
         from .._kernels.screen import screen
 
         count, _ = screen(
@@ -106,7 +107,7 @@ class Screening:
             self._alive,
             self._survivors,
         )
-        return self._to_features(self._survivors[:count])
+        return self.to_features(self._survivors[:count])
 
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
         """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
@@ -114,7 +115,7 @@ class Screening:
         norms = self.prefix[complete, k - 2] + self.diagonal[complete] ** 2
         best = complete[np.argsort(-norms, kind="stable")[:n_rows]]
         rows = np.column_stack([best, self.indices[best, : k - 1]])
-        return self._to_features(rows)
+        return self.to_features(rows)
 
     def squared_norms(self, q: int) -> FloatArray:
         """r_q(i)², bounded from above where the lists are shorter than q."""

@@ -7,10 +7,10 @@ S ⊂ F
     λ(S) ≤ t + max over unit z in R^p of  sum over i in S of (g_i'z)²,
 
 g_i the i-th row of G, and opt(k, F) ≤ t + max_z (sum of the k largest (g_i'z)²).  For
-p = 1 there is only one z.  For p = 2, 3 the unit sphere is covered by cells whose corners
-lie within an angle ρ of the centre: a unit z in a cell is s ≤ 1 / cos ρ times a convex
-combination of the corners, and the sum is a convex function of z of degree two, so its
-maximum is at most that over the corners divided by cos² ρ.
+p = 1 there is only one z.  For p = 2, 3 the unit sphere is covered by cells whose
+corners lie within an angle ρ of the centre: a unit z in a cell is s ≤ 1 / cos ρ times a
+convex combination of the corners, and the sum is a convex function of z of degree two,
+so its maximum is at most that over the corners divided by cos² ρ.
 
 The same with i in S (or not in S) shows that a feature cannot be (or must be) in a set
 above τ.  The bound is exact for A of rank p, and strong where few directions dominate

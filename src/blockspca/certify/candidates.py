@@ -1,0 +1,90 @@
+"""Which features to look at: the scan, widened only when variances do not suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance import Covariance
+from ..scan import scan
+from ._blas import all_threads
+from .screening import Screening
+
+# Data with more features than this are scanned by variance, largest first.
+_SCAN_ALL = 1000
+_FIRST_CANDIDATES = 500
+
+
+class Candidates:
+    """Screening over all features, scanning no more of A than it needs.
+
+    If A is positive semidefinite by construction, only the features of largest
+    variance are scanned at first; `survivors` scans more when the variances of the
+    others do not rule them out.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k_max : int
+        Largest k that will be asked for.
+    check : callable
+        Called between tiles; raises to stop.
+    """
+
+    def __init__(self, cov: Covariance, k_max: int, check: Callable[[], None]) -> None:
+        self._cov = cov
+        self._width = max(k_max - 1, 1)
+        self._check = check
+        size = max(_FIRST_CANDIDATES, 6 * k_max)
+        partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
+        features = self._largest_variances(size) if partly else None
+        found = scan(cov, self._width, check, features)
+        # A positive semidefinite A has its largest entry on the diagonal, so that
+        # the unit does not change when more is scanned.
+        largest = found.max_abs
+        self.unit = float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+        #: max |A_ij| in units of `unit`
+        self.largest = largest / self.unit
+        self.variances: FloatArray = cov.diagonal() / self.unit
+        self.screening = Screening(found, self.unit, features, self.variances)
+
+    def _largest_variances(self, size: int) -> NDArray[np.int64]:
+        order = np.argpartition(-self._cov.diagonal(), size - 1)[:size]
+        return np.sort(order).astype(np.int64)
+
+    def survivors(self, k: int, tau: float, upper: float) -> NDArray[np.int64]:
+        """Features that may be in a k-set above τ, given upper ≥ opt(k − 1)."""
+        while missing := self.screening.unscanned(k, tau, upper):
+            assert self.screening.candidates is not None
+            size = 2 * len(self.screening.candidates) + missing
+            features = None
+            if size <= self._cov.n_features // 2:
+                features = self._largest_variances(size)
+            with all_threads():
+                found = scan(self._cov, self._width, self._check, features)
+            self.screening = Screening(found, self.unit, features, self.variances)
+        return self.screening.survivors(k, tau, upper)
+
+    def promising(self, size: int) -> NDArray[np.int64]:
+        """Features that weigh most together with their strongest partners."""
+        weight = self.screening.diagonal**2 + self.screening.prefix[:, -1]
+        size = min(size, len(weight))
+        rows = np.argpartition(-weight, size - 1)[:size]
+        best = int(np.argmax(self.variances))
+        return np.union1d(self.screening.to_features(rows), [best]).astype(np.int64)
+
+    def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
+        """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
+        if k == 1:
+            return [(float(self.variances.max()), "variances")]
+        found = [
+            (self.screening.nested_bound(k, upper), "nested 2×2"),
+            (self.screening.row_sum_bound(k), "row sums"),
+        ]
+        if self._cov.known_psd:
+            top = np.partition(self.variances, len(self.variances) - k)[-k:]
+            found.append((float(top.sum()), "variances"))
+        return found

@@ -1,0 +1,50 @@
+"""The limits of a run and what has been used of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from ..result import Status
+from ..solvers.base import Limits
+
+_DEFAULT_MEMORY = 2**30
+_NO_LIMIT = 2**62
+
+
+class LimitReached(Exception):
+    """A limit of the whole run was reached; `status` says which."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+@dataclass
+class Meter:
+    """A clock and a counter of nodes; `check` raises when one has run out."""
+
+    limits: Limits
+    nodes: int = 0
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def elapsed(self) -> float:
+        return time.perf_counter() - self.started
+
+    def check(self) -> None:
+        if self.limits.time is not None and self.elapsed >= self.limits.time:
+            raise LimitReached(Status.TIME_LIMIT)
+        if self.limits.nodes is not None and self.nodes >= self.limits.nodes:
+            raise LimitReached(Status.NODE_LIMIT)
+
+    @property
+    def nodes_left(self) -> int:
+        if self.limits.nodes is None:
+            return _NO_LIMIT
+        return self.limits.nodes - self.nodes
+
+    @property
+    def max_entries(self) -> int:
+        """Most float64 numbers that one matrix, or one tree, may hold."""
+        return (self.limits.memory or _DEFAULT_MEMORY) // 8

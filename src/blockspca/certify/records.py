@@ -1,0 +1,114 @@
+"""What the certified path hands out: one record per k, and events for the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..result import Status, relative_gap
+
+#: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
+TOLERANCE = 1e-9
+
+
+@dataclass
+class TreeStatistics:
+    """Size of a proof and what closed its nodes."""
+
+    nodes: int = 0
+    closed_by_bound: int = 0
+    closed_by_sum: int = 0
+    closed_by_peeling: int = 0
+    leaves: int = 0
+    max_depth: int = 0
+    restarts: int = 0
+
+
+@dataclass(frozen=True)
+class PathEvent:
+    """One line of the log; `status` is None while k is being worked on."""
+
+    k: int
+    survivors: int
+    nodes: int
+    objective: float
+    upper_bound: float
+    elapsed: float
+    source: str
+    status: Status | None = None
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.upper_bound)
+
+
+@dataclass(frozen=True)
+class CertifiedStep:
+    """What is known about one k, with all that is needed to check it again.
+
+    Attributes
+    ----------
+    k, n_features : int
+    support, loadings : (k,) arrays
+        The features, ascending, and the unit eigenvector of A on them.
+    objective : float
+        x'Ax on the original A.
+    upper_bound : float
+        No unit vector with at most k nonzeros exceeds it.
+    bound_name : str
+        "proof tree", "screening", "nested 2×2", "row sums", "variances" or "none".
+    status : Status
+    source : str
+        Where the incumbent came from.
+    tau, upper_previous : float
+        The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
+        NaN unless the bound is "proof tree" or "screening".
+    survivors : array of int
+        Every feature outside fails the screening inequality at (tau, upper_previous);
+        fewer than k of them prove the bound without a tree.
+    allowance : float
+        upper_bound − tau, what is set aside for rounding.
+    tolerance : float
+        Absolute: the status is optimal if upper_bound − objective is at most this.
+    statistics : TreeStatistics
+    time : float
+        Seconds spent on this k.
+    """
+
+    k: int
+    n_features: int
+    support: NDArray[np.intp]
+    loadings: FloatArray
+    objective: float
+    upper_bound: float
+    bound_name: str
+    status: Status
+    source: str
+    tau: float = np.nan
+    upper_previous: float = np.nan
+    survivors: NDArray[np.int64] = field(
+        default_factory=lambda: np.empty(0, dtype=np.int64)
+    )
+    allowance: float = np.nan
+    tolerance: float = 0.0
+    statistics: TreeStatistics = field(default_factory=TreeStatistics)
+    time: float = 0.0
+
+    @property
+    def gap(self) -> float:
+        """(upper_bound − objective) / |objective|."""
+        return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def nodes(self) -> int:
+        return self.statistics.nodes
+
+    @property
+    def x(self) -> FloatArray:
+        """The component as a vector of length n_features."""
+        x = np.zeros(self.n_features)
+        x[self.support] = self.loadings
+        return x
