@@ -3,8 +3,8 @@
     python benchmarks/certified_path.py [--output docs/benchmark-certified-path.md]
 
 The yardstick of a data matrix is the BLAS product X'X in float64, that of a covariance
-matrix one `numpy.linalg.eigvalsh(A)`, with the same threads. The first call compiles and
-is not timed.
+matrix one `numpy.linalg.eigvalsh(A)`, with the same threads. The first call compiles
+and is not timed.
 """
 
 from __future__ import annotations

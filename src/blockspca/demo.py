@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from .blocks.block_search import BlockSearch
+from .blocks.path import threshold_path
 from .covariance import Covariance
 from .datasets import noisy_blocks
 from .pipeline import solve
@@ -36,7 +36,7 @@ def breast_cancer() -> Example:
 
     data = load_breast_cancer()
     cov = Covariance.from_data(data.data, scale=True, feature_names=data.feature_names)
-    return Example("breast cancer (569 × 30)", cov, 5, 30)
+    return Example("breast cancer (569 × 30)", cov, 5, 15)
 
 
 def run(seed: int = 0, console: Console | None = None) -> list[Result]:
@@ -47,8 +47,8 @@ def run(seed: int = 0, console: Console | None = None) -> list[Result]:
     table.add_column("")
     for example in (introduction(seed), breast_cancer()):
         with console.status(f"Solving {example.title} ..."):
-            search = BlockSearch(example.max_block_size)
-            results.append(solve(example.cov, example.k, threshold=search))
+            epsilon = threshold_path(example.cov).threshold_for(example.max_block_size)
+            results.append(solve(example.cov, example.k, threshold=epsilon))
         table.add_column(example.title, overflow="fold")
     for row in zip(*(_describe(result) for result in results), strict=True):
         label = row[0][0]

@@ -13,7 +13,8 @@ from ..progress import Event, Listener
 from ..result import Result
 from ..solvers.base import Limits
 from .certificate import Certificate, StepClaim
-from .certified_path import CertifiedStep, Progress, certified_path
+from .certified_path import certified_path
+from .records import CertifiedStep, PathEvent
 
 
 def certified_results(
@@ -28,7 +29,7 @@ def certified_results(
 ) -> dict[int, Result]:
     """Walk the certified path up to k_max; return the results from k_min on."""
 
-    def report(progress: Progress) -> None:
+    def report(progress: PathEvent) -> None:
         if tell is not None and progress.k >= k_min:
             tell(_as_event(progress, k_min, k_max))
 
@@ -44,7 +45,7 @@ def certified_results(
     return {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
 
 
-def _as_event(progress: Progress, k_min: int, k_max: int) -> Event:
+def _as_event(progress: PathEvent, k_min: int, k_max: int) -> Event:
     done = progress.k - k_min + (progress.status is not None)
     return Event(
         stage="proof",

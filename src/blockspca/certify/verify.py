@@ -225,7 +225,7 @@ class _Checker:
 
     def _allowance(self, k: int) -> float:
         """What rounding in the proof and in this check may amount to."""
-        return rounding_allowance(k, self.cov.n_samples) * self.largest
+        return rounding_allowance(k) * self.largest + 2 * k * self.cov.entry_error
 
     def _at_least(self, claim: StepClaim, bound: float) -> None:
         slack = ROUNDING * self.spread
