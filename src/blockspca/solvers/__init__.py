@@ -1,23 +1,44 @@
 """Sparse PCA algorithms for one matrix, one a file, all behind one contract."""
 
+from .abess_adapter import Abess
 from .adapters import CallableSolver, as_solver
 from .base import EXACT, HEURISTIC, Guarantee, Limits, Solution, Solver, SolverError
+from .convex_relaxation import ConvexRelaxation
+from .covariance_thresholding import CovarianceThresholding
+from .diagonal_thresholding import DiagonalThresholding
+from .elastic_net import ElasticNet
 from .exhaustive import Exhaustive
+from .generalized_power import GeneralizedPower, L0Penalty, L1Penalty
 from .greedy import Greedy
 from .local_search import LocalSearch
+from .projection import Projection
 from .registry import SOLVERS
+from .semidefinite_relaxation import SemidefiniteRelaxation
+from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
 from .truncated_power import TruncatedPower
 
 __all__ = [
     "EXACT",
     "HEURISTIC",
     "SOLVERS",
+    "Abess",
     "CallableSolver",
+    "ConvexRelaxation",
+    "CovarianceThresholding",
+    "DiagonalThresholding",
+    "ElasticNet",
     "Exhaustive",
+    "GeneralizedPower",
     "Greedy",
     "Guarantee",
+    "L0Penalty",
+    "L1Penalty",
     "Limits",
     "LocalSearch",
+    "Projection",
+    "ScikitLearnMiniBatchSparsePCA",
+    "ScikitLearnSparsePCA",
+    "SemidefiniteRelaxation",
     "Solution",
     "Solver",
     "SolverError",

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from .abess_adapter import Abess
 from .base import Solver
+from .convex_relaxation import ConvexRelaxation
+from .covariance_thresholding import CovarianceThresholding
+from .diagonal_thresholding import DiagonalThresholding
+from .elastic_net import ElasticNet
 from .exhaustive import Exhaustive
+from .generalized_power import GeneralizedPower
 from .greedy import Greedy
 from .local_search import LocalSearch
+from .projection import Projection
+from .semidefinite_relaxation import SemidefiniteRelaxation
+from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
 from .truncated_power import TruncatedPower
 
 SOLVERS: dict[str, type[Solver]] = {
+    "abess": Abess,
+    "convex-relaxation": ConvexRelaxation,
+    "covariance-thresholding": CovarianceThresholding,
+    "diagonal-thresholding": DiagonalThresholding,
+    "elastic-net": ElasticNet,
+    "generalized-power": GeneralizedPower,
+    "projection": Projection,
+    "semidefinite-relaxation": SemidefiniteRelaxation,
     "exhaustive": Exhaustive,
     "greedy": Greedy,
     "local-search": LocalSearch,
+    "sklearn-minibatch": ScikitLearnMiniBatchSparsePCA,
+    "sklearn": ScikitLearnSparsePCA,
     "truncated-power": TruncatedPower,
 }
