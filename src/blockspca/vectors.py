@@ -22,6 +22,9 @@ def leading_eigenvector(A: FloatArray) -> FloatArray:
     if d == 1:
         return np.ones(1)
     _, vectors = eigh(A, subset_by_index=[d - 1, d - 1])
+    if vectors.shape[1] == 0:
+        # LAPACK's search by index finds nothing among eigenvalues equal but for an ulp
+        vectors = np.linalg.eigh(A)[1][:, -1:]
     x = vectors[:, 0]
     size = np.abs(x)
     first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
