@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -53,34 +54,40 @@ class Relaxation:
         deadline = Deadline(limits.time)
         best = Incumbent(A, k)
         best.offer(leading_eigenvector(A))
-        bounds = [largest_eigenvalue_bound(A)]
+        ceiling = largest_eigenvalue_bound(A)
+        bounds = [math.inf]
         status, nodes = Status.FEASIBLE, 0
         budget = min(self.max_iterations, limits.nodes or self.max_iterations)
         goal = max(PROVED, limits.gap or 0.0)
         try:
-            for X, bound in self._iterate(A, k, deadline):
+            solved = relative_gap(best.objective, ceiling) <= goal  # as for k = d
+            for X, evaluate in () if solved else self._iterate(A, k):
+                nodes += 1
+                stopped = nodes >= budget or deadline.passed()
+                if nodes % CHECK_EVERY and not stopped:
+                    continue
                 best.offer(np.diagonal(X))
                 best.offer(leading_eigenvector(X))
-                bounds.append(min(bound, bounds[-1]))
-                nodes += CHECK_EVERY
-                if relative_gap(best.objective, bounds[-1]) <= goal:
+                bounds.append(min(evaluate(), bounds[-1]))
+                bound = min(ceiling, bounds[-1])
+                if relative_gap(best.objective, bound) <= goal:
                     break
-                if incumbent is not None and bounds[-1] <= incumbent:
+                if incumbent is not None and bound <= incumbent:
                     break
                 if deadline.passed():
                     status = Status.TIME_LIMIT
                     break
-                if nodes >= budget:
+                if stopped:
                     limited = budget < self.max_iterations
                     status = Status.NODE_LIMIT if limited else status
                     break
-                if len(bounds) > PATIENCE + 1:
+                if len(bounds) > PATIENCE:
                     gain = bounds[-1 - PATIENCE] - bounds[-1]
                     if gain <= self.tolerance * abs(bounds[-1]):
                         break
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-        bound = max(bounds[-1], best.objective)
+        bound = max(min(ceiling, bounds[-1]), best.objective)
         gap = relative_gap(best.objective, bound)
         if gap <= PROVED:
             status = Status.OPTIMAL
@@ -89,12 +96,9 @@ class Relaxation:
         return Solution(best.x, bound, status, nodes)
 
     def _iterate(
-        self, A: FloatArray, k: int, deadline: Deadline
-    ) -> Iterator[tuple[FloatArray, float]]:
-        """Yield X and a valid bound every CHECK_EVERY iterations, or when time is up.
-
-        None of it if the bound λmax(A) is attained, as for k = d.
-        """
+        self, A: FloatArray, k: int
+    ) -> Iterator[tuple[FloatArray, Callable[[], float]]]:
+        """Yield, at every iteration, X and how to compute a valid bound, at will."""
         raise NotImplementedError
 
 

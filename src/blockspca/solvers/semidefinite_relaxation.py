@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from .._validation import FloatArray
 from ._relaxation import (
-    CHECK_EVERY,
     Relaxation,
     centred,
     dual_value,
     onto_l1_ball,
     onto_spectrahedron,
 )
-from .base import HEURISTIC, Deadline
+from .base import HEURISTIC
 
 STEP = 0.1  # of X, when the largest entry of A is 1; the step of U is its inverse
 
@@ -62,20 +62,19 @@ class SemidefiniteRelaxation(Relaxation):
     guarantee = HEURISTIC
 
     def _iterate(
-        self, A: FloatArray, k: int, deadline: Deadline
-    ) -> Iterator[tuple[FloatArray, float]]:
-        d = len(A)
+        self, A: FloatArray, k: int
+    ) -> Iterator[tuple[FloatArray, Callable[[], float]]]:
         scaled, scale = centred(A)
-        X = extrapolated = np.eye(d) / d
-        U = np.zeros((d, d))
-        iteration = 0
+        X = extrapolated = np.eye(len(A)) / len(A)
+        U = np.zeros_like(A)
         while True:
-            iteration += 1
             target = U + extrapolated / STEP
             U = target - onto_l1_ball(target * STEP, k) / STEP
             previous, X = X, onto_spectrahedron(X + STEP * (scaled - U))
             extrapolated = 2 * X - previous
-            if iteration % CHECK_EVERY == 0 or deadline.passed():
-                multiplier = (U + U.T) * (scale / 2)
-                constant = k * float(np.abs(multiplier).max())
-                yield X, dual_value(A, multiplier, constant)
+            yield X, partial(entry_bound, A, k, scale * U)
+
+
+def entry_bound(A: FloatArray, k: int, U: FloatArray) -> float:
+    """Return λmax(A − (U + U')/2) + k max|U_ij|, at least the optimum for every U."""
+    return dual_value(A, (U + U.T) / 2, k * float(np.abs(U).max()))
