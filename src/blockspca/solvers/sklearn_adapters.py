@@ -14,7 +14,7 @@ from ._canonical import CanonicalForm
 from ._heuristic import Heuristic, tuned_to_k
 from .base import Deadline
 
-FITS = 16  # values of alpha at most, for one k
+FITS = 12  # values of alpha at most, for one k
 
 
 class _ScikitLearn(Heuristic):
@@ -22,7 +22,7 @@ class _ScikitLearn(Heuristic):
 
     requires_psd = True
 
-    def __init__(self, max_iterations: int = 200) -> None:
+    def __init__(self, max_iterations: int = 100) -> None:
         self.max_iterations = max_iterations
 
     def _estimator(self, alpha: float, seed: int) -> Any:
@@ -129,6 +129,9 @@ class ScikitLearnMiniBatchSparsePCA(_ScikitLearn):
     """
 
     name = "scikit-learn MiniBatchSparsePCA"
+
+    def __init__(self, max_iterations: int = 30) -> None:
+        super().__init__(max_iterations)
 
     def _estimator(self, alpha: float, seed: int) -> Any:
         from sklearn.decomposition import MiniBatchSparsePCA
