@@ -1,0 +1,188 @@
+"""Grow every set that could be part of a winning m-set, each one exactly once.
+
+N is symmetric with a zero diagonal.  A set T of j features is *good* if
+
+    λmax(N_TT) ≥ t_j,      t_j = (j − 1)/(m − 1) − (m − j + 1)·allowance.
+
+A good set of j features contains a good set of j − 1 (the averaging argument of
+`certify/growth.py`), so all good sets are reached by adding one feature at a time.
+The parent of T is T without the last feature whose removal leaves a good set: a rule
+that depends on T alone, so that the depth-first search needs no memory of the past.
+
+A pair with N_ij = NaN is forbidden: no set that contains both is of interest. Subsets
+of a set without forbidden pairs have none either, so the argument is not disturbed.
+"""
+
+import numpy as np
+from numba import njit
+
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
+
+FINISHED = 0
+FOUND = 1
+PAUSED = 2
+
+# Slots of the integer state, which lets a paused search go on where it stopped.
+DEPTH = 0
+NODES = 1
+N_STRONG = 2
+N_STATE = 3
+
+
+@njit(**_OPTIONS)
+def _is_good(N, members, size, left_out, threshold, L):
+    """Tell whether λmax(N) ≥ threshold on members[:size] without one of them.
+
+    Equivalent to: threshold·I − N is not positive definite, so its Cholesky
+    factorization meets a pivot that is not positive.
+    """
+    row = 0
+    for a in range(size):
+        if a == left_out:
+            continue
+        column = 0
+        for b in range(a):
+            if b == left_out:
+                continue
+            value = -N[members[a], members[b]]
+            for q in range(column):
+                value -= L[row, q] * L[column, q]
+            L[row, column] = value / L[column, column]
+            column += 1
+        pivot = threshold
+        for q in range(row):
+            pivot -= L[row, q] * L[row, q]
+        if not pivot > 0.0:
+            return True
+        L[row, row] = np.sqrt(pivot)
+        row += 1
+    return False
+
+
+@njit(**_OPTIONS)
+def _extensions(N, members, size, threshold, L, W, gain, found):
+    """List the features l with members ∪ {l} good; −1 if `members` is good already.
+
+    With L L' = threshold·I − N_TT, T ∪ {l} is good if and only if
+    ‖L⁻¹ N_Tl‖² ≥ threshold. A NaN fails the comparison, which is what it is for.
+    """
+    d = N.shape[0]
+    if _is_good(N, members, size, -1, threshold, L):
+        return -1
+    for l in range(d):
+        gain[l] = 0.0
+    for a in range(size):
+        i = members[a]
+        for l in range(d):
+            W[a, l] = -N[i, l]
+        for q in range(a):
+            factor = L[a, q]
+            for l in range(d):
+                W[a, l] -= factor * W[q, l]
+        inverse = 1.0 / L[a, a]
+        for l in range(d):
+            W[a, l] *= inverse
+            gain[l] += W[a, l] * W[a, l]
+    for a in range(size):
+        gain[members[a]] = -1.0
+    count = 0
+    for l in range(d):
+        if gain[l] >= threshold:
+            found[count] = l
+            count += 1
+    return count
+
+
+@njit(**_OPTIONS)
+def grow(N, m, allowance, budget, state, sets, candidates, position, counts, strong):
+    """Search on for at most `budget` sets.
+
+    Parameters
+    ----------
+    N : float64 (d, d), C order
+    m : int, at least 3
+    allowance : float
+        Slack per level that covers rounding.
+    budget : int
+        Sets to visit before pausing.
+    state, sets, candidates, position : int64 (N_STATE,), (m + 1, m + 1), (m + 1, d),
+        (m + 1, 2)
+        Where the search stands. sets[j, :j] is sorted; position[j] holds the next
+        candidate to try and how many there are.
+    counts : int64 (m + 1,)
+        Sets visited, by size.
+    strong : int64 (capacity, m + 1)
+        Sets that are good one level further up by themselves: every extension of them
+        is good, so they are handed back instead (members, then the size in the last
+        column) as long as there is room.
+
+    Returns
+    -------
+    FINISHED, FOUND (the set is sets[m]) or PAUSED.
+    """
+    d = N.shape[0]
+    L = np.empty((m, m))
+    W = np.empty((m, d))
+    gain = np.empty(d)
+    step = 1.0 / (m - 1)
+    depth = state[DEPTH]
+    visited = 0
+    while depth >= 0:
+        if position[depth, 0] >= position[depth, 1]:
+            depth -= 1
+            continue
+        if visited >= budget:
+            state[DEPTH] = depth
+            return PAUSED
+        new = candidates[depth, position[depth, 0]]
+        position[depth, 0] += 1
+        size = depth + 1
+        place = depth
+        while place > 0 and sets[depth, place - 1] > new:
+            sets[size, place] = sets[depth, place - 1]
+            place -= 1
+        sets[size, place] = new
+        for a in range(place):
+            sets[size, a] = sets[depth, a]
+        below = (size - 2) * step - (m - size + 2) * allowance
+        is_child = True
+        for a in range(size - 1, place, -1):
+            if _is_good(N, sets[size], size, a, below, L):
+                is_child = False
+                break
+        if not is_child:
+            continue
+        visited += 1
+        state[NODES] += 1
+        counts[size] += 1
+        if size == m:
+            state[DEPTH] = depth
+            return FOUND
+        threshold = size * step - (m - size) * allowance
+        count = _extensions(
+            N, sets[size], size, threshold, L, W, gain, candidates[size]
+        )
+        if count < 0:
+            count = 0
+            if state[N_STRONG] < strong.shape[0]:
+                row = state[N_STRONG]
+                for a in range(size):
+                    strong[row, a] = sets[size, a]
+                strong[row, m] = size
+                state[N_STRONG] += 1
+            else:
+                for l in range(d):
+                    allowed = True
+                    for a in range(size):
+                        i = sets[size, a]
+                        if i == l or np.isnan(N[i, l]):
+                            allowed = False
+                            break
+                    if allowed:
+                        candidates[size, count] = l
+                        count += 1
+        position[size, 0] = 0
+        position[size, 1] = count
+        depth = size
+    state[DEPTH] = depth
+    return FINISHED
