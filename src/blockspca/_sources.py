@@ -42,6 +42,8 @@ class Source(Protocol):
         """Bound |computed A_ij − A_ij|, rounding of the formula in the docstring."""
         ...
 
+    def factor_columns(self, columns: Indices | slice) -> FloatArray: ...
+
 
 def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
     if isinstance(rows, slice) or isinstance(columns, slice):
@@ -80,6 +82,12 @@ class MatrixSource:
     def entry_error(self) -> float:
         return 0.0
 
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        raise ValueError(
+            "factor_columns needs a covariance made from data (Covariance.from_data); "
+            "this one was made from a matrix, whose factor is not known."
+        )
+
 
 class DenseDataSource:
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof)."""
@@ -108,6 +116,9 @@ class DenseDataSource:
     def entry_error(self) -> float:
         # n products and sums, of absolute values that sum to at most sqrt(A_ii A_jj)
         return (self.n_samples + 2) * EPS * float(self.diagonal().max())
+
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        return self.C[:, columns]
 
 
 class SparseDataSource:
@@ -164,6 +175,10 @@ class SparseDataSource:
         # large beside the deviation costs digits.
         moments = self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
         return 4 * (self.n_samples + 4) * EPS * float(moments.max())
+
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        centred = self.X[:, columns].toarray() - self.mean[columns]
+        return centred * self.factor[columns]
 
 
 class PairwiseSource:
@@ -235,3 +250,9 @@ class PairwiseSource:
         shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
         error = 4 * (n + 4) * EPS * largest / shared
         return float(error if self.scale is None else error / self.scale.min() ** 2)
+
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        raise ValueError(
+            "factor_columns needs complete data; a pairwise-complete covariance has "
+            "no factor."
+        )

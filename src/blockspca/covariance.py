@@ -270,6 +270,10 @@ class Covariance:
         """
         return self._source.entry_error()
 
+    def factor_columns(self, indices: Sequence[int] | np.ndarray | slice) -> FloatArray:
+        """Return the columns C[:, indices], n × p, where A = C'C comes from data."""
+        return self._source.factor_columns(_as_index(indices))
+
     def tiles(
         self, tile_size: int | None = None
     ) -> Iterator[tuple[int, int, int, int, FloatArray]]:

@@ -69,26 +69,26 @@ def _extensions(N, members, size, threshold, L, W, gain, found):
     d = N.shape[0]
     if _is_good(N, members, size, -1, threshold, L):
         return -1
-    for l in range(d):
-        gain[l] = 0.0
+    for new in range(d):
+        gain[new] = 0.0
     for a in range(size):
         i = members[a]
-        for l in range(d):
-            W[a, l] = -N[i, l]
+        for new in range(d):
+            W[a, new] = -N[i, new]
         for q in range(a):
             factor = L[a, q]
-            for l in range(d):
-                W[a, l] -= factor * W[q, l]
+            for new in range(d):
+                W[a, new] -= factor * W[q, new]
         inverse = 1.0 / L[a, a]
-        for l in range(d):
-            W[a, l] *= inverse
-            gain[l] += W[a, l] * W[a, l]
+        for new in range(d):
+            W[a, new] *= inverse
+            gain[new] += W[a, new] * W[a, new]
     for a in range(size):
         gain[members[a]] = -1.0
     count = 0
-    for l in range(d):
-        if gain[l] >= threshold:
-            found[count] = l
+    for new in range(d):
+        if gain[new] >= threshold:
+            found[count] = new
             count += 1
     return count
 
@@ -171,15 +171,15 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
                 strong[row, m] = size
                 state[N_STRONG] += 1
             else:
-                for l in range(d):
+                for new in range(d):
                     allowed = True
                     for a in range(size):
                         i = sets[size, a]
-                        if i == l or np.isnan(N[i, l]):
+                        if i == new or np.isnan(N[i, new]):
                             allowed = False
                             break
                     if allowed:
-                        candidates[size, count] = l
+                        candidates[size, count] = new
                         count += 1
         position[size, 0] = 0
         position[size, 1] = count

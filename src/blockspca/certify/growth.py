@@ -5,10 +5,10 @@ does not.  Put δ_i = τ − A_ii > 0 and N_ij = A_ij / sqrt(δ_i δ_j), N_ii = 
 
     λmax(A_SS) ≥ τ   ⇔   λmax(N_SS) ≥ 1,
 
-and if y is the unit eigenvector of N on a set of j features with value λ, removing one
-feature after the other leaves, on average over the j removals, (j − 2)/j · λ of y'Ny and
-(j − 1)/j of ‖y‖².  Hence some subset of j − 1 features has λmax ≥ (j − 2)/(j − 1) · λ,
-and by induction
+and if y is the unit eigenvector of N on a set of j features with value λ, leaving out
+one feature keeps, on average over the j choices, (j − 2)/j · λ of y'Ny and (j − 1)/j of
+‖y‖².  Hence some subset of j − 1 features has λmax ≥ (j − 2)/(j − 1) · λ, and by
+induction
 
     every winning m-set contains, for each j ≤ m, a j-set T with
     λmax(N_TT) ≥ (j − 1)/(m − 1), nested in one another.
@@ -17,7 +17,7 @@ Where large entries are rare there are few such sets: they are all enumerated, a
 none of size m is met, opt(m) < τ is proved.
 
 A set T that is far above its threshold would let every feature in.  Such a set is
-instead *included*: by the Schur complement at τ the sets S ⊇ T are the (m − |T|)-sets of
+instead *included*: by the Schur complement the sets S ⊇ T are the (m − |T|)-sets of
 
     N' = N + N_·T (I − N_TT)⁻¹ N_T·,
 
