@@ -1,0 +1,65 @@
+"""Largest eigenvalues bounded from above, with the rounding error accounted for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
+
+from .._validation import FloatArray
+
+_EPS = float(np.finfo(float).eps)
+
+
+def eigenvalue_ceiling(B: FloatArray) -> float:
+    """Return a number that is at least λmax(B), and very near it.
+
+    Notes
+    -----
+    If the Cholesky factorization of sI − B runs to completion in floating point, then
+    λmin(sI − B) ≥ −γ tr(sI − B) with γ = (n + 2) eps (Rump 2006, with room to spare),
+    so that λmax(B) ≤ s + γ tr(sI − B). The estimate of λmax that s is taken from need
+    not be trusted: an s that is too small makes the factorization fail.
+
+    References
+    ----------
+    Rump (2006), Verification of positive definiteness, BIT 46.
+    """
+    n = len(B)
+    if n == 0:
+        return 0.0
+    size = float(np.abs(B).max())
+    if size == 0 or not np.isfinite(size):
+        return size
+    scale = 2.0 ** np.floor(np.log2(size))  # a power of two: scaling is exact
+    B = B / scale
+    top = float(eigvalsh(B, subset_by_index=[n - 1, n - 1])[0])
+    slack = 8 * n * _EPS * max(abs(top), 1.0)
+    while True:
+        s = top + slack
+        test = -B
+        test[np.diag_indices(n)] += s
+        try:
+            cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            slack *= 8
+            continue
+        trace = n * abs(s) + float(np.abs(np.diagonal(B)).sum())
+        return float((s + (n + 4) * _EPS * trace) * scale)
+
+
+def psd_shift(A: FloatArray) -> float:
+    """Return δ ≥ 0, as small as rounding allows, such that A + δI is PSD.
+
+    It is about n eps tr(A) if A is PSD, and −λmin(A) and a little more if not. As
+    x'x = 1, opt(A) = opt(A + δI) − δ: bounds that need a PSD matrix hold for any.
+    """
+    n = len(A)
+    gamma = (n + 4) * _EPS
+    test = A.copy()
+    slack = 4 * gamma * float(np.abs(np.diagonal(A)).sum())
+    test[np.diag_indices(n)] += slack
+    try:
+        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return max(eigenvalue_ceiling(-A), 0.0)
+    return 2 * slack
