@@ -1,30 +1,10 @@
-"""The direction dual: an upper bound for A = C'C from n × n eigenvalues only.
-
-With c_i the columns of C, opt(k) = max over k-sets S and unit y of Σ_{i∈S} (c_i'y)².
-For ρ > 0, ‖c‖² > ρ and any unit z with ρ − ‖c‖² + (c'z)² > 0,
-
-    (c'y)² ≤ ρ + κ (z'y)²  for every unit y,    κ = ρ (‖c‖² − ρ) / (ρ − ‖c‖² + (c'z)²),
-
-because κzz' + ρI − cc' is ρI outside the plane of c and z, and in that plane it has
-determinant zero and a positive trace.  Where ‖c‖² ≤ ρ, (c'y)² ≤ ρ anyway.  Adding up,
-
-    opt(k) ≤ kρ + λmax( Σ_{‖c_i‖² > ρ} κ_i z_i z_i' ).
-
-Any ρ and any directions z_i give a bound.  The best ones for a density X (X ⪰ 0 of
-trace 1) are z_i ∝ (μ_i I + ρX)⁻¹ c_i, μ_i > 0 such that c_i' X (μ_i I + ρX)⁻¹ c_i = 1;
-the sum is then a supergradient of a concave function of X, which mirror ascent
-maximises.  z_i = c_i/‖c_i‖ gives the dual bound with weights t_i = 1 − ρ/A_ii.
+"""Optimise the direction dual: mirror ascent over densities, and parts of the sphere.
 
 If the density ends up spread over two directions, the relaxation mixes vectors y that
 differ in them.  Cut their plane into wedges, and the sphere with it: y is in the wedge
 between two lines exactly when y'My ≥ 0, M = ab' + ba', with a and b the normals of the
 lines, pointing inwards.  On that part of the sphere, adding ηM to the sum for any η ≥ 0
 keeps the bound valid; the largest of the parts' bounds is a bound for all y.
-
-References
-----------
-d'Aspremont, Bach, El Ghaoui (2008), Optimal solutions for sparse principal component
-analysis, whose semidefinite relaxation this evaluates; the closed form of κ is ours.
 """
 
 from __future__ import annotations
@@ -39,6 +19,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance, as_covariance
+from .direction_dual import rounding_of_sum, supergradient
 from .eigenvalues import eigenvalue_ceiling, psd_shift
 
 _EPS = float(np.finfo(float).eps)
@@ -68,62 +49,6 @@ class DualBound:
     iterations: int
     parts: int
     elapsed: float
-
-
-def direction_bound(
-    C: FloatArray, k: int, penalty: float, directions: FloatArray | None = None
-) -> float:
-    """Return kρ + λmax(Σ κ_i z_i z_i'), which is at least opt(k) of C'C.
-
-    Parameters
-    ----------
-    C : array of shape (n, d)
-    k : int
-    penalty : float
-        ρ > 0.
-    directions : array of shape (n, d), optional
-        z_i in its columns, of any length; c_i by default. Where z_i does not satisfy
-        ρ − ‖c_i‖² + (c_i'z_i)² > 0, c_i is used instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> direction_bound(np.diag([2.0, 1.0]), 1, 3.9) >= 4.0
-    True
-    """
-    norms = np.einsum("ij,ij->j", C, C)
-    active = norms > penalty
-    C, norms = C[:, active], norms[active]
-    Z = C.copy() if directions is None else np.array(directions[:, active])
-    total = _weighted_sum(C, norms, Z, penalty)
-    value = k * penalty + eigenvalue_ceiling(total)
-    return value + _rounding(C, total, k * penalty)
-
-
-def _weighted_sum(
-    C: FloatArray, norms: FloatArray, Z: FloatArray, penalty: float
-) -> FloatArray:
-    """Return Σ κ_i z_i z_i'; Z is overwritten. κ is rounded upwards."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    Z /= np.where(lengths > 0, lengths, 1.0)
-    squares = np.einsum("ij,ij->j", C, Z) ** 2
-    uncertain = 8 * (len(C) + 4) * _EPS * norms
-    room = penalty - norms + squares - uncertain
-    unusable = ~(room > 1e-7 * penalty)
-    if unusable.any():
-        Z[:, unusable] = C[:, unusable] / np.sqrt(norms[unusable])
-        room[unusable] = penalty - uncertain[unusable]
-    kappa = penalty * (norms - penalty + uncertain) / room
-    # No weight need exceed that of z = c by much; tiny ρ would make it infinite.
-    hopeless = ~(room > 0)
-    if hopeless.any():
-        kappa[hopeless] = norms[hopeless] + uncertain[hopeless]
-    return (Z * kappa) @ Z.T
-
-
-def _rounding(C: FloatArray, total: FloatArray, constant: float) -> float:
-    n, p = C.shape
-    return 2 * (n + p + 16) * _EPS * (float(np.trace(total)) + constant)
 
 
 def dual_bound(
@@ -169,14 +94,15 @@ def dual_bound(
         elapsed = time.monotonic() - started
         return DualBound(np.inf, 0.0, 0, 1, elapsed)
     deadline = started + time_limit
-    target = target + problem.shift - problem.slack
+    target = target / problem.unit + problem.shift - problem.slack
     root = _Part(problem)
     root.ascend(iterations, target, deadline)
     steps = root.steps
     # The weakest part first; the second entry settles ties.
     heap: list[tuple[float, int, _Part]] = [(-root.bound, 0, root)]
     while (
-        len(heap) + _WEDGES <= parts
+        len(problem.C) > 1
+        and len(heap) + _WEDGES <= parts
         and -heap[0][0] > target
         and time.monotonic() < deadline
     ):
@@ -187,8 +113,8 @@ def dual_bound(
             heapq.heappush(heap, (-child.bound, steps, child))
     value = max(part.proved() for _, _, part in heap)
     return DualBound(
-        value + problem.slack - problem.shift,
-        heap[0][2].best_penalty,
+        (value + problem.slack - problem.shift) * problem.unit,
+        heap[0][2].best_penalty * problem.unit,
         steps,
         len(heap),
         time.monotonic() - started,
@@ -197,7 +123,10 @@ def dual_bound(
 
 @dataclass
 class _Problem:
-    """Columns that matter, longest first; the rest is no longer than `floor`."""
+    """Columns that matter, longest first; the rest is no longer than `floor`.
+
+    All in multiples of `unit`, a power of four near the largest variance.
+    """
 
     C: FloatArray
     norms: FloatArray
@@ -205,6 +134,7 @@ class _Problem:
     floor: float
     penalty: float
     leading: FloatArray
+    unit: float
     shift: float = 0.0
     slack: float = 0.0
 
@@ -226,10 +156,13 @@ def _problem(
     diagonal = cov.diagonal()[features] + shift
     if not diagonal.max() > 0:
         return None
+    unit = 4.0 ** np.floor(np.log2(diagonal.max()) / 2)
+    diagonal /= unit
+    shift /= unit
     start = _default_start(cov, k, features) if start is None else np.asarray(start)
     x = np.zeros(cov.n_features)
-    x[start] = np.linalg.eigh(cov.submatrix(start))[1][:, -1]
-    image = cov.matvec(x) + shift * x
+    x[start] = np.linalg.eigh(cov.submatrix(start) / unit)[1][:, -1]
+    image = cov.matvec(x) / unit + shift * x
     scores = image[features] ** 2 / max(float(x @ image), np.finfo(float).tiny)
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
     penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
@@ -239,23 +172,26 @@ def _problem(
     count = min(int((diagonal > penalty / 2).sum()), most)
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
+    floor *= 1 + 8 * ((rows or 0) + 4) * _EPS
     if rows is not None:
-        C = cov.factor_columns(chosen)
+        C = cov.factor_columns(chosen) / np.sqrt(unit)
         if len(C) > count:
-            C = np.linalg.qr(C, mode="r")
+            C = np.linalg.qr(C, mode="reduced")[1]
             slack = 8 * (rows + count) * _EPS * float(diagonal[order[:count]].sum())
     else:
         # A little more on the diagonal, so that rounding cannot stop the factorization
         slack = 8 * (count + 4) * _EPS * float(diagonal[order[:count]].sum())
-        inner = cov.submatrix(chosen) + (shift + slack) * np.eye(count)
+        inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
         C = np.linalg.cholesky(inner).T
         slack *= 2
-    norms = np.einsum("ij,ij->j", C, C)
     leading = C @ x[chosen]
     if not np.linalg.norm(leading) > 0:
         leading = C[:, 0].copy()
     leading /= np.linalg.norm(leading)
-    return _Problem(C, norms, k, floor, penalty, leading, shift, slack)
+    norms = np.einsum("ij,ij->j", C, C)
+    longest_first = np.argsort(-norms, kind="stable")
+    C, norms = C[:, longest_first], norms[longest_first]
+    return _Problem(C, norms, k, floor, penalty, leading, unit, shift, slack)
 
 
 def _default_start(
@@ -316,7 +252,7 @@ class _Part:
             weights = np.exp(np.maximum(logs - logs[-1], -27.0))
             weights /= weights.sum()
             self.penalty = max(self.penalty, problem.floor, np.finfo(float).tiny)
-            total, support_size, estimate = _supergradient(
+            total, support_size, estimate = supergradient(
                 problem.C, problem.norms, weights, basis, self.penalty
             )
             for side, multiplier in zip(self.sides, self.multipliers, strict=True):
@@ -380,38 +316,4 @@ class _Part:
         constant = self.problem.k * self.best_penalty
         size = constant + sum(2 * abs(eta) for eta in self._best_multipliers)
         value = constant + eigenvalue_ceiling(self._best_total)
-        return value + _rounding(self.problem.C, self._best_total, size)
-
-
-def _supergradient(
-    C: FloatArray,
-    norms: FloatArray,
-    weights: FloatArray,
-    basis: FloatArray,
-    penalty: float,
-) -> tuple[FloatArray, float, float]:
-    """Return Σ κ_i z_i z_i' at a density, the size of its support and its value.
-
-    The density is basis · diag(weights) · basis'.
-    """
-    count = int(np.searchsorted(-norms, -penalty))  # norms are sorted, longest first
-    norms = norms[:count]
-    rotated = basis.T @ C[:, :count]
-    # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
-    # decreasing: 1/f is nearly linear.
-    mass = weights[:, None] * rotated**2
-    shifts = penalty * weights[:, None]
-    total_mass = mass.sum(axis=0)
-    mu = np.maximum(total_mass - penalty * weights[-1], 1e-9 * total_mass)
-    for _ in range(20):
-        ratio = mass / (mu + shifts)
-        f = ratio.sum(axis=0)
-        if np.abs(f - 1).max(initial=0.0) < 1e-7:
-            break
-        slope = (ratio / (mu + shifts)).sum(axis=0)
-        mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
-    Z = rotated / (mu + shifts)
-    squares = weights[:, None] * Z**2
-    support = (weights[:, None] * squares).sum(axis=0) / squares.sum(axis=0)
-    total = _weighted_sum(rotated, norms, Z, penalty)
-    return basis @ total @ basis.T, float(support.sum()), float(mu.sum())
+        return value + rounding_of_sum(self.problem.C, self._best_total, size)

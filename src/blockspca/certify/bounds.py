@@ -1,0 +1,209 @@
+"""Closed-form upper bounds on opt(k) = max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k.
+
+Every function returns a number that is at least opt(k), rounding included, for any
+symmetric A unless it says otherwise. A diagonal shift changes nothing, because x'x = 1:
+opt(A) = opt(A + δI) − δ carries bounds for PSD matrices over to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from .._validation import FloatArray
+from ..covariance import Covariance, as_covariance
+from .eigenvalues import eigenvalue_ceiling
+
+_EPS = float(np.finfo(float).eps)
+
+BlockBound = Callable[[FloatArray, int], float]
+
+
+def _top_sum(values: FloatArray, k: int) -> FloatArray:
+    """Sum the k largest along the last axis."""
+    d = values.shape[-1]
+    if k == 0:
+        return np.zeros(values.shape[:-1])
+    if k < d:
+        values = np.partition(values, d - k, axis=-1)[..., d - k :]
+    return values.sum(axis=-1)
+
+
+def largest_eigenvalue_bound(cov: Covariance | FloatArray) -> float:
+    """Return λmax(A) ≥ opt(k), the bound without sparsity.
+
+    From data with n < d it is λmax(CC'), n × n.
+    """
+    cov = as_covariance(cov)
+    if cov.known_psd and cov.n_samples is not None and cov.n_samples < cov.n_features:
+        gram = cov.gram(np.ones(cov.n_features))
+        rounding = 2 * (cov.n_features + 16) * _EPS * float(np.trace(gram))
+        return eigenvalue_ceiling(gram) + rounding
+    return eigenvalue_ceiling(cov.submatrix(slice(None)))
+
+
+def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:
+    """Return Σ of the k largest (A_ii + δ), less δ, where A + δI is PSD.
+
+    The largest eigenvalue of a PSD matrix is at most its trace. Needs a PSD matrix, or
+    a `shift` δ that makes it one (`psd_shift`).
+    """
+    shifted = np.asarray(diagonal) + shift
+    total = float(_top_sum(shifted, k))
+    return total - shift + 2 * (k + 2) * _EPS * (total + shift)
+
+
+def row_sum_bound(cov: Covariance | FloatArray, k: int) -> float:
+    """Return max_i (A_ii + the k − 1 largest |A_ij|, j ≠ i).
+
+    Gershgorin: an eigenvalue of A_SS is at most A_ii + Σ_{j∈S, j≠i} |A_ij| for some i
+    in S. One pass over A.
+    """
+    return _over_rows(cov, lambda diagonal, off: diagonal + _top_sum(off, k - 1), k)
+
+
+def frobenius_bound(cov: Covariance | FloatArray, k: int) -> float:
+    """Return sqrt of the sum of the k largest (A_ii² + the k − 1 largest A_ij²).
+
+    λmax(A_SS) ≤ ‖A_SS‖_F, and each of the k rows of A_SS has at most that energy.
+    """
+
+    cov = as_covariance(cov)
+    size = cov.max_abs() or 1.0  # so that squares neither overflow nor vanish
+
+    def energy(diagonal: FloatArray, off: FloatArray) -> FloatArray:
+        return (diagonal / size) ** 2 + _top_sum((off / size) ** 2, k - 1)
+
+    return _over_rows(
+        cov, energy, k, lambda rows: size * np.sqrt(_top_sum(rows, min(k, len(rows))))
+    )
+
+
+def _over_rows(
+    cov: Covariance | FloatArray,
+    row_value: Callable[[FloatArray, FloatArray], FloatArray],
+    k: int,
+    combine: Callable[[FloatArray], FloatArray] = np.max,
+) -> float:
+    """Evaluate something on |A| row by row, the diagonal apart, in slabs."""
+    cov = as_covariance(cov)
+    d = cov.n_features
+    k = min(k, d)
+    step = max(1, 2**22 // d)
+    parts = []
+    for first in range(0, d, step):
+        index = np.arange(first, min(first + step, d))
+        off = np.abs(cov.rows(index))
+        off[np.arange(len(index)), index] = 0.0
+        parts.append(row_value(cov.diagonal()[index], off))
+    value = float(combine(np.concatenate(parts)))
+    return value + 4 * (k + 4) * _EPS * (abs(value) + float(abs(cov.diagonal()).max()))
+
+
+def threshold_bound(
+    A: FloatArray,
+    k: int,
+    epsilon: float,
+    *,
+    soft: bool = True,
+    block_bound: BlockBound | None = None,
+) -> float:
+    """Return max over blocks of (a bound on the block) + (k − 1) ε.
+
+    Let U be symmetric with a zero diagonal and |U_ij| ≤ ε. For ‖x‖₂ = 1, ‖x‖₀ ≤ k,
+
+        −x'Ux ≤ ε ((Σ|x_i|)² − Σx_i²) ≤ ε (k − 1),
+
+    so opt(A) ≤ opt(A + U) + (k − 1) ε. Dropping the off-diagonal entries |A_ij| ≤ ε is
+    one such U (`soft=False`); moving every off-diagonal entry towards zero by ε is
+    another and usually better. A + U falls into blocks, and the best k-sparse vector of
+    a block-diagonal matrix lives in one block.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+    k : int
+    epsilon : float
+    soft : bool
+    block_bound : callable (block, k) → float, optional
+        Any upper bound for a block; λmax and row sums by default.
+    """
+    A = np.asarray(A, dtype=np.float64)
+    block_bound = _cheap_block_bound if block_bound is None else block_bound
+    size = np.abs(A)
+    kept = size > epsilon
+    np.fill_diagonal(kept, True)
+    B = np.where(kept, np.copysign(size - epsilon, A) if soft else A, 0.0)
+    np.fill_diagonal(B, np.diagonal(A))
+    graph: Any = csr_array(kept)
+    _, labels = connected_components(graph, directed=False)
+    order = np.argsort(labels, kind="stable")
+    blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    bounds = [
+        float(A[block[0], block[0]])
+        if len(block) == 1
+        else block_bound(B[np.ix_(block, block)], min(k, len(block)))
+        for block in blocks
+    ]
+    # ε ± an ulp of A_ij is what was subtracted in floating point
+    rounding = k * _EPS * float(size.max(initial=0.0))
+    return max(bounds) + (k - 1) * epsilon * (1 + 2 * _EPS) + rounding
+
+
+def best_threshold_bound(
+    A: FloatArray, k: int, *, evaluations: int = 12
+) -> tuple[float, float]:
+    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε)."""
+    ratio = (np.sqrt(5) - 1) / 2
+    off = np.abs(A - np.diag(np.diagonal(A)))
+    low, high = 0.0, float(off.max(initial=0.0))
+    best = (threshold_bound(A, k, high), high)
+    inner = [high - ratio * (high - low), low + ratio * (high - low)]
+    values = [threshold_bound(A, k, epsilon) for epsilon in inner]
+    for _ in range(evaluations):
+        best = min(best, *zip(values, inner, strict=True))
+        if values[0] < values[1]:
+            high = inner[1]
+            inner = [high - ratio * (high - low), inner[0]]
+            values = [threshold_bound(A, k, inner[0]), values[0]]
+        else:
+            low = inner[0]
+            inner = [inner[1], low + ratio * (high - low)]
+            values = [values[1], threshold_bound(A, k, inner[1])]
+    return min(best, *zip(values, inner, strict=True))
+
+
+def _cheap_block_bound(B: FloatArray, k: int) -> float:
+    bound = row_sum_bound(B, k)
+    return bound if len(B) > 2000 else min(bound, eigenvalue_ceiling(B))
+
+
+def averaging_bound(smallest_diagonal: float, j: int, bound: float, k: int) -> float:
+    """Return a + (k − 1)/(j − 1) · (u − a), given opt(j) ≤ u and a ≤ A_ii, 2 ≤ j ≤ k.
+
+    Average x'Ax over the j-subsets T of a k-sparse x: each diagonal term survives in a
+    share j/k of them, as does ‖x_T‖², and each pair in j(j − 1)/(k(k − 1)). So some T
+    has a Rayleigh quotient of at least D + (j − 1)/(k − 1) · (x'Ax − D), D being
+    ΣA_ii x_i²; it is at most u. Solved for x'Ax, the bound falls as D grows, and D ≥ a.
+    """
+    a = smallest_diagonal
+    value = a + (k - 1) / (j - 1) * (bound - a)
+    return value + 8 * _EPS * (abs(value) + abs(a))
+
+
+def weight_bound(cov: Covariance, k: int, weights: FloatArray) -> float:
+    """Return λmax(C diag(t) C') + Σ of the k largest (1 − t_i) A_ii, for t in [0, 1]^d.
+
+    λmax(A_SS) = λmax(Σ_S c_i c_i') ≤ λmax(Σ_S t_i c_i c_i') + Σ_S (1 − t_i) ‖c_i‖², and
+    the first sum only grows if it runs over all features. Needs data; `dual_bound` with
+    optimised directions is never worse at its best.
+    """
+    weights = np.clip(weights, 0.0, 1.0)
+    gram = cov.gram(weights)
+    rest = float(_top_sum((1 - weights) * cov.diagonal(), k))
+    rounding = 2 * (cov.n_features + 16) * _EPS * (float(np.trace(gram)) + rest)
+    return eigenvalue_ceiling(gram) + rest + rounding

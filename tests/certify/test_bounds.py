@@ -1,0 +1,251 @@
+"""Every bound is at least the optimum, on whatever symmetric matrix."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blockspca.certify.best_bound import NamedBound, best_bound, growth_bound
+from blockspca.certify.bounds import (
+    averaging_bound,
+    best_threshold_bound,
+    frobenius_bound,
+    largest_eigenvalue_bound,
+    row_sum_bound,
+    threshold_bound,
+    trace_bound,
+    weight_bound,
+)
+from blockspca.certify.direction_dual import direction_bound
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.eigenvalues import eigenvalue_ceiling, psd_shift
+from blockspca.certify.semidefinite import semidefinite_bound
+from blockspca.covariance import Covariance
+
+KINDS = ["psd", "low rank", "indefinite", "integers", "noise", "blocks", "zero rows"]
+Optimum = Callable[[np.ndarray, int], float]
+
+
+def matrix(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
+    G = rng.standard_normal((d, d))
+    if kind == "psd":
+        return G @ G.T
+    if kind == "low rank":
+        return G[:, :2] @ G[:, :2].T
+    if kind == "indefinite":
+        return (G + G.T) / 2
+    if kind == "integers":
+        return np.round(G + G.T)
+    if kind == "noise":
+        return np.eye(d) + 0.1 * (G + G.T)
+    if kind == "blocks":
+        A = np.zeros((d, d))
+        A[:2, :2] = A[2:4, 2:4] = [[2.0, 1.0], [1.0, 2.0]]
+        return A
+    A = G @ G.T
+    A[:, 1::2] = A[1::2] = 0.0
+    return A
+
+
+def all_bounds(A: np.ndarray, k: int) -> dict[str, float]:
+    off = np.abs(A - np.diag(np.diag(A)))
+    epsilon = float(np.median(off))
+    return {
+        "eigenvalue": largest_eigenvalue_bound(A),
+        "trace": trace_bound(np.diag(A), k, shift=psd_shift(A)),
+        "rows": row_sum_bound(A, k),
+        "frobenius": frobenius_bound(A, k),
+        "hard": threshold_bound(A, k, epsilon, soft=False),
+        "soft": threshold_bound(A, k, epsilon),
+        "best soft": best_threshold_bound(A, k, evaluations=4)[0],
+        "direction": dual_bound(A, k, iterations=15).value,
+        "direction parts": dual_bound(A, k, iterations=8, parts=7).value,
+        "semidefinite": semidefinite_bound(A, k, iterations=20),
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1.0, 1e-150, 1e150])
+def test_no_bound_is_below_the_optimum(
+    kind: str, scale: float, brute_force: Optimum
+) -> None:
+    rng = np.random.default_rng(len(kind))
+    for d, k in [(4, 1), (5, 2), (6, 3), (8, 4), (7, 7)]:
+        A = matrix(kind, d, rng) * scale
+        optimum = brute_force(A, k)
+        for name, bound in all_bounds(A, k).items():
+            assert bound >= optimum - 1e-12 * abs(optimum), (name, d, k)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    d=st.integers(4, 9),
+    k=st.integers(1, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_bounds_hold_on_random_matrices(
+    kind: str, d: int, k: int, seed: int, brute_force: Optimum
+) -> None:
+    A = matrix(kind, d, np.random.default_rng(seed))
+    optimum = brute_force(A, k)
+    size = 1e-12 * np.abs(A).max()
+    for name, bound in all_bounds(A, k).items():
+        assert bound >= optimum - size, name
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 8),
+    d=st.integers(2, 9),
+    seed=st.integers(0, 2**32 - 1),
+    share=st.floats(0.01, 1.5),
+)
+def test_direction_bound_holds_for_any_penalty_and_directions(
+    n: int, d: int, seed: int, share: float, brute_force: Optimum
+) -> None:
+    rng = np.random.default_rng(seed)
+    C = rng.standard_normal((n, d))
+    penalty = share * float((C * C).sum(axis=0).max())
+    near = C + 0.3 * rng.standard_normal((n, d))
+    for k in range(1, min(d, 4) + 1):
+        optimum = brute_force(C.T @ C, k)
+        for directions in (None, near, rng.standard_normal((n, d))):
+            bound = direction_bound(C, k, penalty, directions)
+            assert bound >= optimum * (1 - 1e-12)
+
+
+def test_weight_bound_holds_for_any_weights(brute_force: Optimum) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X = rng.standard_normal((6, 8))
+        cov = Covariance.from_data(X)
+        optimum = brute_force(cov.submatrix(slice(None)), 3)
+        assert weight_bound(cov, 3, rng.uniform(size=8)) >= optimum * (1 - 1e-12)
+
+
+def test_averaging_bound(brute_force: Optimum) -> None:
+    rng = np.random.default_rng(1)
+    for kind in KINDS:
+        A = matrix(kind, 8, rng)
+        smallest = float(np.diag(A).min())
+        values = {k: brute_force(A, k) for k in range(2, 7)}
+        for j in values:
+            for k in range(j, 7):
+                bound = averaging_bound(smallest, j, values[j], k)
+                assert bound >= values[k] - 1e-12 * np.abs(A).max()
+    # Equality where every subset is alike: A = I + J has opt(k) = 1 + k.
+    assert averaging_bound(2.0, 3, 4.0, 6) == pytest.approx(7.0)
+
+
+def test_the_bounds_where_they_are_tight() -> None:
+    ones = np.ones((6, 6))
+    assert largest_eigenvalue_bound(ones) == pytest.approx(6.0)
+    assert row_sum_bound(ones, 3) == pytest.approx(3.0)
+    assert frobenius_bound(ones, 3) == pytest.approx(3.0)
+    assert trace_bound(np.diag(ones), 3) == pytest.approx(3.0)
+    assert semidefinite_bound(ones, 3) == pytest.approx(3.0, rel=1e-3)
+    assert dual_bound(ones, 3).value == pytest.approx(3.0, rel=1e-3)
+    blocks = np.kron(np.eye(3), np.ones((2, 2)))
+    assert threshold_bound(blocks, 4, 0.0) == pytest.approx(2.0)
+
+
+def test_one_large_block_and_noise_below_the_threshold() -> None:
+    rng = np.random.default_rng(2)
+    noise = rng.uniform(-0.01, 0.01, size=(30, 30))
+    A = np.eye(30) + (noise + noise.T) / 2
+    A[:3, :3] += 2.0
+    bound, epsilon = best_threshold_bound(A, 3)
+    assert bound == pytest.approx(7.0, rel=0.01)
+    assert epsilon <= 0.02
+
+
+def test_ascent_improves_and_a_good_start_is_not_needed() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((20, 60)) + np.outer(rng.standard_normal(20), np.ones(60))
+    cov = Covariance.from_data(X)
+    values = [dual_bound(cov, 10, iterations=i).value for i in (1, 5, 20, 100)]
+    assert values == sorted(values, reverse=True)
+    started = dual_bound(cov, 10, start=np.arange(10), iterations=100).value
+    assert started == pytest.approx(values[-1], rel=1e-2)
+    assert dual_bound(cov, 10, parts=7).value <= dual_bound(cov, 10).value * (1 + 1e-9)
+
+
+def test_survivors_restrict_the_bound(brute_force: Optimum) -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((10, 9))
+    X[:, 0] *= 10
+    cov = Covariance.from_data(X)
+    survivors = np.arange(1, 9)
+    optimum = brute_force(cov.submatrix(survivors), 3)
+    bound = dual_bound(cov, 3, survivors=survivors).value
+    assert optimum <= bound < 2 * optimum
+    named = best_bound(cov, 3, time_limit=5, incumbent=[1, 2, 3], survivors=survivors)
+    assert named.value == pytest.approx(optimum, rel=1e-8)
+
+
+@settings(max_examples=30, deadline=None)
+@given(kind=st.sampled_from(KINDS), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
+def test_best_bound_closes_small_problems(
+    kind: str, k: int, seed: int, brute_force: Optimum
+) -> None:
+    A = matrix(kind, 8, np.random.default_rng(seed))
+    optimum = brute_force(A, k)
+    named = best_bound(A, k, time_limit=10, incumbent=np.arange(k))
+    size = max(np.abs(A).max(), abs(optimum))
+    assert isinstance(named, NamedBound)
+    assert -1e-12 * size <= named.value - optimum <= 1e-7 * size
+    grown = growth_bound(A, k, np.arange(k))
+    assert grown.objective == pytest.approx(optimum, abs=1e-8 * size)
+    assert grown.value >= optimum - 1e-12 * size
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_eigenvalue_ceiling_is_above_and_near(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    for d in (1, 2, 7, 40):
+        for scale in (1e-200, 1.0, 1e200):
+            A = matrix(kind, max(d, 4), rng) * scale
+            top = np.linalg.eigvalsh(A)[-1]
+            size = np.abs(A).max()
+            assert 0 <= eigenvalue_ceiling(A) - top <= 1e-9 * size
+            shifted = A + psd_shift(A) * np.eye(len(A))
+            assert np.linalg.eigvalsh(shifted)[0] >= -1e-12 * size
+    assert eigenvalue_ceiling(np.zeros((3, 3))) == 0.0
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "name", ["CovColon", "Eisen2Cov", "pitprops", "Lymphoma2", "srbct_khan", "madelon"]
+)
+def test_bounds_are_above_the_proved_optima(
+    name: str, load: Callable[[str], np.ndarray], oracle_dir: Path
+) -> None:
+    values = load(name)
+    if values.shape[0] == values.shape[1] and np.array_equal(values, values.T):
+        cov = Covariance.from_matrix(values)
+    else:
+        cov = Covariance.from_data(values)
+    with (oracle_dir / "proved_optima.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["dataset"] == name]
+    assert rows
+    for row in rows:
+        k, optimum = int(row["k"]), float(row["objective"])
+        support = np.array(row["support"].split(), dtype=int)
+        floor = optimum * (1 - 1e-9)
+        dual = dual_bound(cov, k, start=support, time_limit=2, iterations=40)
+        assert dual.value >= floor
+        assert largest_eigenvalue_bound(cov) >= floor
+        if cov.known_psd:
+            assert trace_bound(cov.diagonal(), k) >= floor
+        if cov.n_features <= 600:
+            A = cov.submatrix(slice(None))
+            assert row_sum_bound(A, k) >= floor
+            assert frobenius_bound(A, k) >= floor
+            assert threshold_bound(A, k, float(np.median(np.abs(A)))) >= floor
