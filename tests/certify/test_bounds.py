@@ -27,30 +27,9 @@ from blockspca.certify.dual_bound import dual_bound
 from blockspca.certify.eigenvalues import eigenvalue_ceiling, psd_shift
 from blockspca.certify.semidefinite import semidefinite_bound
 from blockspca.covariance import Covariance
+from strategies import KINDS, symmetric_matrix
 
-KINDS = ["psd", "low rank", "indefinite", "integers", "noise", "blocks", "zero rows"]
 Optimum = Callable[[np.ndarray, int], float]
-
-
-def matrix(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
-    G = rng.standard_normal((d, d))
-    if kind == "psd":
-        return G @ G.T
-    if kind == "low rank":
-        return G[:, :2] @ G[:, :2].T
-    if kind == "indefinite":
-        return (G + G.T) / 2
-    if kind == "integers":
-        return np.round(G + G.T)
-    if kind == "noise":
-        return np.eye(d) + 0.1 * (G + G.T)
-    if kind == "blocks":
-        A = np.zeros((d, d))
-        A[:2, :2] = A[2:4, 2:4] = [[2.0, 1.0], [1.0, 2.0]]
-        return A
-    A = G @ G.T
-    A[:, 1::2] = A[1::2] = 0.0
-    return A
 
 
 def all_bounds(A: np.ndarray, k: int) -> dict[str, float]:
@@ -77,7 +56,7 @@ def test_no_bound_is_below_the_optimum(
 ) -> None:
     rng = np.random.default_rng(len(kind))
     for d, k in [(4, 1), (5, 2), (6, 3), (8, 4), (7, 7)]:
-        A = matrix(kind, d, rng) * scale
+        A = symmetric_matrix(kind, d, rng) * scale
         optimum = brute_force(A, k)
         for name, bound in all_bounds(A, k).items():
             assert bound >= optimum - 1e-12 * abs(optimum), (name, d, k)
@@ -93,7 +72,7 @@ def test_no_bound_is_below_the_optimum(
 def test_bounds_hold_on_random_matrices(
     kind: str, d: int, k: int, seed: int, brute_force: Optimum
 ) -> None:
-    A = matrix(kind, d, np.random.default_rng(seed))
+    A = symmetric_matrix(kind, d, np.random.default_rng(seed))
     optimum = brute_force(A, k)
     size = 1e-12 * np.abs(A).max()
     for name, bound in all_bounds(A, k).items():
@@ -133,7 +112,7 @@ def test_weight_bound_holds_for_any_weights(brute_force: Optimum) -> None:
 def test_averaging_bound(brute_force: Optimum) -> None:
     rng = np.random.default_rng(1)
     for kind in KINDS:
-        A = matrix(kind, 8, rng)
+        A = symmetric_matrix(kind, 8, rng)
         smallest = float(np.diag(A).min())
         values = {k: brute_force(A, k) for k in range(2, 7)}
         for j in values:
@@ -195,7 +174,7 @@ def test_survivors_restrict_the_bound(brute_force: Optimum) -> None:
 def test_best_bound_closes_small_problems(
     kind: str, k: int, seed: int, brute_force: Optimum
 ) -> None:
-    A = matrix(kind, 8, np.random.default_rng(seed))
+    A = symmetric_matrix(kind, 8, np.random.default_rng(seed))
     optimum = brute_force(A, k)
     named = best_bound(A, k, time_limit=10, incumbent=np.arange(k))
     size = max(np.abs(A).max(), abs(optimum))
@@ -211,7 +190,7 @@ def test_eigenvalue_ceiling_is_above_and_near(kind: str) -> None:
     rng = np.random.default_rng(5)
     for d in (1, 2, 7, 40):
         for scale in (1e-200, 1.0, 1e200):
-            A = matrix(kind, max(d, 4), rng) * scale
+            A = symmetric_matrix(kind, max(d, 4), rng) * scale
             top = np.linalg.eigvalsh(A)[-1]
             size = np.abs(A).max()
             assert 0 <= eigenvalue_ceiling(A) - top <= 1e-9 * size

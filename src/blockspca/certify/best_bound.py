@@ -66,6 +66,8 @@ def growth_bound(
     best = np.sort(np.asarray(support, dtype=np.intp))
     objective = float(np.linalg.eigvalsh(A[np.ix_(best, best)])[-1])
     size = max(abs(objective), float(np.abs(A).max()))
+    if size == 0:
+        return GrowthBound(0.0, 0.0, best, 0, True)
     bound, sets = np.inf, 0
     gaps = [g for g in _GAPS if g > gap]
     gaps.append(max(gap, _TOLERANCE * size / max(abs(objective), _TOLERANCE * size)))

@@ -113,8 +113,8 @@ def dual_bound(
             heapq.heappush(heap, (-child.bound, steps, child))
     value = max(part.proved() for _, _, part in heap)
     return DualBound(
-        (value + problem.slack - problem.shift) * problem.unit,
-        heap[0][2].best_penalty * problem.unit,
+        float((value + problem.slack - problem.shift) * problem.unit),
+        float(heap[0][2].best_penalty * problem.unit),
         steps,
         len(heap),
         time.monotonic() - started,
@@ -169,7 +169,7 @@ def _problem(
     order = np.argsort(-diagonal, kind="stable")
     rows = cov.n_samples if cov.known_psd and cov.n_samples else None
     most = len(order) if rows is None else max(k, _ENTRIES // rows)
-    count = min(int((diagonal > penalty / 2).sum()), most)
+    count = min(int((diagonal > 0.8 * penalty).sum()), most)
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
     floor *= 1 + 8 * ((rows or 0) + 4) * _EPS
