@@ -56,15 +56,16 @@ def direction_bound(
     active = norms > penalty
     C, norms = C[:, active], norms[active]
     Z = C.copy() if directions is None else np.array(directions[:, active])
-    total = weighted_sum(C, norms, Z, penalty)
+    kappa = direction_weights(C, norms, Z, penalty)
+    total = (Z * kappa) @ Z.T
     value = k * penalty + eigenvalue_ceiling(total)
     return value + rounding_of_sum(C, total, k * penalty)
 
 
-def weighted_sum(
+def direction_weights(
     C: FloatArray, norms: FloatArray, Z: FloatArray, penalty: float
 ) -> FloatArray:
-    """Return Σ κ_i z_i z_i'; Z is overwritten. κ is rounded upwards."""
+    """Return κ, rounded upwards. Z is scaled to unit columns, and mended, in place."""
     lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     Z /= np.where(lengths > 0, lengths, 1.0)
     squares = np.einsum("ij,ij->j", C, Z) ** 2
@@ -75,11 +76,10 @@ def weighted_sum(
         Z[:, unusable] = C[:, unusable] / np.sqrt(norms[unusable])
         room[unusable] = penalty - uncertain[unusable]
     kappa = penalty * (norms - penalty + uncertain) / room
-    # No weight need exceed that of z = c by much; tiny ρ would make it infinite.
+    # Where ρ is lost in the rounding of ‖c‖², use (c'y)² ≤ ‖c‖² (z'y)² for z = c/‖c‖.
     hopeless = ~(room > 0)
-    if hopeless.any():
-        kappa[hopeless] = norms[hopeless] + uncertain[hopeless]
-    return (Z * kappa) @ Z.T
+    kappa[hopeless] = norms[hopeless] + uncertain[hopeless]
+    return kappa
 
 
 def rounding_of_sum(C: FloatArray, total: FloatArray, constant: float) -> float:
@@ -87,20 +87,10 @@ def rounding_of_sum(C: FloatArray, total: FloatArray, constant: float) -> float:
     return 2 * (n + p + 16) * _EPS * (float(np.trace(total)) + constant)
 
 
-def supergradient(
-    C: FloatArray,
-    norms: FloatArray,
-    weights: FloatArray,
-    basis: FloatArray,
-    penalty: float,
-) -> tuple[FloatArray, float, float]:
-    """Return Σ κ_i z_i z_i' at a density, the size of its support and its value.
-
-    The density is basis · diag(weights) · basis'.
-    """
-    count = int(np.searchsorted(-norms, -penalty))  # norms are sorted, longest first
-    norms = norms[:count]
-    rotated = basis.T @ C[:, :count]
+def best_directions(
+    rotated: FloatArray, weights: FloatArray, penalty: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return z_i and μ_i for the density diag(weights), columns in its basis."""
     # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
     # decreasing: 1/f is nearly linear.
     mass = weights[:, None] * rotated**2
@@ -114,8 +104,25 @@ def supergradient(
             break
         slope = (ratio / (mu + shifts)).sum(axis=0)
         mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
-    Z = rotated / (mu + shifts)
+    return rotated / (mu + shifts), mu
+
+
+def supergradient(
+    C: FloatArray,
+    norms: FloatArray,
+    weights: FloatArray,
+    basis: FloatArray,
+    penalty: float,
+) -> tuple[FloatArray, float, float]:
+    """Return Σ κ_i z_i z_i' at a density, the size of its support and its value.
+
+    The density is basis · diag(weights) · basis'; `norms` are sorted, longest first.
+    """
+    count = int(np.searchsorted(-norms, -penalty))
+    rotated = basis.T @ C[:, :count]
+    Z, mu = best_directions(rotated, weights, penalty)
     squares = weights[:, None] * Z**2
     support = (weights[:, None] * squares).sum(axis=0) / squares.sum(axis=0)
-    total = weighted_sum(rotated, norms, Z, penalty)
+    kappa = direction_weights(rotated, norms[:count], Z, penalty)
+    total = (Z * kappa) @ Z.T
     return basis @ total @ basis.T, float(support.sum()), float(mu.sum())
