@@ -126,3 +126,25 @@ def test_kernel_equals_its_python_source() -> None:
         results.append((outcomes, counts.tolist(), strong.tolist(), state.tolist()))
     assert results[0] == results[1]
     assert len(kernel.grow.signatures) == 1
+
+
+def test_inclusion_kernel_equals_its_python_source() -> None:
+    rng = np.random.default_rng(5)
+    N = noise(8, 5)
+    np.fill_diagonal(N, 0.0)
+    N[1, 6] = N[6, 1] = np.nan
+    kept = np.array([0, 1, 3, 6, 7])
+    coupling = rng.normal(size=(2, 5))
+    scale = rng.uniform(1, 2, size=5)
+    outputs = []
+    for function in (kernel.include, kernel.include.py_func):
+        reduced = np.empty((5, 5))
+        largest = function(N, kept, coupling, scale, reduced)
+        outputs.append((largest, reduced))
+    np.testing.assert_allclose(outputs[0][1], outputs[1][1], rtol=1e-14)
+    assert outputs[0][0] == pytest.approx(outputs[1][0], rel=1e-14)
+    expected = (N[np.ix_(kept, kept)] + coupling.T @ coupling) * np.outer(scale, scale)
+    np.fill_diagonal(expected, 0.0)
+    np.testing.assert_allclose(outputs[0][1], expected, rtol=1e-12)
+    assert outputs[0][0] == pytest.approx(np.nanmax(np.abs(expected)))
+    assert len(kernel.include.signatures) == 1

@@ -60,6 +60,49 @@ def _is_good(N, members, size, left_out, threshold, L):
 
 
 @njit(**_OPTIONS)
+def _forward(N, i, a, L, W, gain):
+    """Row a of W = −L⁻¹ N_T·, and its squares into `gain`.
+
+    The first rows are written out: one pass over the features instead of one for each
+    row above takes half the time.
+    """
+    d = N.shape[0]
+    inverse = 1.0 / L[a, a]
+    if a == 0:
+        for new in range(d):
+            w = -inverse * N[i, new]
+            W[0, new] = w
+            gain[new] = w * w
+        return
+    if a == 1:
+        f0 = L[1, 0]
+        for new in range(d):
+            w = -inverse * (N[i, new] + f0 * W[0, new])
+            W[1, new] = w
+            gain[new] += w * w
+        return
+    if a == 2:
+        f0, f1 = L[2, 0], L[2, 1]
+        for new in range(d):
+            w = -inverse * (N[i, new] + f0 * W[0, new] + f1 * W[1, new])
+            W[2, new] = w
+            gain[new] += w * w
+        return
+    f0, f1, f2 = L[a, 0], L[a, 1], L[a, 2]
+    for new in range(d):
+        w = N[i, new] + f0 * W[0, new] + f1 * W[1, new] + f2 * W[2, new]
+        W[a, new] = w
+    for q in range(3, a):
+        factor = L[a, q]
+        for new in range(d):
+            W[a, new] += factor * W[q, new]
+    for new in range(d):
+        w = -inverse * W[a, new]
+        W[a, new] = w
+        gain[new] += w * w
+
+
+@njit(**_OPTIONS)
 def _extensions(N, members, size, threshold, L, W, gain, found):
     """List the features l with members ∪ {l} good; −1 if `members` is good already.
 
@@ -69,20 +112,8 @@ def _extensions(N, members, size, threshold, L, W, gain, found):
     d = N.shape[0]
     if _is_good(N, members, size, -1, threshold, L):
         return -1
-    for new in range(d):
-        gain[new] = 0.0
     for a in range(size):
-        i = members[a]
-        for new in range(d):
-            W[a, new] = -N[i, new]
-        for q in range(a):
-            factor = L[a, q]
-            for new in range(d):
-                W[a, new] -= factor * W[q, new]
-        inverse = 1.0 / L[a, a]
-        for new in range(d):
-            W[a, new] *= inverse
-            gain[new] += W[a, new] * W[a, new]
+        _forward(N, members[a], a, L, W, gain)
     for a in range(size):
         gain[members[a]] = -1.0
     count = 0
@@ -186,3 +217,35 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
         depth = size
     state[DEPTH] = depth
     return FINISHED
+
+
+@njit(**_OPTIONS)
+def include(N, kept, coupling, scale, reduced):
+    """Write (N_ij + Σ_q coupling_qi coupling_qj) scale_i scale_j over `kept` features.
+
+    The diagonal is put to zero; forbidden pairs stay NaN.
+
+    Returns
+    -------
+    float
+        The largest absolute value that was written, NaN aside.
+    """
+    n = kept.shape[0]
+    largest = 0.0
+    for a in range(n):
+        i = kept[a]
+        for b in range(n):
+            reduced[a, b] = N[i, kept[b]]
+        for q in range(coupling.shape[0]):
+            factor = coupling[q, a]
+            for b in range(n):
+                reduced[a, b] += factor * coupling[q, b]
+        factor = scale[a]
+        for b in range(n):
+            reduced[a, b] *= factor * scale[b]
+        reduced[a, a] = 0.0
+        for b in range(a):
+            size = abs(reduced[a, b])
+            if size > largest:
+                largest = size
+    return largest

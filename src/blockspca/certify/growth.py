@@ -111,7 +111,6 @@ def refute(
         deadline=started + time_limit,
         sets_left=np.inf if set_limit is None else set_limit,
     )
-    everything = np.arange(d)
     if d == 0:
         refuted = True
     elif slack.min() <= 0:
@@ -120,9 +119,15 @@ def refute(
         scale = 1 / np.sqrt(slack)
         N = A * scale[:, None] * scale
         np.fill_diagonal(N, 0.0)
+        # Strongest first: the last feature of a set is then the one to do without.
+        size = np.abs(N)
+        energy = np.partition(size, d - k, axis=1)[:, d - k :]
+        order = np.argsort(-np.einsum("ij,ij->i", energy, energy), kind="stable")
+        N = np.ascontiguousarray(N[np.ix_(order, order)])
+        largest = float(size.max(initial=0.0))
         # Each entry of N carries four roundings, relative to itself.
-        allowance = 4 * _EPS * (1 + float(np.abs(N).max(initial=0.0)))
-        refuted = search.run(N, k, everything, [], allowance)
+        allowance = 4 * _EPS * (1 + largest)
+        refuted = search.run(N, k, order, [], allowance, largest)
     found = None if search.found is None else np.sort(np.array(search.found))
     elapsed = time.monotonic() - started
     return GrowthOutcome(refuted, found, search.sets, search.inclusions, elapsed)
@@ -149,39 +154,31 @@ class _Search:
         features: NDArray[np.intp],
         chosen: list[int],
         allowance: float,
+        largest: float,
     ) -> bool:
-        """Refute every m-set of N; `features` and `chosen` give them their names."""
+        """Refute every m-set of N; `features` and `chosen` give them their names.
+
+        `largest` is max |N_ij|. N is overwritten.
+        """
         m = min(m, len(N))
         if m <= 1:
             return True  # a winning single feature is met when `chosen` is included
         if time.monotonic() > self.deadline or self.sets >= self.sets_left:
             return False
-        size = np.nan_to_num(np.abs(N))
         if m == 2:
-            i, j = divmod(int(size.argmax()), len(N))
-            if size[i, j] >= 1 - 4 * allowance:
-                return self.report([*chosen, int(features[i]), int(features[j])])
-            return True
-        strong = np.argwhere(np.triu(size) >= _STRONG_PAIR / (m - 1))
-        if len(strong):
-            N = N.copy()
+            if largest < 1 - 4 * allowance:
+                return True
+            i, j = divmod(int(np.nanargmax(np.abs(N))), len(N))
+            return self.report([*chosen, int(features[i]), int(features[j])])
+        if largest >= _STRONG_PAIR / (m - 1):
+            size = np.abs(N)
+            strong = np.argwhere(np.triu(size >= _STRONG_PAIR / (m - 1)))
             by_strength = np.argsort(-size[strong[:, 0], strong[:, 1]], kind="stable")
-            size[strong[:, 0], strong[:, 1]] = size[strong[:, 1], strong[:, 0]] = 0.0
             for i, j in strong[by_strength]:
                 if not self.include(N, m, [i, j], features, chosen, allowance):
                     return False
                 N[i, j] = N[j, i] = np.nan
-        # Strongest first: the last feature of a set is then the one to do without.
-        size = np.partition(size, len(N) - m, axis=1)[:, len(N) - m :]
-        energy = np.einsum("ij,ij->i", size, size)
-        order = np.argsort(-energy, kind="stable")
-        return self.grow(
-            np.ascontiguousarray(N[np.ix_(order, order)]),
-            m,
-            features[order],
-            chosen,
-            allowance,
-        )
+        return self.grow(N, m, features, chosen, allowance)
 
     def grow(
         self,
@@ -239,6 +236,8 @@ class _Search:
         allowance: float,
     ) -> bool:
         """Refute every m-set of N that contains `members`."""
+        from .._kernels import growth as kernel
+
         if time.monotonic() > self.deadline:
             return False
         self.inclusions += 1
@@ -263,9 +262,13 @@ class _Search:
         if slack.min() <= 8 * allowance:
             return self.report([*with_members, int(kept[slack.argmin()])])
         allowance /= float(slack.min())
-        scale = 1 / np.sqrt(slack)
-        reduced = N[np.ix_(rest, rest)] + coupling.T @ coupling
-        reduced *= scale[:, None]
-        reduced *= scale
-        np.fill_diagonal(reduced, 0.0)
-        return self.run(reduced, m - len(members), kept, with_members, allowance)
+        reduced = np.empty((len(kept), len(kept)))
+        largest = kernel.include(
+            N,
+            np.flatnonzero(rest),
+            np.ascontiguousarray(coupling),
+            1 / np.sqrt(slack),
+            reduced,
+        )
+        left = m - len(members)
+        return self.run(reduced, left, kept, with_members, allowance, largest)
