@@ -16,7 +16,6 @@ of a set without forbidden pairs have none either, so the argument is not distur
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 FINISHED = 0
 FOUND = 1
@@ -29,7 +28,7 @@ N_STRONG = 2
 N_STATE = 3
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _is_good(N, members, size, left_out, threshold, L):
     """Tell whether λmax(N) ≥ threshold on members[:size] without one of them.
 
@@ -59,7 +58,7 @@ def _is_good(N, members, size, left_out, threshold, L):
     return False
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _forward(N, i, a, L, W, gain):
     """Row a of W = −L⁻¹ N_T·, and its squares into `gain`.
 
@@ -102,7 +101,7 @@ def _forward(N, i, a, L, W, gain):
         gain[new] += w * w
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _extensions(N, members, size, threshold, L, W, gain, found):
     """List the features l with members ∪ {l} good; −1 if `members` is good already.
 
@@ -124,7 +123,7 @@ def _extensions(N, members, size, threshold, L, W, gain, found):
     return count
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def grow(N, m, allowance, budget, state, sets, candidates, position, counts, strong):
     """Search on for at most `budget` sets.
 
@@ -219,7 +218,7 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
     return FINISHED
 
 
-@njit(**_OPTIONS)
+@njit(cache=True, nogil=True, error_model="numpy")
 def include(N, kept, coupling, scale, reduced):
     """Write (N_ij + Σ_q coupling_qi coupling_qj) scale_i scale_j over `kept` features.
 

@@ -177,8 +177,9 @@ class Part:
             share = 2 / (step + 2)
             mean = (1 - share) * mean + share * total
             mean_penalty = (1 - share) * mean_penalty + share * self.penalty
-            value_of_mean = k * mean_penalty + float(np.linalg.eigvalsh(mean)[-1])
-            self.keep(value_of_mean, mean, mean_penalty)
+            if value > self.value or step == iterations - 1:
+                value_of_mean = k * mean_penalty + float(np.linalg.eigvalsh(mean)[-1])
+                self.keep(value_of_mean, mean, mean_penalty)
             if self.value < before - 1e-4 * abs(self.value):
                 latest = step
             reference = max(abs(k * self.penalty + estimate), 1e-300)
