@@ -16,7 +16,6 @@ of a set without forbidden pairs have none either, so the argument is not distur
 import numpy as np
 from numba import njit
 
-
 FINISHED = 0
 FOUND = 1
 PAUSED = 2
