@@ -19,7 +19,10 @@ from .result import Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
+from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath
+
+LOCAL_SEARCH_UP_TO = 30
 
 
 def solve(
@@ -45,7 +48,8 @@ def solve(
     k : int
         How many features the component may use.
     solver : Solver or callable f(A, k) -> x, optional
-        The algorithm for a block; `LocalSearch()` by default.
+        The algorithm for a block. By default `LocalSearch()`, whose cost grows with
+        k³, and `TruncatedPower()` for k above 30.
     threshold : strategy or float, optional
         How the blocks are chosen: `BlockSearch()` by default; `FixedThreshold(eps)`,
         for which a number is short; `NoiseThreshold()`.
@@ -77,7 +81,7 @@ def solve(
     """
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
-    chosen = as_solver(LocalSearch() if solver is None else solver)
+    chosen = as_solver(_default_solver(k) if solver is None else solver)
     strategy = _as_strategy(threshold)
     limits = as_limits(limits)
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
@@ -168,6 +172,10 @@ def solve_path(
     with as_listener(progress) as tell:
         results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
     return SparsityPath(results, cov)
+
+
+def _default_solver(k: int) -> Solver:
+    return LocalSearch() if k <= LOCAL_SEARCH_UP_TO else TruncatedPower()
 
 
 def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrategy:

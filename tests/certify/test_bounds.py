@@ -11,21 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockspca.certify.best_bound import NamedBound, best_bound, growth_bound
+from blockspca.bounds import row_sum_bound
+from blockspca.certify.best_bound import best_bound
 from blockspca.certify.bounds import (
-    averaging_bound,
     best_threshold_bound,
-    frobenius_bound,
     largest_eigenvalue_bound,
-    row_sum_bound,
     threshold_bound,
     trace_bound,
-    weight_bound,
 )
 from blockspca.certify.direction_dual import direction_bound
 from blockspca.certify.dual_bound import dual_bound
 from blockspca.certify.eigenvalues import eigenvalue_ceiling, psd_shift
-from blockspca.certify.semidefinite import semidefinite_bound
 from blockspca.covariance import Covariance
 from strategies import KINDS, symmetric_matrix
 
@@ -39,13 +35,11 @@ def all_bounds(A: np.ndarray, k: int) -> dict[str, float]:
         "eigenvalue": largest_eigenvalue_bound(A),
         "trace": trace_bound(np.diag(A), k, shift=psd_shift(A)),
         "rows": row_sum_bound(A, k),
-        "frobenius": frobenius_bound(A, k),
         "hard": threshold_bound(A, k, epsilon, soft=False),
         "soft": threshold_bound(A, k, epsilon),
         "best soft": best_threshold_bound(A, k, evaluations=4)[0],
         "direction": dual_bound(A, k, iterations=15).value,
         "direction parts": dual_bound(A, k, iterations=8, parts=7).value,
-        "semidefinite": semidefinite_bound(A, k, iterations=20),
     }
 
 
@@ -100,36 +94,11 @@ def test_direction_bound_holds_for_any_penalty_and_directions(
             assert bound >= optimum * (1 - 1e-12)
 
 
-def test_weight_bound_holds_for_any_weights(brute_force: Optimum) -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        X = rng.standard_normal((6, 8))
-        cov = Covariance.from_data(X)
-        optimum = brute_force(cov.submatrix(slice(None)), 3)
-        assert weight_bound(cov, 3, rng.uniform(size=8)) >= optimum * (1 - 1e-12)
-
-
-def test_averaging_bound(brute_force: Optimum) -> None:
-    rng = np.random.default_rng(1)
-    for kind in KINDS:
-        A = symmetric_matrix(kind, 8, rng)
-        smallest = float(np.diag(A).min())
-        values = {k: brute_force(A, k) for k in range(2, 7)}
-        for j in values:
-            for k in range(j, 7):
-                bound = averaging_bound(smallest, j, values[j], k)
-                assert bound >= values[k] - 1e-12 * np.abs(A).max()
-    # Equality where every subset is alike: A = I + J has opt(k) = 1 + k.
-    assert averaging_bound(2.0, 3, 4.0, 6) == pytest.approx(7.0)
-
-
 def test_the_bounds_where_they_are_tight() -> None:
     ones = np.ones((6, 6))
     assert largest_eigenvalue_bound(ones) == pytest.approx(6.0)
     assert row_sum_bound(ones, 3) == pytest.approx(3.0)
-    assert frobenius_bound(ones, 3) == pytest.approx(3.0)
     assert trace_bound(np.diag(ones), 3) == pytest.approx(3.0)
-    assert semidefinite_bound(ones, 3) == pytest.approx(3.0, rel=1e-3)
     assert dual_bound(ones, 3).value == pytest.approx(3.0, rel=1e-3)
     blocks = np.kron(np.eye(3), np.ones((2, 2)))
     assert threshold_bound(blocks, 4, 0.0) == pytest.approx(2.0)
@@ -165,24 +134,21 @@ def test_survivors_restrict_the_bound(brute_force: Optimum) -> None:
     optimum = brute_force(cov.submatrix(survivors), 3)
     bound = dual_bound(cov, 3, survivors=survivors).value
     assert optimum <= bound < 2 * optimum
-    named = best_bound(cov, 3, time_limit=5, incumbent=[1, 2, 3], survivors=survivors)
-    assert named.value == pytest.approx(optimum, rel=1e-8)
 
 
 @settings(max_examples=30, deadline=None)
 @given(kind=st.sampled_from(KINDS), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
-def test_best_bound_closes_small_problems(
+def test_best_bound_is_the_least(
     kind: str, k: int, seed: int, brute_force: Optimum
 ) -> None:
     A = symmetric_matrix(kind, 8, np.random.default_rng(seed))
     optimum = brute_force(A, k)
-    named = best_bound(A, k, time_limit=10, incumbent=np.arange(k))
+    cov = Covariance.from_matrix(A)
+    named = best_bound(cov, k, np.arange(k), target=-np.inf, time_limit=10)
     size = max(np.abs(A).max(), abs(optimum))
-    assert isinstance(named, NamedBound)
-    assert -1e-12 * size <= named.value - optimum <= 1e-7 * size
-    grown = growth_bound(A, k, np.arange(k))
-    assert grown.objective == pytest.approx(optimum, abs=1e-8 * size)
-    assert grown.value >= optimum - 1e-12 * size
+    assert named.value >= optimum - 1e-12 * size
+    assert named.value <= largest_eigenvalue_bound(A) + 1e-12 * size
+    assert named.name in ("direction dual", "largest eigenvalue", "soft threshold")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,5 +192,4 @@ def test_bounds_are_above_the_proved_optima(
         if cov.n_features <= 600:
             A = cov.submatrix(slice(None))
             assert row_sum_bound(A, k) >= floor
-            assert frobenius_bound(A, k) >= floor
             assert threshold_bound(A, k, float(np.median(np.abs(A)))) >= floor

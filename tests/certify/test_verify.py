@@ -199,7 +199,7 @@ def test_the_node_cap_is_said(monkeypatch):
         (lambda c: c.update(loadings=["a"]), "list of numbers"),
         (lambda c: c["support"].reverse(), "ascend"),
         (lambda c: c["support"].__setitem__(-1, 10**6), "ascend"),
-        (lambda c: c["steps"].pop(), "steps must be"),
+        (lambda c: c["steps"].pop(), "steps must lead up"),
         (lambda c: c["steps"].append({}), r"steps\[5\].*missing"),
         (lambda c: c["steps"][0].update(surprise=1), "unknown fields"),
         (lambda c: c["steps"][0]["statistics"].update(nodes=0.5), "not an integer"),

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from .._validation import FloatArray
+from ..bounds import row_sum_bound
 from ..covariance import Covariance, as_covariance
 from .eigenvalues import eigenvalue_ceiling
 
@@ -55,53 +56,6 @@ def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:
     shifted = np.asarray(diagonal) + shift
     total = float(_top_sum(shifted, k))
     return total - shift + 2 * (k + 2) * _EPS * (total + shift)
-
-
-def row_sum_bound(cov: Covariance | FloatArray, k: int) -> float:
-    """Return max_i (A_ii + the k − 1 largest |A_ij|, j ≠ i).
-
-    Gershgorin: an eigenvalue of A_SS is at most A_ii + Σ_{j∈S, j≠i} |A_ij| for some i
-    in S. One pass over A.
-    """
-    return _over_rows(cov, lambda diagonal, off: diagonal + _top_sum(off, k - 1), k)
-
-
-def frobenius_bound(cov: Covariance | FloatArray, k: int) -> float:
-    """Return sqrt of the sum of the k largest (A_ii² + the k − 1 largest A_ij²).
-
-    λmax(A_SS) ≤ ‖A_SS‖_F, and each of the k rows of A_SS has at most that energy.
-    """
-
-    cov = as_covariance(cov)
-    size = cov.max_abs() or 1.0  # so that squares neither overflow nor vanish
-
-    def energy(diagonal: FloatArray, off: FloatArray) -> FloatArray:
-        return (diagonal / size) ** 2 + _top_sum((off / size) ** 2, k - 1)
-
-    return _over_rows(
-        cov, energy, k, lambda rows: size * np.sqrt(_top_sum(rows, min(k, len(rows))))
-    )
-
-
-def _over_rows(
-    cov: Covariance | FloatArray,
-    row_value: Callable[[FloatArray, FloatArray], FloatArray],
-    k: int,
-    combine: Callable[[FloatArray], FloatArray] = np.max,
-) -> float:
-    """Evaluate something on |A| row by row, the diagonal apart, in slabs."""
-    cov = as_covariance(cov)
-    d = cov.n_features
-    k = min(k, d)
-    step = max(1, 2**22 // d)
-    parts = []
-    for first in range(0, d, step):
-        index = np.arange(first, min(first + step, d))
-        off = np.abs(cov.rows(index))
-        off[np.arange(len(index)), index] = 0.0
-        parts.append(row_value(cov.diagonal()[index], off))
-    value = float(combine(np.concatenate(parts)))
-    return value + 4 * (k + 4) * _EPS * (abs(value) + float(abs(cov.diagonal()).max()))
 
 
 def threshold_bound(
@@ -180,30 +134,3 @@ def best_threshold_bound(
 def _cheap_block_bound(B: FloatArray, k: int) -> float:
     bound = row_sum_bound(B, k)
     return bound if len(B) > 2000 else min(bound, eigenvalue_ceiling(B))
-
-
-def averaging_bound(smallest_diagonal: float, j: int, bound: float, k: int) -> float:
-    """Return a + (k − 1)/(j − 1) · (u − a), given opt(j) ≤ u and a ≤ A_ii, 2 ≤ j ≤ k.
-
-    Average x'Ax over the j-subsets T of a k-sparse x: each diagonal term survives in a
-    share j/k of them, as does ‖x_T‖², and each pair in j(j − 1)/(k(k − 1)). So some T
-    has a Rayleigh quotient of at least D + (j − 1)/(k − 1) · (x'Ax − D), D being
-    ΣA_ii x_i²; it is at most u. Solved for x'Ax, the bound falls as D grows, and D ≥ a.
-    """
-    a = smallest_diagonal
-    value = a + (k - 1) / (j - 1) * (bound - a)
-    return value + 8 * _EPS * (abs(value) + abs(a))
-
-
-def weight_bound(cov: Covariance, k: int, weights: FloatArray) -> float:
-    """Return λmax(C diag(t) C') + Σ of the k largest (1 − t_i) A_ii, for t in [0, 1]^d.
-
-    λmax(A_SS) = λmax(Σ_S c_i c_i') ≤ λmax(Σ_S t_i c_i c_i') + Σ_S (1 − t_i) ‖c_i‖², and
-    the first sum only grows if it runs over all features. Needs data; `dual_bound` with
-    optimised directions is never worse at its best.
-    """
-    weights = np.clip(weights, 0.0, 1.0)
-    gram = cov.gram(weights)
-    rest = float(_top_sum((1 - weights) * cov.diagonal(), k))
-    rounding = 2 * (cov.n_features + 16) * _EPS * (float(np.trace(gram)) + rest)
-    return eigenvalue_ceiling(gram) + rest + rounding

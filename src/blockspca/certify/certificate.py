@@ -50,7 +50,7 @@ class Certificate:
     tolerance : float
         Absolute; "optimal" claims upper_bound − objective ≤ tolerance.
     steps : tuple of StepClaim
-        The chain of bounds for 1, 2, …, k.
+        The chain of bounds for 1, 2, …, k; only that for k if it needs no chain.
     """
 
     k: int
@@ -128,9 +128,10 @@ class Certificate:
                 f"certificate: {len(self.support)} features but {len(self.loadings)} "
                 "loadings."
             )
-        if [step.k for step in self.steps] != list(range(1, self.k + 1)):
+        ks = [step.k for step in self.steps]
+        if not ks or ks != list(range(ks[0], self.k + 1)):
             raise ValueError(
-                f"certificate.steps must be those for k = 1, 2, …, {self.k}, in order."
+                f"certificate.steps must lead up to k = {self.k}, one after the other."
             )
         everything = (self.support, *(step.survivors for step in self.steps))
         for indices in everything:

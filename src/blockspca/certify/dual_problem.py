@@ -59,7 +59,11 @@ def make_problem(
     unit = 4.0 ** np.floor(np.log2(diagonal.max()) / 2)
     diagonal /= unit
     shift /= unit
-    start = _default_start(cov, k, features) if start is None else np.asarray(start)
+    start = (
+        truncated_power_support(cov, k, features)
+        if start is None
+        else np.asarray(start)
+    )
     x = np.zeros(cov.n_features)
     x[start] = np.linalg.eigh(cov.submatrix(start) / unit)[1][:, -1]
     image = cov.matvec(x) / unit + shift * x
@@ -98,7 +102,7 @@ def make_problem(
     )
 
 
-def _default_start(
+def truncated_power_support(
     cov: Covariance, k: int, features: NDArray[np.intp]
 ) -> NDArray[np.intp]:
     """Truncated power steps from the feature of the largest variance."""

@@ -20,7 +20,8 @@ class Pool:
     """
 
     def __init__(self, cov: Covariance, unit: float) -> None:
-        self._cov = cov
+        self.cov = cov
+        self.n_features = cov.n_features
         self._unit = unit
         self.features: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.matrix: FloatArray = np.empty((0, 0))
@@ -39,9 +40,9 @@ class Pool:
         self._position[new] = np.arange(old, size)
         matrix = np.empty((size, size))
         matrix[:old, :old] = self.matrix
-        matrix[old:, old:] = self._cov.submatrix(new) / self._unit
+        matrix[old:, old:] = self.cov.submatrix(new) / self._unit
         if old:
-            cross = self._cov.submatrix(new, self.features) / self._unit
+            cross = self.cov.submatrix(new, self.features) / self._unit
             matrix[old:, :old] = cross
             matrix[:old, old:] = cross.T
         self.features = np.concatenate([self.features, new])

@@ -38,6 +38,12 @@ class Meter:
         if self.limits.nodes is not None and self.nodes >= self.limits.nodes:
             raise LimitReached(Status.NODE_LIMIT)
 
+    def share(self, part: float, most: float) -> float:
+        """Seconds: a part of the time that is left, and no more than `most`."""
+        if self.limits.time is None:
+            return most
+        return min(most, part * max(0.0, self.limits.time - self.elapsed))
+
     @property
     def nodes_left(self) -> int:
         if self.limits.nodes is None:

@@ -7,8 +7,13 @@ the rest of the problem is sparse PCA on B = A + A_·P (τI − A_PP)⁻¹ A_P·
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from .spectral import Tightened, eliminate, tighten
+
+SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
+SPECTRAL_SIZE = 600
 
 
 class Refuted(Exception):
@@ -53,7 +58,7 @@ def prove_none_above(
         # opt_B(q) ≤ upper[chosen + q] wherever that is at most τ
         known = np.where(upper <= tau, upper, np.inf)[chosen:]
         B, strength = _peel(B, m, tau, known[m - 1])
-        if len(B) < m:
+        if len(B) < m or np.linalg.eigvalsh(B)[-1] <= tau:
             return
         order = np.argsort(-strength, kind="stable")
         B = B[np.ix_(order, order)]
@@ -70,9 +75,31 @@ def prove_none_above(
             later = B[t + 1 :, t + 1 :]
             visit(later + np.outer(column, column) / (tau - B[t, t]), chosen + 1)
 
+    if k >= SPECTRAL_FROM:
+        kept, forced = _tightened(A, k, tau)
+        if len(kept) < k:
+            return 1
+        rest = np.setdiff1d(kept, forced)
+        reduced = eliminate(A, forced, rest, tau) if len(forced) < k else None
+        if reduced is not None:
+            visit(reduced, len(forced))
+            return nodes
     if len(A) >= k:
         visit(A, 0)
     return nodes
+
+
+def _tightened(
+    A: FloatArray, k: int, tau: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the leading eigenvectors exclude and force; see `spectral.py`."""
+    tightened = Tightened.nothing_known(len(A))
+    for p in (1, 2, 3):
+        if len(A) <= SPECTRAL_SIZE:
+            tightened = tighten(A, k, tau, p)
+        if len(tightened.kept) < k:
+            break
+    return tightened.kept, tightened.forced
 
 
 def _larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:

@@ -25,6 +25,7 @@ class TreeStatistics:
     leaves: int = 0
     max_depth: int = 0
     restarts: int = 0
+    grown: int = 0  #: nodes that were sets of `growth.py`
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class CertifiedStep:
     upper_bound : float
         No unit vector with at most k nonzeros exceeds it.
     bound_name : str
-        "proof tree", "screening", "nested 2×2", "row sums", "variances" or "none".
+        "proof tree", "screening", "nested 2×2", "row sums", "variances", "direction
+        dual", "largest eigenvalue", "soft threshold" or "none".
     status : Status
     source : str
         Where the incumbent came from.

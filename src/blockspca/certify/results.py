@@ -36,12 +36,13 @@ def certified_results(
     steps = certified_path(
         cov,
         k_max,
+        single=k_min == k_max,
         limits=limits,
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
         callback=report,
     )
-    claims = [_as_claim(steps[k]) for k in range(1, k_max + 1)]
+    claims = [_as_claim(step) for step in steps.values()]
     return {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
 
 
@@ -86,7 +87,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         upper_bound=upper_bound,
         status=step.status,
         tolerance=step.tolerance,
-        steps=tuple(claims[: step.k]),
+        steps=tuple(claim for claim in claims if claim.k <= step.k),
     )
     return Result(
         x=step.x,

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from .._validation import FloatArray
+from .growth import refute
+from .incumbent import leading_pair
 from .meter import Meter
 from .proof_tree import Outcome, ProofTree, run_tree
 from .records import TreeStatistics
@@ -18,6 +20,12 @@ SPECTRAL_FROM = 10
 SPECTRAL_FIRST = 40
 BRIEF_NODES = 40
 _SPECTRAL_SIZE = {2: 1500, 3: 600}
+
+# A long search alternates between the tree and the growth of good sets, which suits
+# flat and noisy matrices; each is given four times as much as the time before.
+_PATIENCE_NODES = 20_000
+_PATIENCE_SECONDS = 0.25
+_GROWTH_SIZE = 3000
 
 
 class StepProof:
@@ -53,20 +61,62 @@ class StepProof:
     ) -> Outcome:
         """Look for a k-set above τ; `found` holds positions in the matrix.
 
+        Without a limit on nodes the tree and the growth of good sets take turns.
+        """
+        if max_nodes is not None:
+            return self._search_tree(matrix, tau, max_nodes)
+        nodes, seconds = _PATIENCE_NODES, _PATIENCE_SECONDS
+        while True:
+            outcome = self._search_tree(matrix, tau, nodes)
+            if outcome.decided or outcome.out_of_memory:
+                return outcome
+            if self.k > 2 and len(matrix) <= _GROWTH_SIZE:
+                outcome = self._grow(matrix, tau, seconds)
+                if outcome.decided:
+                    return outcome
+            nodes, seconds = 4 * nodes, 4 * seconds
+
+    def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
+        """Refute τ by growing good sets; sets count as nodes."""
+        if self.meter.limits.time is not None:
+            seconds = min(seconds, self.meter.limits.time - self.meter.elapsed)
+        grown = refute(
+            matrix,
+            self.k,
+            tau,
+            time_limit=max(seconds, 0.0),
+            set_limit=min(self.meter.nodes_left, 2**40),
+        )
+        self.statistics.nodes += grown.sets
+        self.statistics.grown += grown.sets
+        self.meter.nodes += grown.sets
+        self.meter.check()
+        self.report(len(matrix))
+        if grown.refuted:
+            return Outcome(True, None)
+        if grown.support is not None:
+            value, _ = leading_pair(matrix, grown.support)
+            if value > tau:  # within rounding of τ it decides nothing
+                return Outcome(False, grown.support.astype(np.int64))
+        return Outcome(False, None)
+
+    def _search_tree(self, matrix: FloatArray, tau: float, max_nodes: int) -> Outcome:
+        """Run the tree, with at most about `max_nodes` nodes.
+
         A few nodes where k is small, then what the leading two or three eigenvectors
         exclude and force, then the tree on what is left.
         """
-        stop = None if max_nodes is None else self.statistics.nodes + max_nodes
+        stop = self.statistics.nodes + max_nodes
         if self.k < SPECTRAL_FROM:
             return self._run(matrix, tau, 0, stop)
         brief = self.statistics.nodes + BRIEF_NODES
         if self.k < SPECTRAL_FIRST:
-            outcome = self._run(matrix, tau, 0, _sooner(stop, brief))
+            outcome = self._run(matrix, tau, 0, min(stop, brief))
             if outcome.decided:
                 return outcome
         tightened = _tightened(matrix, self.k, tau, 2)
         outcome = self._run_reduced(
-            matrix, tau, tightened, _sooner(stop, brief + BRIEF_NODES)
+            matrix, tau, tightened, min(stop, brief + BRIEF_NODES)
         )
         if outcome.decided:
             return outcome
@@ -74,7 +124,7 @@ class StepProof:
         return self._run_reduced(matrix, tau, tightened, stop)
 
     def _run_reduced(
-        self, matrix: FloatArray, tau: float, tightened: Tightened, stop: int | None
+        self, matrix: FloatArray, tau: float, tightened: Tightened, stop: int
     ) -> Outcome:
         """Run the tree after the forced features have been eliminated."""
         if len(tightened.kept) < self.k:
@@ -91,9 +141,7 @@ class StepProof:
             return outcome
         return Outcome(False, np.concatenate([forced, rest[outcome.found]]))
 
-    def _run(
-        self, matrix: FloatArray, tau: float, chosen: int, stop: int | None
-    ) -> Outcome:
+    def _run(self, matrix: FloatArray, tau: float, chosen: int, stop: int) -> Outcome:
         """Run one tree, `chosen` features having been eliminated already.
 
         What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`.
@@ -113,19 +161,12 @@ class StepProof:
             meter.check()
             if nodes:
                 self.report(len(matrix))
-            allowed = meter.nodes_left
-            if stop is not None:
-                allowed = min(allowed, stop - statistics.nodes - tree.nodes)
-            return allowed
+            return min(meter.nodes_left, stop - statistics.nodes - tree.nodes)
 
         try:
             return run_tree(tree, statistics, may_go_on, self.n_jobs)
         finally:
             meter.nodes = before + statistics.nodes
-
-
-def _sooner(stop: int | None, other: int) -> int:
-    return other if stop is None else min(stop, other)
 
 
 def _tightened(matrix: FloatArray, k: int, tau: float, p: int) -> Tightened:

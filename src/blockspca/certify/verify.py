@@ -15,7 +15,10 @@ import numpy as np
 from .._validation import FloatArray, check_positive_integer
 from ..covariance import Covariance, as_covariance
 from ..result import Result, Status
+from .best_bound import WEDGED_PARTS
+from .bounds import best_threshold_bound, largest_eigenvalue_bound
 from .certificate import Certificate, StepClaim
+from .dual_bound import dual_bound
 from .plain_proof import NodeCapReached, Refuted, prove_none_above
 from .proof_tree import rounding_allowance
 
@@ -23,6 +26,7 @@ AGREEMENT = 1e-9  # relative, of a recomputed objective or norm
 ROUNDING = 1e-12  # relative, of sums over a row
 OPTIMAL_TOLERANCE = 1e-9  # relative to the objective or the largest entry
 MAX_NODES = 20_000
+DUAL_SECONDS = 60.0
 ENTRIES_AT_ONCE = 2**23
 
 
@@ -100,7 +104,7 @@ def verify(
         checker.step(step)
     checker.conclusion()
     return Verification(
-        upper_bound=checker.upper[-1],
+        upper_bound=float(checker.upper[-1]),
         checks=tuple(checker.checks),
         unchecked=tuple(checker.unchecked),
     )
@@ -150,7 +154,8 @@ class _Checker:
         self.tops = _row_tops(cov, certificate.k - 1)
         self.largest = cov.max_abs()
         self.spread = max(certificate.objective, self.largest)
-        self.upper = [np.inf]
+        # bounds established so far; inf for a k that the certificate leaves out
+        self.upper = np.full(certificate.k + 1, np.inf)
         self.checks: list[str] = []
         self.unchecked: list[str] = []
 
@@ -190,12 +195,15 @@ class _Checker:
             "nested 2×2": self._nested,
             "row sums": self._row_sums,
             "variances": self._variances,
+            "largest eigenvalue": self._largest_eigenvalue,
+            "soft threshold": self._soft_threshold,
+            "direction dual": self._direction_dual,
             "none": self._nothing,
         }.get(claim.bound_name)
         if check is None:
             raise VerificationError(f"k = {k}: unknown bound {claim.bound_name!r}.")
         words = check(claim)
-        self.upper.append(claim.upper_bound)
+        self.upper[k] = claim.upper_bound
         self.checks.append(f"k = {k}: {words}")
 
     def conclusion(self) -> None:
@@ -257,6 +265,37 @@ class _Checker:
         bounds = (self.diagonal + previous) / 2 + np.hypot(half, norms)
         self._at_least(claim, float(bounds.max()))
         return f"at most {claim.upper_bound:.12g}, by k = {claim.k - 1} and row norms"
+
+    def _largest_eigenvalue(self, claim: StepClaim) -> str:
+        bound = largest_eigenvalue_bound(self.cov) + claim.k * self.cov.entry_error
+        self._at_least(claim, bound)
+        return f"at most {claim.upper_bound:.12g}, the largest eigenvalue"
+
+    def _soft_threshold(self, claim: StepClaim) -> str:
+        bound, epsilon = best_threshold_bound(self.cov.submatrix(slice(None)), claim.k)
+        self._at_least(claim, bound)
+        return f"at most {claim.upper_bound:.12g}, by thresholding at {epsilon:.6g}"
+
+    def _direction_dual(self, claim: StepClaim) -> str:
+        """Ascend again, from the component, until the claimed value is reached."""
+        error = claim.k * self.cov.entry_error
+        target = claim.upper_bound - error
+        for parts in (1, WEDGED_PARTS):
+            dual = dual_bound(
+                self.cov,
+                claim.k,
+                start=self.certificate.support,
+                target=target,
+                time_limit=DUAL_SECONDS,
+                parts=parts,
+            )
+            if dual.value <= target:
+                return f"at most {claim.upper_bound:.12g}, by the direction dual"
+        self.unchecked.append(
+            f"k = {claim.k}: the direction dual reached {dual.value + error:.12g} in "
+            f"{DUAL_SECONDS:g} s, not {claim.upper_bound:.12g}"
+        )
+        return "the direction dual was not reached again"
 
     def _nothing(self, claim: StepClaim) -> str:
         _require(
@@ -332,7 +371,7 @@ class _Checker:
             return f"{len(claim.survivors)} features are left, fewer than {k}"
         within = self.cov.submatrix(np.array(claim.survivors))
         unit = self.largest or 1.0
-        upper = np.array(self.upper[:k]) / unit
+        upper = self.upper[:k] / unit
         try:
             nodes = prove_none_above(
                 within / unit, k, tau / unit, upper, self.max_nodes
