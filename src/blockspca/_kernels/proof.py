@@ -7,45 +7,27 @@ of them.  The question is always the same one: is there an m-set T in F with
     B'_ij = B_ij + B_ip B_jp / (τ − B_pp),      m' = m − 1,
 
 the Schur complement of τI − A, so a set beats τ under B' exactly when the set with
-p added beats it under B.  Every bound of the root is therefore available at every
-node.  `docs` and the note in `certify/proof_tree.py` derive each one.
+p added beats it under B.  `certify/proof_tree.py` derives the bounds.
 """
+
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-_OPTIONS = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
+_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS["no_cfunc_wrapper"] = True
 # Functions that Python never calls need no wrapper, which halves their compile time.
-_INNER = {**_OPTIONS, "no_cpython_wrapper": True}
+_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
 
-FINISHED = 0
-FOUND = 1
-PAUSED = 2
-NEEDS_MEMORY = 3
+FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
 
 # Slots of the integer state, which lets a paused search go on where it stopped.
-DEPTH = 0
-NODES = 1
-DEEPEST = 2
-PRUNED_FIRST = 3
-PRUNED_SUM = 4
-PRUNED_PEEL = 5
-LEAVES = 6
-FOUND_SIZE = 7
-MEMORY = 8
-ROOT_STOP = 9
-N_STATE = 10
+DEPTH, NODES, DEEPEST, PRUNED_FIRST, PRUNED_SUM, PRUNED_PEEL, LEAVES = range(7)
+FOUND_SIZE, MEMORY, ROOT_STOP, N_STATE = range(7, 11)
 
 # Planes of `bounds`.
-FIRST = 0
-REST = 1
-REST2 = 2
-NORM = 3
+FIRST, REST, REST2, NORM = range(4)
 
 # Up to this many, the largest are found by insertion, beyond by quickselect.
 SHORT = 24
@@ -272,21 +254,9 @@ def _all_below(B, start, n, count, tau, level, orders, begin):
 
 @njit(**_INNER)
 def _open_level(
-    B,
-    start,
-    n,
-    m,
-    tau,
-    upper,
-    bound,
-    level,
-    orders,
-    bounds,
-    keys,
-    squares,
-    table,
+    B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
     fresh,
-):
+):  # fmt: skip
     """Peel, order (strongest first) and bound one level; returns how many stay."""
     for a in range(n):
         orders[level, a] = a
@@ -321,29 +291,14 @@ def _record(level, orders, cursors, labels, last, also, found, state):
 
 @njit(**_INNER)
 def _shrink(
-    B,
-    start,
-    n,
-    t,
-    left,
-    tau,
-    chain,
-    level,
-    count,
-    orders,
-    bounds,
-    gains,
-    scratch,
+    B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
     fresh,
-):
+):  # fmt: skip
     """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
 
     With c = B_·p / sqrt(τ − B_pp), opt_B'(q) ≤ opt_B(q) + (sum of the q largest c_j²).
-    Feature j stays if
-
-    - that bound for q = left, with c_j² in the sum, exceeds τ, and
-    - it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
-
+    Feature j stays if that bound for q = left, with c_j² in the sum, exceeds τ, and if
+    it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
     Writes the kept features to fresh, and gains[0] = a bound on opt_B'(left − 1); a
     pair {p, j} above τ goes to fresh[0].
     """
@@ -368,8 +323,7 @@ def _shrink(
         return 0
     smallest = np.inf
     for b in range(min(left, later)):
-        if scratch[b] < smallest:
-            smallest = scratch[b]
+        smallest = min(smallest, scratch[b])
     # A feature outside the `left` best replaces the smallest of them.
     others = max(top - smallest, 0.0)
     floor = tau - base - others
@@ -420,24 +374,9 @@ def _pair_above(B, begin, n, tau):
 
 @njit(**_OPTIONS)
 def explore(
-    A,
-    k,
-    tau,
-    upper,
-    B,
-    starts,
-    sizes,
-    counts,
-    cursors,
-    labels,
-    orders,
-    bounds,
-    work,
-    fresh,
-    found,
-    state,
-    budget,
-):
+    A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
+    fresh, found, state, budget,
+):  # fmt: skip
     """Search on from `state` for at most `budget` nodes.
 
     Parameters
@@ -494,21 +433,9 @@ def explore(
             # A new level, its matrix in place: the root, or a child just formed.
             cursors[child] = 0
             counts[child] = _open_level(
-                B,
-                starts[child],
-                sizes[child],
-                k - child,
-                tau,
-                upper,
-                bound,
-                child,
-                orders,
-                bounds,
-                keys,
-                squares,
-                table,
-                fresh,
-            )
+                B, starts[child], sizes[child], k - child, tau, upper, bound, child,
+                orders, bounds, keys, squares, table, fresh,
+            )  # fmt: skip
             if counts[child] == 0:
                 state[PRUNED_PEEL] += 1
             else:
@@ -532,21 +459,9 @@ def explore(
         p = orders[level, t]
         left = m - 1
         kept = _shrink(
-            B,
-            start,
-            n,
-            t,
-            left,
-            tau,
-            chain,
-            level,
-            counts[level],
-            orders,
-            bounds,
-            gains,
-            scratch,
-            fresh,
-        )
+            B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
+            gains, scratch, fresh,
+        )  # fmt: skip
         bound = gains[0]
         begin = start + n * n
         if kept >= left and begin + kept * kept > B.shape[0]:
@@ -557,15 +472,9 @@ def explore(
         if kept < 0:
             # A pair above τ ends the search; it may be smaller than k.
             _record(
-                level,
-                orders,
-                cursors,
-                labels,
-                labels[level, p],
-                labels[level, fresh[0]],
-                found,
-                state,
-            )
+                level, orders, cursors, labels, labels[level, p],
+                labels[level, fresh[0]], found, state,
+            )  # fmt: skip
             return FOUND
         if left == 1:
             state[LEAVES] += 1
@@ -581,15 +490,9 @@ def explore(
             pair = _pair_above(B, begin, kept, tau)
             if pair >= 0:
                 _record(
-                    level + 1,
-                    orders,
-                    cursors,
-                    labels,
-                    labels[level + 1, pair // kept],
-                    labels[level + 1, pair % kept],
-                    found,
-                    state,
-                )
+                    level + 1, orders, cursors, labels, labels[level + 1, pair // kept],
+                    labels[level + 1, pair % kept], found, state,
+                )  # fmt: skip
                 return FOUND
             continue
         child = level + 1

@@ -1,16 +1,19 @@
 """Running list of the K largest |A_ij| of every row, fed by tiles of A."""
 
+from typing import Any
+
 from numba import njit
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
     "no_cfunc_wrapper": True,
 }
+_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
 
 
-@njit(no_cpython_wrapper=True, **_OPTIONS)
+@njit(**_INNER)
 def _insert(values, indices, row, value, index):
     """Put |A_row,index| into the row's list; returns its new smallest value."""
     last = values.shape[1] - 1

@@ -1,8 +1,10 @@
 """Nested screening over all features from their row tops."""
 
+from typing import Any
+
 from numba import njit
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
