@@ -17,7 +17,7 @@ from numba import njit
 
 _OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 _OPTIONS["no_cfunc_wrapper"] = True
-# Functions that Python never calls need no wrapper, which halves their compile time.
+# Functions that Python never calls need no wrapper: half the compile time.
 _INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)

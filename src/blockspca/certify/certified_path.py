@@ -21,14 +21,13 @@ from ._blas import single_threaded
 from .best_bound import best_bound
 from .candidates import Candidates
 from .incumbents import Incumbents
-from .meter import LimitReached, Meter
+from .meter import LimitReached, Meter, StepLimitReached
 from .proof_tree import rounding_allowance
 from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
-from .step_proof import BRIEF_NODES, SPECTRAL_FIRST, StepProof
+from .step_proof import SPECTRAL_FIRST, StepProof
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
-_COARSE_GAPS = (0.1, 0.02, 0.001)
-_QUICK_NODES = 5000
+_COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 
 # Seconds for the bounds that do without the chain: for a k that resists, and for a
 # single k that is large enough for them to come first.
@@ -141,7 +140,7 @@ class _Walk:
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = np.zeros(k_max + 1)
-        self.out_of_memory: set[int] = set()
+        self.cut_short: dict[int, Status] = {}
         self.rung = 0
         self.n_jobs = 1
         self.callback: Callable[[PathEvent], None] | None = None
@@ -149,11 +148,14 @@ class _Walk:
     def step(self, k: int) -> None:
         """Find and prove k."""
         started = time.perf_counter()
+        self.meter.start_step(last=k == len(self.upper) - 1)
         try:
             self.incumbents.start(k)
             self.cheap_bounds(k)
             self.meter.check()
             self.prove(k)
+        except StepLimitReached:
+            self.cut_short[k] = Status.TIME_LIMIT
         finally:
             self.times[k] += time.perf_counter() - started
         survivors = self.proofs[k][2] if k in self.proofs else ()
@@ -195,16 +197,22 @@ class _Walk:
 
     def prove(self, k: int) -> None:
         """Close k at the wanted gap, by way of coarser ones if that takes long."""
-        if self.meter.limits.gap is not None:
-            self.prove_to_gap(k, self.meter.limits.gap)
-        elif not self.attempt(k, 0.0, _QUICK_NODES):
-            self.named_bound(k, 0.0)
-            for gap in _COARSE_GAPS:
-                self.attempt(k, gap)
-            self.attempt(k, 0.0)
+        wanted = self.meter.limits.gap
+        if wanted is not None and self.climb(k, wanted):
+            return
+        wanted = wanted or 0.0
+        gaps = [*(gap for gap in _COARSE_GAPS if gap > wanted), wanted]
+        if self.attempt(k, wanted, turns=1):
+            return
+        for gap in gaps:
+            if not self.attempt(k, gap, turns=1):
+                break
+        self.named_bound(k, wanted)
+        for gap in gaps:
+            self.attempt(k, gap)
 
-    def prove_to_gap(self, k: int, gap: float) -> None:
-        """Prove the gap, and more than that where it is cheap.
+    def climb(self, k: int, gap: float) -> bool:
+        """Prove more than the gap where that is cheap.
 
         A tighter bound for k leaves k + 1 fewer survivors.  The ladder goes down a
         rung now and then and up whenever a rung takes more than a few nodes.
@@ -213,14 +221,12 @@ class _Walk:
         if k % 4 == 0:
             self.rung = max(self.rung - 1, 0)
         while self.rung < len(rungs) - 1:
-            if self.attempt(k, rungs[self.rung], 2 * BRIEF_NODES, cheap=True):
+            if self.attempt(k, rungs[self.rung], turns=0):
                 if k >= SPECTRAL_FIRST and self.statistics[k].nodes:
                     self.rung += 1  # large trees of large k are slow
-                return
+                return True
             self.rung += 1
-        if not self.attempt(k, gap, _QUICK_NODES):
-            self.named_bound(k, gap)
-            self.attempt(k, gap)
+        return False
 
     def named_bound(self, k: int, gap: float, most: float = _NAMED_SECONDS) -> None:
         """Bound k by itself, without the chain."""
@@ -253,9 +259,7 @@ class _Walk:
         self.times[k] = time.perf_counter() - started
         return self.is_proved(k, gap)
 
-    def attempt(
-        self, k: int, gap: float, max_nodes: int | None = None, cheap: bool = False
-    ) -> bool:
+    def attempt(self, k: int, gap: float, turns: int | None = None) -> bool:
         """Prove that no k-set beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
@@ -275,16 +279,16 @@ class _Walk:
             tau = self.target(k, gap)
             if tau + self.allowance(k) >= self.upper[k]:
                 return False
-            if cheap and k > 1 and tau <= previous:
+            if turns == 0 and k > 1 and tau <= previous:
                 return False
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
                 break
-            if cheap and len(survivors) > 2 * k + 100:
+            if turns == 0 and len(survivors) > 2 * k + 100:
                 return False
             if len(survivors) ** 2 > self.meter.max_entries:
-                self.out_of_memory.add(k)
+                self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             many = len(survivors) > 4 * k + 40
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
@@ -292,13 +296,13 @@ class _Walk:
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
-            outcome = proof.search(matrix, tau, max_nodes)
+            outcome = proof.search(matrix, tau, turns)
             if outcome.finished:
                 self.settle(k, tau, survivors, "proof tree")
                 break
             if outcome.found is None:
                 if outcome.out_of_memory:
-                    self.out_of_memory.add(k)
+                    self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             self.statistics[k].restarts += 1
             if not incumbents.accept(k, survivors[outcome.found]):
@@ -341,9 +345,9 @@ class _Walk:
             return Status.OPTIMAL
         if gap is not None and self.is_proved(k, gap):
             return Status.GAP_LIMIT
-        if k in self.out_of_memory:
-            return Status.MEMORY_LIMIT
-        return stopped or Status.FEASIBLE
+        # A bound of an earlier k that was cut short stands in the way of this one.
+        earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
+        return earlier[0] if earlier else stopped or Status.FEASIBLE
 
     def finish(self, k: int, stopped: Status | None) -> CertifiedStep:
         """The record of k; completes a step that was not reached."""

@@ -20,6 +20,10 @@ class LimitReached(Exception):
         self.status = status
 
 
+class StepLimitReached(Exception):
+    """This k has had its share of the time; the run goes on with the next."""
+
+
 @dataclass
 class Meter:
     """A clock and a counter of nodes; `check` raises when one has run out."""
@@ -27,6 +31,7 @@ class Meter:
     limits: Limits
     nodes: int = 0
     started: float = field(default_factory=time.perf_counter)
+    step_ends: float = float("inf")
 
     @property
     def elapsed(self) -> float:
@@ -37,6 +42,17 @@ class Meter:
             raise LimitReached(Status.TIME_LIMIT)
         if self.limits.nodes is not None and self.nodes >= self.limits.nodes:
             raise LimitReached(Status.NODE_LIMIT)
+        if self.elapsed >= self.step_ends:
+            raise StepLimitReached
+
+    def start_step(self, last: bool) -> None:
+        """Give a step half of the time that is left, the last one all of it.
+
+        A k that is too hard then costs those after it half their time, not all.
+        """
+        self.step_ends = float("inf")
+        if self.limits.time is not None and not last:
+            self.step_ends = (self.elapsed + self.limits.time) / 2
 
     def share(self, part: float, most: float) -> float:
         """Seconds: a part of the time that is left, and no more than `most`."""

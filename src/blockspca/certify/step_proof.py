@@ -21,10 +21,10 @@ SPECTRAL_FIRST = 40
 BRIEF_NODES = 40
 _SPECTRAL_SIZE = {2: 1500, 3: 600}
 
-# A long search alternates between the tree and the growth of good sets, which suits
-# flat and noisy matrices; each is given four times as much as the time before.
-_PATIENCE_NODES = 20_000
-_PATIENCE_SECONDS = 0.25
+# First turns of the tree, on up to 100 features, and of the growth of good sets, which
+# suits flat and noisy matrices.
+_FIRST_NODES = 5000
+_FIRST_SECONDS = 0.25
 _GROWTH_SIZE = 3000
 
 
@@ -57,15 +57,21 @@ class StepProof:
         self.meter, self.n_jobs, self.report = meter, n_jobs, report
 
     def search(
-        self, matrix: FloatArray, tau: float, max_nodes: int | None = None
+        self, matrix: FloatArray, tau: float, turns: int | None = None
     ) -> Outcome:
         """Look for a k-set above τ; `found` holds positions in the matrix.
 
-        Without a limit on nodes the tree and the growth of good sets take turns.
+        The tree and the growth of good sets take turns, each turn four times as long
+        as the one before. Without growth and with few nodes if `turns` is 0; until
+        something is decided if it is None.
         """
-        if max_nodes is not None:
-            return self._search_tree(matrix, tau, max_nodes)
-        nodes, seconds = _PATIENCE_NODES, _PATIENCE_SECONDS
+        if turns == 0:
+            return self._search_tree(matrix, tau, 2 * BRIEF_NODES)
+        # A node costs the square of the features that it looks at.
+        share = min(1.0, (100 / len(matrix)) ** 2)
+        nodes = max(2 * BRIEF_NODES, int(_FIRST_NODES * share))
+        seconds = _FIRST_SECONDS
+        turn = 0
         while True:
             outcome = self._search_tree(matrix, tau, nodes)
             if outcome.decided or outcome.out_of_memory:
@@ -74,12 +80,14 @@ class StepProof:
                 outcome = self._grow(matrix, tau, seconds)
                 if outcome.decided:
                     return outcome
+            turn += 1
+            if turn == turns:
+                return outcome
             nodes, seconds = 4 * nodes, 4 * seconds
 
     def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
         """Refute τ by growing good sets; sets count as nodes."""
-        if self.meter.limits.time is not None:
-            seconds = min(seconds, self.meter.limits.time - self.meter.elapsed)
+        seconds = self.meter.share(1.0, seconds)
         grown = refute(
             matrix,
             self.k,
