@@ -391,9 +391,7 @@ def explore(
     found : (k + 1,) columns of a set above τ, when one is found.
     state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
 
-    Returns
-    -------
-    FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
+    Returns FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
     """
     n_root = A.shape[0]
     stop_at = state[NODES] + budget

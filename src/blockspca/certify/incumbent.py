@@ -67,19 +67,23 @@ def leading_pair(
 
 
 def extended(
-    matrix: FloatArray, support: NDArray[np.int64], size: int
+    matrix: FloatArray,
+    support: NDArray[np.int64],
+    size: int,
+    pair: tuple[float, FloatArray] | None = None,
 ) -> NDArray[np.int64]:
     """Add features one by one, each time the best by λmax [[λ(S), b], [b, A_jj]].
 
     b = x'A_Sj with x the eigenvector of S, so the 2×2 value is a lower bound on
-    λ(S ∪ {j}) and the objective never falls.
+    λ(S ∪ {j}) and the objective never falls.  `pair` is λ(S) and x, if known.
     """
     diagonal = matrix.diagonal()
     while len(support) < size:
         if len(support) == 0:
             support = np.array([int(np.argmax(diagonal))])
             continue
-        value, x = leading_pair(matrix, support)
+        value, x = pair or leading_pair(matrix, support)
+        pair = None
         coupling = x @ matrix[support]
         half = (diagonal - value) / 2
         scores = (diagonal + value) / 2 + np.sqrt(half * half + coupling * coupling)
@@ -90,8 +94,8 @@ def extended(
 
 def swapped(
     matrix: FloatArray, support: NDArray[np.int64], max_swaps: int = 1000
-) -> tuple[NDArray[np.int64], float]:
-    """Swap one feature for another while that raises λ(S).
+) -> tuple[NDArray[np.int64], float, FloatArray]:
+    """Swap one feature for another while that raises λ(S); also its eigenvector.
 
     With M = (τI − A_SS)^{-1}, V = M A_S· and q_j = A_jS V_j, all swaps at once:
 
@@ -101,9 +105,9 @@ def swapped(
     """
     diagonal = matrix.diagonal()
     size = len(support)
-    value, _ = leading_pair(matrix, support)
+    value, x = leading_pair(matrix, support)
     if size == len(matrix):
-        return support, value
+        return support, value, x
     spread = max(np.abs(diagonal).max(), np.abs(matrix[support]).max()) or 1.0
     identity = np.eye(size)
     for _ in range(max_swaps):
@@ -121,11 +125,11 @@ def swapped(
             break
         candidate = support.copy()
         candidate[i] = j
-        raised, _ = leading_pair(matrix, candidate)
+        raised, vector = leading_pair(matrix, candidate)
         if not raised > value:
             break
-        support, value = candidate, raised
-    return support, value
+        support, value, x = candidate, raised, vector
+    return support, value, x
 
 
 def best_supports(

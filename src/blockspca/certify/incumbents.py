@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .._validation import FloatArray
 from ..covariance import Covariance
 from .dual_problem import truncated_power_support
 from .incumbent import Pool, best_supports, extended, leading_pair, swapped
@@ -50,12 +51,14 @@ class Incumbents:
         self.values = np.full(k_max + 1, -np.inf)
         self.sources = ["none"] * (k_max + 1)
         self._rows_tried = 0
+        # Positions in the pool with λ and its eigenvector, for the next extension.
+        self._pairs: dict[int, tuple[NDArray[np.int64], tuple[float, FloatArray]]] = {}
 
     def start(self, k: int) -> None:
         """Extend the support of k − 1, take what was given; improve by swaps."""
         matrix, positions = self.pool.matrix, self.pool.positions
-        previous = positions(self.supports[k - 1])
-        self.offer(k, extended(matrix, previous, k), "extension")
+        previous, pair = self._pairs.get(k - 1, (self.supports[k - 1], None))
+        self.offer(k, extended(matrix, previous, k, pair), "extension")
         given = self.given.get(k)
         if given is not None and len(given) <= k:
             self.offer(k, extended(matrix, positions(given), k), "given")
@@ -84,9 +87,10 @@ class Incumbents:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""
         if k == 1:
             value = float(self.pool.matrix[positions[0], positions[0]])
+            x = np.ones(1)
         else:
             before = positions
-            positions, value = swapped(self.pool.matrix, positions)
+            positions, value, x = swapped(self.pool.matrix, positions)
             if positions is not before and not source.endswith("swaps"):
                 source += " + swaps"
         if value <= self.values[k]:
@@ -94,6 +98,7 @@ class Incumbents:
         self.values[k] = value
         self.supports[k] = np.sort(self.pool.features[positions])
         self.sources[k] = source
+        self._pairs[k] = (positions, (value, x))
         return True
 
     def admit(self, k: int, features: NDArray[np.int64]) -> bool:
