@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from blockspca.certify import certified_path as module
+from blockspca.certify import step_proof
 from blockspca.certify.certified_path import certified_path
 from blockspca.certify.records import TOLERANCE
 from blockspca.covariance import Covariance
@@ -117,6 +118,24 @@ def test_equals_brute_force(kind: str) -> None:
         assert list(steps) == list(range(1, d + 1))
         assert all(step.status is Status.OPTIMAL for step in steps.values())
         check(steps, reference, scale)
+
+
+@pytest.mark.parametrize("first", [2, 99])
+@pytest.mark.parametrize("kind", KINDS)
+def test_spectral_arguments_equal_brute_force(
+    kind: str, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small k never need eigenvectors; here they are made to use them."""
+    monkeypatch.setattr(step_proof, "SPECTRAL_FROM", 2)
+    monkeypatch.setattr(step_proof, "SPECTRAL_FIRST", first)
+    monkeypatch.setattr(step_proof, "BRIEF_NODES", 1)
+    for seed in range(15):
+        rng = np.random.default_rng(100 + seed)
+        A = make(kind, int(rng.integers(3, 11)), rng)
+        scale = float(np.abs(A).max()) or 1.0
+        steps = certified_path(Covariance.from_matrix(A), len(A))
+        assert all(step.status is Status.OPTIMAL for step in steps.values())
+        check(steps, optima(A / scale), scale)
 
 
 @pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "negative definite"])

@@ -24,7 +24,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 from .._validation import FloatArray
 
@@ -87,6 +86,8 @@ def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
     p : {1, 2, 3}
         Eigenvectors kept.
     """
+    from scipy.linalg import eigh  # slow to import, and seldom needed
+
     kept = np.arange(len(A), dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
     bound = np.inf
