@@ -274,6 +274,12 @@ class Covariance:
         """Return the columns C[:, indices], n × p, where A = C'C comes from data."""
         return self._source.factor_columns(_as_index(indices))
 
+    def sparse_data(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """Return X, μ and D of A = D (X'X − n μμ') D if made from sparse data X."""
+        if isinstance(self._source, SparseDataSource):
+            return self._source.X, self._source.mean, self._source.factor
+        return None
+
     def tiles(
         self, tile_size: int | None = None
     ) -> Iterator[tuple[int, int, int, int, FloatArray]]:

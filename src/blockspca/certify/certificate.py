@@ -21,9 +21,9 @@ MAX_FEATURES = 10**9
 class StepClaim:
     """opt(k) ≤ upper_bound, by the named bound.
 
-    For the bounds "screening" and "proof tree" the claim is: no k-set has an eigenvalue
-    above `tau`. Features outside `survivors` fail the screening inequality, given
-    opt(k − 1) ≤ `upper_previous`, and a search of the survivors found no such set.
+    For the bounds "screening", "proof tree" and "growth" the claim is: no k-set has an
+    eigenvalue above `tau`. Features outside `survivors` fail the screening inequality,
+    given opt(k − 1) ≤ `upper_previous`, and a search of the survivors found none.
     """
 
     k: int

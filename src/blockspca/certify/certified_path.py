@@ -263,8 +263,8 @@ class _Walk:
         """Prove that no k-set beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  False if the nodes or the memory did not suffice,
-        or if the attempt should be `cheap` and the survivors are many.
+        again with the higher τ.  False if the turns (see `StepProof.search`) or the
+        memory did not suffice; with no turns, also if the survivors are many.
         """
         incumbents, previous = self.incumbents, self.upper[k - 1]
         proof = StepProof(
@@ -298,7 +298,7 @@ class _Walk:
             matrix = incumbents.pool.submatrix(survivors)
             outcome = proof.search(matrix, tau, turns)
             if outcome.finished:
-                self.settle(k, tau, survivors, "proof tree")
+                self.settle(k, tau, survivors, outcome.argument)
                 break
             if outcome.found is None:
                 if outcome.out_of_memory:

@@ -161,6 +161,7 @@ class Outcome:
     finished: bool
     found: NDArray[np.int64] | None
     out_of_memory: bool = False
+    argument: str = "proof tree"
 
     @property
     def decided(self) -> bool:

@@ -60,8 +60,8 @@ class CertifiedStep:
     upper_bound : float
         No unit vector with at most k nonzeros exceeds it.
     bound_name : str
-        "proof tree", "screening", "nested 2×2", "row sums", "variances", "direction
-        dual", "largest eigenvalue", "soft threshold" or "none".
+        "proof tree", "growth", "screening", "nested 2×2", "row sums", "variances",
+        "direction dual", "largest eigenvalue", "soft threshold" or "none".
     status : Status
     source : str
         Where the incumbent came from.

@@ -101,7 +101,7 @@ class StepProof:
         self.meter.check()
         self.report(len(matrix))
         if grown.refuted:
-            return Outcome(True, None)
+            return Outcome(True, None, argument="growth")
         if grown.support is not None:
             value, _ = leading_pair(matrix, grown.support)
             if value > tau:  # within rounding of τ it decides nothing

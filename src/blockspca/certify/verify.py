@@ -191,6 +191,7 @@ class _Checker:
         )
         check: Callable[[StepClaim], str] | None = {
             "proof tree": self._searched,
+            "growth": self._searched,
             "screening": self._searched,
             "nested 2×2": self._nested,
             "row sums": self._row_sums,

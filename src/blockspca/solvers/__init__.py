@@ -3,6 +3,8 @@
 from .abess_adapter import Abess
 from .adapters import CallableSolver, as_solver
 from .base import EXACT, HEURISTIC, Guarantee, Limits, Solution, Solver, SolverError
+from .branch_and_bound import BranchAndBound
+from .chan import Chan
 from .convex_relaxation import ConvexRelaxation
 from .covariance_thresholding import CovarianceThresholding
 from .diagonal_thresholding import DiagonalThresholding
@@ -22,7 +24,9 @@ __all__ = [
     "HEURISTIC",
     "SOLVERS",
     "Abess",
+    "BranchAndBound",
     "CallableSolver",
+    "Chan",
     "ConvexRelaxation",
     "CovarianceThresholding",
     "DiagonalThresholding",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .abess_adapter import Abess
 from .base import Solver
+from .branch_and_bound import BranchAndBound
+from .chan import Chan
 from .convex_relaxation import ConvexRelaxation
 from .covariance_thresholding import CovarianceThresholding
 from .diagonal_thresholding import DiagonalThresholding
@@ -19,6 +21,8 @@ from .truncated_power import TruncatedPower
 
 SOLVERS: dict[str, type[Solver]] = {
     "abess": Abess,
+    "branch-and-bound": BranchAndBound,
+    "chan": Chan,
     "convex-relaxation": ConvexRelaxation,
     "covariance-thresholding": CovarianceThresholding,
     "diagonal-thresholding": DiagonalThresholding,

@@ -1,0 +1,279 @@
+"""Branch and bound over supports: exact, and with a valid bound whenever it stops."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, check_positive_integer
+from ..bounds import largest_eigenvalue_bound, row_sum_bound
+from ..result import Status, relative_gap
+from ..vectors import largest_entries, leading_eigenvector, on_support
+from .base import EXACT, Deadline, Limits, Solution
+from .local_search import best_swap
+from .truncated_power import TruncatedPower
+
+TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
+ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
+SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
+REFRESH_SIZE = 250  # features for which they cost a few milliseconds
+WORK_AT_ONCE = 2**26  # operations between two looks at the clock: about 0.1 s
+
+
+class BranchAndBound:
+    """max over k-subsets S of λmax(A_SS), by branching on one feature at a time.
+
+    A node fixes features I in and others out, and leaves F free. With k' = k − |I| and
+    a value τ to beat, S = I ∪ T beats it exactly if T beats it in the Schur complement
+
+        B = A_FF + A_FI (τI − A_II)⁻¹ A_IF .
+
+    So a node is dropped if one of these is at most τ: the k' largest B_jj together
+    (trace; A + cI in place of an indefinite A), the largest B_jj plus the k' − 1
+    largest |B_jl| of its row (Gershgorin), λmax of what remains, or λ₂ + (λ₁ − λ₂)
+    Σ_S v_i², where v is the leading eigenvector. The same bounds with one more feature
+    fixed drop features.
+
+    Parameters
+    ----------
+    eigen_size : int
+        Test λmax of what remains in nodes of at most that many features.
+
+    Notes
+    -----
+    Nodes are taken by the largest upper bound, then explored depth first for a slice
+    that grows with the search. A truncated power iteration in each node looks for
+    better supports and picks the feature of largest loading to branch on.
+
+    Stopped by a limit or by Ctrl-C, it returns the best support and the largest bound
+    of the open nodes. Supports better by less than 1e-10 (relative) count as equal; the
+    bound of a finished search is that much above its objective. With `incumbent`, a
+    search that finds nothing better ends `feasible` with the bound of the incumbent.
+
+    Cost of a node: O(f² k) for f free features; the number of nodes is exponential in
+    the worst case. Memory: d bytes per open node.
+
+    References
+    ----------
+    Berk, L. and Bertsimas, D. (2019). Certifiably optimal sparse principal component
+    analysis. Mathematical Programming Computation 11, 381-420.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.solvers import BranchAndBound, Limits
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> solution = BranchAndBound().solve(A, 2, limits=Limits())
+    >>> solution.status.value, round(solution.upper_bound, 6)
+    ('optimal', 3.0)
+    """
+
+    name = "branch and bound"
+    guarantee = EXACT
+    requires_psd = False
+
+    def __init__(self, eigen_size: int = 64) -> None:
+        self.eigen_size = eigen_size
+
+    def solve(
+        self,
+        A: FloatArray,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        check_positive_integer(self.eigen_size, "eigen_size")
+        if k >= len(A):
+            x = leading_eigenvector(A)
+            return Solution(x, largest_eigenvalue_bound(A), Status.OPTIMAL)
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        search = _Search(A, k, limits, incumbent, min(self.eigen_size, len(A)))
+        return search.run(rng)
+
+
+@dataclass(frozen=True)
+class _Spectrum:
+    """x'Ax ≤ low + span · Σ of `weights` over the support of x, and λmin ≥ −defect."""
+
+    weights: FloatArray
+    low: float
+    span: float
+    defect: float  #: A + defect · I is positive semidefinite
+
+    @classmethod
+    def of(cls, A: FloatArray, features: NDArray[np.intp] | None = None) -> _Spectrum:
+        """Take it from the two largest eigenvalues of A, restricted to `features`."""
+        within = A if features is None else A[np.ix_(features, features)]
+        eigenvalues, vectors = np.linalg.eigh(within)
+        size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
+        slack = 8 * len(within) * np.finfo(float).eps * size
+        second = float(eigenvalues[-2]) if len(within) > 1 else float(eigenvalues[-1])
+        weights = vectors[:, -1] ** 2
+        if features is not None:
+            everywhere = np.zeros(len(A))
+            everywhere[features] = weights
+            weights = everywhere
+        span = max(0.0, float(eigenvalues[-1]) - second)
+        defect = max(0.0, slack - float(eigenvalues[0]))
+        return cls(weights, second + slack, span, defect)
+
+    @classmethod
+    def unknown(cls, A: FloatArray) -> _Spectrum:
+        """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
+        slack = 1e-13 * len(A) * float(np.abs(np.diagonal(A)).max())
+        try:
+            np.linalg.cholesky(A + slack * np.eye(len(A)))
+            defect = 2 * slack  # the factorisation itself is rounded
+        except np.linalg.LinAlgError:
+            defect = math.inf
+        return cls(np.zeros(len(A)), math.inf, 0.0, defect)
+
+
+class _Search:
+    """One branch and bound: the open nodes, the best support, the value to beat."""
+
+    def __init__(
+        self,
+        A: FloatArray,
+        k: int,
+        limits: Limits,
+        incumbent: float | None,
+        eigen_size: int,
+    ) -> None:
+        self.A = A
+        self.k = k
+        self.limits = limits
+        self.deadline = Deadline(limits.time)
+        self.eigen_size = eigen_size
+        self.scale = float(np.abs(A).max())
+        self.incumbent = -math.inf if incumbent is None else incumbent
+        self.support = largest_entries(np.diagonal(A), k)
+        self.x, self.objective = on_support(A, self.support)
+        self.nodes = 0
+        self.open: list[tuple[float, int, NDArray[np.uint8]]] = []
+        self.numbers = itertools.count()
+        self.under_way = -math.inf  # bound of the nodes that are being explored
+
+    @property
+    def tau(self) -> float:
+        """The value a node must be able to exceed; rounding stays below half of it."""
+        reached = max(self.objective, self.incumbent)
+        tolerance = max(TOLERANCE * abs(reached), ROUNDING * self.k * self.scale)
+        if self.limits.gap is not None:
+            tolerance = max(tolerance, self.limits.gap * abs(reached) * (1 - 1e-9))
+        return reached + tolerance
+
+    def offer(self, support: NDArray[np.intp]) -> None:
+        x, objective = on_support(self.A, np.sort(support))
+        if objective > self.objective:
+            self.x, self.objective, self.support = x, objective, np.sort(support)
+
+    def push(self, bound: float, state: NDArray[np.uint8]) -> None:
+        if bound > self.tau:
+            heapq.heappush(self.open, (-bound, next(self.numbers), state))
+
+    def run(self, rng: np.random.Generator | None) -> Solution:
+        d = len(self.A)
+        self.under_way = row_sum_bound(self.A, self.k)
+        stopped: Status | None = None
+        try:
+            self.find_start(rng)
+            small = d <= SPECTRUM_SIZE
+            self.root = _Spectrum.of(self.A) if small else _Spectrum.unknown(self.A)
+            self.shift = self.root.defect
+            if math.isinf(self.shift):  # Gershgorin: A + shift·I is semidefinite
+                self.shift = float((np.abs(self.A).sum(axis=1)).max())
+            self.push(self.under_way, np.zeros(d, dtype=np.uint8))
+            self.under_way = -math.inf
+            budget = 1
+            most = max(1, WORK_AT_ONCE // (min(d, 200) ** 2 * self.k))
+            while self.open and stopped is None:
+                stopped = self.stop_reason()
+                if stopped is None:
+                    self.explore(budget)
+                    budget = min(2 * budget, most)
+        except KeyboardInterrupt:
+            stopped = Status.INTERRUPTED
+        return self.conclude(stopped)
+
+    def find_start(self, rng: np.random.Generator | None) -> None:
+        """Truncated power iteration, then swaps to a local optimum."""
+        limits = Limits(time=self.deadline.remaining())
+        start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
+        self.offer(np.flatnonzero(start.x))
+        while len(self.support) == self.k and not self.deadline.passed():
+            better = best_swap(self.A, self.support, self.objective)
+            if better is None:
+                break
+            self.offer(better)
+
+    def stop_reason(self) -> Status | None:
+        limits = self.limits
+        if self.deadline.passed():
+            return Status.TIME_LIMIT
+        if limits.nodes is not None and self.nodes >= limits.nodes:
+            return Status.NODE_LIMIT
+        if limits.memory is not None and len(self.open) * len(self.A) > limits.memory:
+            return Status.MEMORY_LIMIT
+        return None
+
+    def explore(self, budget: int) -> None:
+        """Take the node of the largest bound; explore below it for `budget` nodes."""
+        from .._kernels.branch_and_bound import BETTER_SUPPORT, FINISHED, explore
+
+        negative_bound, _, state = heapq.heappop(self.open)
+        self.under_way = -negative_bound
+        d = len(self.A)
+        if self.limits.nodes is not None:
+            budget = min(budget, self.limits.nodes - self.nodes)
+        spectrum = self.spectrum_of(state)
+        states = np.empty((d + 2, d), dtype=np.uint8)
+        bounds = np.empty(d + 2)
+        states[0], bounds[0] = state, self.under_way
+        counters = np.array([1, 0, 0], dtype=np.int64)
+        found = np.empty(self.k, dtype=np.int64)
+        while True:
+            outcome = explore(
+                self.A, self.k, self.tau, self.root.defect, self.shift,
+                spectrum.weights, spectrum.low, spectrum.span, self.eigen_size,
+                budget - counters[1], states, bounds, counters, found,
+            )  # fmt: skip
+            if outcome == BETTER_SUPPORT:
+                self.offer(found[: counters[2]])
+            if outcome == FINISHED or counters[1] >= budget:
+                break
+        self.nodes += int(counters[1])
+        for i in range(counters[0]):
+            self.push(float(bounds[i]), states[i].copy())
+        self.under_way = -math.inf
+
+    def spectrum_of(self, state: NDArray[np.uint8]) -> _Spectrum:
+        """That of the features not fixed out, where it is cheap to have."""
+        left = np.flatnonzero(state != 2)
+        if len(left) == len(self.A) or len(left) > REFRESH_SIZE:
+            return self.root
+        spectrum = _Spectrum.of(self.A, left)
+        self.under_way = min(self.under_way, spectrum.low + spectrum.span)
+        return spectrum
+
+    def conclude(self, stopped: Status | None) -> Solution:
+        bound = max(self.tau, self.under_way)
+        if self.open:
+            bound = max(bound, -self.open[0][0])
+        if stopped is None:
+            if self.objective < self.incumbent:
+                stopped = Status.FEASIBLE
+            elif (
+                relative_gap(self.objective, bound) > 10 * TOLERANCE and self.limits.gap
+            ):
+                stopped = Status.GAP_LIMIT
+            else:
+                stopped = Status.OPTIMAL
+        return Solution(self.x, max(bound, self.objective), stopped, self.nodes)

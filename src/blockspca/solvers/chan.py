@@ -1,0 +1,255 @@
+"""Rows of A cut to their k largest entries (Chan, Papailiopoulos & Rubinstein 2016)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance import Covariance
+from ..result import Status
+from ..vectors import largest_entries, leading_eigenvector, on_support
+from .base import Deadline, Guarantee, Limits, Solution
+
+ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB
+ROWS_BETWEEN_CLOCKS = 512
+EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters
+
+
+class Chan:
+    """The best x'Ax over the rows of A and its leading eigenvector, cut to k entries.
+
+    For positive semidefinite A, objective ≥ OPT / min(√k, d^{1/3}): the row a_i, cut to
+    its k largest entries and of length t_i then, gives at least t_i²/A_ii ≥ t_i, and
+    OPT ≤ √k max_i t_i; the eigenvector takes care of large k. The best vector's
+    loadings are then optimised on its support.
+
+    Notes
+    -----
+    Cost: O(d²k) at most for a matrix in memory. Because x'Ax ≤ Σ_{j∈S} |x_j| t_j for a
+    unit vector x with k entries, most rows need no evaluation.
+
+    `solve_covariance` takes a `Covariance` and never forms A. For sparse data X it goes
+    through the samples that have feature i, O(Σ_s nnz(x_s)²) for all rows together.
+
+    On Ctrl-C or at the time limit, the best of the rows seen so far is returned.
+
+    References
+    ----------
+    Chan, S. O., Papailiopoulos, D. and Rubinstein, A. (2016). On the approximability of
+    sparse PCA. Conference on Learning Theory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.solvers import Chan, Limits
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> np.flatnonzero(Chan().solve(A, 2, limits=Limits()).x)
+    array([0, 1])
+    """
+
+    name = "chan"
+    guarantee = Guarantee(
+        factor=lambda k, d: min(math.sqrt(k), d ** (1 / 3)),
+        error=lambda k, d: 0.0,
+        assumes_psd=True,
+    )
+    requires_psd = False
+
+    def solve(
+        self,
+        A: FloatArray,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        deadline = Deadline(limits.time)
+        supports = [largest_entries(np.diagonal(A), k)]
+        status, nodes = Status.FEASIBLE, 0
+        try:
+            row, nodes = _best_row(A, k, deadline)
+            supports.append(row)
+            if deadline.passed():
+                status = Status.TIME_LIMIT
+            else:
+                supports.append(largest_entries(leading_eigenvector(A), k))
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        x, _ = max((on_support(A, s) for s in supports), key=lambda pair: pair[1])
+        return Solution(x, status=status, nodes=nodes)
+
+    def solve_covariance(
+        self,
+        cov: Covariance,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        """Solve for a whole `Covariance` without forming A; nodes are rows looked at.
+
+        Rows that are equal, as those of duplicated features are, count once.
+        """
+        if cov.in_memory:
+            return self.solve(cov.rows(slice(None)), k, limits=limits)
+        deadline = Deadline(limits.time)
+        k = min(k, cov.n_features)
+        supports = [largest_entries(cov.diagonal(), k)]
+        status, nodes, best = Status.FEASIBLE, 0, -math.inf
+        try:
+            supports.append(largest_entries(_leading_eigenvector_of(cov), k))
+            for support, value, rows in _rows_of(cov, k):
+                if value > best:
+                    best, supports[2:] = value, [support]
+                nodes += rows
+                if deadline.passed():
+                    status = Status.TIME_LIMIT
+                    break
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        candidates = []
+        for support in supports:
+            loadings, value = on_support(cov.submatrix(support), np.arange(k))
+            candidates.append((value, support, loadings))
+        _, support, loadings = max(candidates, key=lambda c: c[0])
+        x = np.zeros(cov.n_features)
+        x[support] = loadings
+        return Solution(x, status=status, nodes=nodes)
+
+
+def _cut(rows: FloatArray, k: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+    """Return positions, values and lengths of the k largest |entries| of each row."""
+    d = rows.shape[1]
+    kept = np.argpartition(np.abs(rows), d - k, axis=1)[:, d - k :]
+    values = np.take_along_axis(rows, kept, axis=1)
+    return kept, values, np.sqrt(np.einsum("ij,ij->i", values, values))
+
+
+def _best_row(
+    A: FloatArray, k: int, deadline: Deadline
+) -> tuple[NDArray[np.intp], int]:
+    """Return the best support among the rows of A cut to k, and how many were cut."""
+    d = len(A)
+    step = max(1, ENTRIES_AT_ONCE // d)
+    kept = np.empty((d, k), dtype=np.intp)
+    values = np.empty((d, k))
+    lengths = np.zeros(d)
+    done = 0
+    while done < d and not (done and deadline.passed()):
+        part = slice(done, min(done + step, d))
+        kept[part], values[part], lengths[part] = _cut(A[part], k)
+        done = part.stop
+    loadings = (
+        values[:done] / np.where(lengths[:done] > 0, lengths[:done], 1.0)[:, None]
+    )
+    reach = lengths.copy()
+    reach[done:] = math.inf  # a row not cut has no length to bound with
+    bounds = (np.abs(loadings) * reach[kept[:done]]).sum(axis=1)
+    order = np.argsort(-bounds, kind="stable")
+    best, best_value = order[0], -math.inf
+    size = 8  # grows, since the first few mostly decide
+    start = 0
+    while start < done and bounds[order[start]] > best_value:
+        batch = order[start : start + size]
+        start, size = start + len(batch), min(2 * size, step)
+        x = np.zeros((len(batch), d))
+        np.put_along_axis(x, kept[batch], loadings[batch], axis=1)
+        objective = np.einsum("ij,ij->i", x @ A, x)
+        winner = int(objective.argmax())
+        if objective[winner] > best_value:
+            best, best_value = batch[winner], float(objective[winner])
+        if deadline.passed():
+            break
+    return np.sort(kept[best]), done
+
+
+def _leading_eigenvector_of(cov: Covariance) -> FloatArray:
+    """Return an approximate leading eigenvector, from products with A alone."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    d = cov.n_features
+    if d <= 3:
+        return leading_eigenvector(cov.rows(slice(None)))
+    operator = LinearOperator((d, d), matvec=cov.matvec, dtype=np.float64)
+    start = np.sqrt(np.maximum(cov.diagonal(), 0.0)) + 1e-12
+    try:
+        vectors: Any = eigsh(
+            operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
+        )[1]
+    except ArpackNoConvergence as error:
+        vectors = error.eigenvectors
+    return np.real(vectors[:, 0]) if vectors.size else start
+
+
+def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:
+    """One feature for each distinct row of A, as told by two random combinations."""
+    directions = np.random.default_rng(0).standard_normal((cov.n_features, 2))
+    fingerprints = np.column_stack([cov.matvec(directions), cov.diagonal()])
+    _, first = np.unique(fingerprints, axis=0, return_index=True)
+    # By falling variance: those rows tend to be the best, and dismiss the others.
+    first = first[np.argsort(-cov.diagonal()[first], kind="stable")]
+    return first.astype(np.int64)
+
+
+def _rows_of(cov: Covariance, k: int) -> Iterator[tuple[NDArray[np.intp], float, int]]:
+    """Yield the best support and value of batch after batch of rows, and its size."""
+    rows = _distinct_rows(cov)
+    sparse = cov.sparse_data()
+    if sparse is None:
+        yield from _dense_rows(cov, k, rows)
+        return
+    from .._kernels import row_truncation
+
+    best_of: Any = row_truncation.best_truncated_row
+    X, mean, factor = sparse
+    by_sample, by_feature = X.tocsr(), X.tocsc()
+    by_mean = np.argsort(-np.abs(factor * mean), kind="stable")
+    layout = [
+        array
+        for matrix in (by_sample, by_feature)
+        for array in (
+            matrix.indptr.astype(np.int64),
+            matrix.indices.astype(np.int64),
+            matrix.data.astype(np.float64),
+        )
+    ]
+    support = np.zeros(k, dtype=np.int64)
+    best = -math.inf
+    for start in range(0, len(rows), ROWS_BETWEEN_CLOCKS):
+        batch = rows[start : start + ROWS_BETWEEN_CLOCKS]
+        best = best_of(
+            *layout, mean, factor, cov.diagonal(), by_mean, k, batch, best, support
+        )
+        yield np.sort(support), best, len(batch)
+
+
+def _dense_rows(
+    cov: Covariance, k: int, rows: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.intp], float, int]]:
+    d = cov.n_features
+    step = max(1, ENTRIES_AT_ONCE // d)
+    variances = cov.diagonal()
+    best = -math.inf
+    for start in range(0, len(rows), step):
+        batch = rows[start : start + step]
+        kept, values, lengths = _cut(cov.rows(batch), k)
+        if cov.known_psd:  # x'Ax ≤ trace A_SS
+            able = np.flatnonzero(variances[kept].sum(axis=1) > best)
+            kept, values, lengths = kept[able], values[able], lengths[able]
+        if len(kept) == 0:
+            yield np.arange(k), -math.inf, len(batch)
+            continue
+        x = np.zeros((d, len(kept)))
+        loadings = values / np.where(lengths > 0, lengths, 1.0)[:, None]
+        np.put_along_axis(x, kept.T, loadings.T, axis=0)
+        objective = np.einsum("ij,ij->j", x, cov.matvec(x))
+        winner = int(objective.argmax())
+        best = max(best, float(objective[winner]))
+        yield np.sort(kept[winner]), float(objective[winner]), len(batch)
