@@ -13,6 +13,8 @@ from .exhaustive import Exhaustive
 from .generalized_power import GeneralizedPower, L0Penalty, L1Penalty
 from .greedy import Greedy
 from .local_search import LocalSearch
+from .low_rank import LowRank
+from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
 from .registry import SOLVERS
 from .semidefinite_relaxation import SemidefiniteRelaxation
@@ -39,6 +41,8 @@ __all__ = [
     "L1Penalty",
     "Limits",
     "LocalSearch",
+    "LowRank",
+    "MixedIntegerSDP",
     "Projection",
     "ScikitLearnMiniBatchSparsePCA",
     "ScikitLearnSparsePCA",

@@ -14,6 +14,8 @@ from .exhaustive import Exhaustive
 from .generalized_power import GeneralizedPower
 from .greedy import Greedy
 from .local_search import LocalSearch
+from .low_rank import LowRank
+from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
 from .semidefinite_relaxation import SemidefiniteRelaxation
 from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
@@ -31,6 +33,8 @@ SOLVERS: dict[str, type[Solver]] = {
     "generalized-power": GeneralizedPower,
     "greedy": Greedy,
     "local-search": LocalSearch,
+    "low-rank": LowRank,
+    "mixed-integer-sdp": MixedIntegerSDP,
     "projection": Projection,
     "semidefinite-relaxation": SemidefiniteRelaxation,
     "sklearn": ScikitLearnSparsePCA,
