@@ -178,7 +178,8 @@ def explore(
     row_norm = np.empty(d)
     largest = np.empty(k + 1)
     L = np.empty((max(k, eigen_size), max(k, eigen_size)))
-    W = np.empty((d, k))
+    W = np.empty((k, d))
+    row = np.empty(d)
     size = counters[0]
     done = 0
     while size > 0:
@@ -241,7 +242,7 @@ def explore(
                 leaf = True
                 break
             # 2. Schur complement: S = I ∪ T beats τ exactly if B_TT does, where
-            #    B = A_FF + W W',  W = A_FI L⁻ᵀ,  L L' = τI − A_II
+            #    B = A_FF + W'W,  W = L⁻¹ A_IF,  L L' = τI − A_II
             if not factorise(A, inside, n_in, tau, L):
                 for q in range(n_in):
                     support[q] = inside[q]
@@ -257,9 +258,9 @@ def explore(
                 for i in range(n_in):
                     value = A[j, inside[i]]
                     for p in range(i):
-                        value -= L[i, p] * W[q, p]
+                        value -= L[i, p] * W[p, q]
                     value /= L[i, i]
-                    W[q, i] = value
+                    W[i, q] = value
                     square += value * value
                 diagonal[q] = A[j, j] + square
                 if diagonal[q] > largest[need - 1]:
@@ -299,7 +300,7 @@ def explore(
                         free[kept] = j
                         diagonal[kept] = diagonal[q]
                         for i in range(n_in):
-                            W[kept, i] = W[q, i]
+                            W[i, kept] = W[i, q]
                         kept += 1
                     else:
                         state[j] = 2
@@ -315,11 +316,15 @@ def explore(
                 for p in range(need - 1):
                     largest[p] = 0.0
                 for r in range(n_free):
-                    value = A[j, free[r]]
-                    for i in range(n_in):
-                        value += W[q, i] * W[r, i]
-                    value = abs(value)
-                    if value > largest[need - 2] and r != q:
+                    row[r] = A[j, free[r]]
+                for i in range(n_in):
+                    weight = W[i, q]
+                    for r in range(n_free):
+                        row[r] += weight * W[i, r]
+                row[q] = 0.0
+                for r in range(n_free):
+                    value = abs(row[r])
+                    if value > largest[need - 2]:
                         insert(largest, need - 1, value)
                 total = 0.0
                 square = 0.0

@@ -5,22 +5,25 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer
 from ..bounds import largest_eigenvalue_bound, row_sum_bound
+from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..vectors import largest_entries, leading_eigenvector, on_support
 from .base import EXACT, Deadline, Limits, Solution
+from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
 TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
 ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
+DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
 WORK_AT_ONCE = 2**26  # operations between two looks at the clock: about 0.1 s
 
@@ -57,6 +60,9 @@ class BranchAndBound:
 
     Cost of a node: O(f² k) for f free features; the number of nodes is exponential in
     the worst case. Memory: d bytes per open node.
+
+    `solve_covariance` takes a `Covariance` of data with few samples and many features:
+    one pass over its rows drops features, and A is formed for the others only.
 
     References
     ----------
@@ -97,6 +103,116 @@ class BranchAndBound:
         search = _Search(A, k, limits, incumbent, min(self.eigen_size, len(A)))
         return search.run(rng)
 
+    def solve_covariance(
+        self,
+        cov: Covariance,
+        k: int,
+        *,
+        limits: Limits,
+        incumbent: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> Solution:
+        """Solve for a whole `Covariance`, forming A only where it can matter."""
+        k = min(k, cov.n_features)
+        if cov.in_memory or cov.n_features <= DENSE_SIZE:
+            A = cov.rows(slice(None))
+            return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
+        deadline = Deadline(limits.time)
+        best = Chan().solve_covariance(cov, k, limits=limits)
+        x, objective = _ascend(cov, best.x, k)
+        reached = objective if incumbent is None else max(objective, incumbent)
+        bound = math.inf
+        if cov.known_psd:
+            bound = float(np.sort(cov.diagonal())[-k:].sum()) * (1 + 1e-12)
+        try:
+            left, bound = _reduce(cov, k, reached, bound, deadline)
+        except KeyboardInterrupt:
+            return Solution(x, bound, Status.INTERRUPTED)
+        if left is None:
+            return Solution(x, bound, Status.TIME_LIMIT)
+        if len(left) <= k:
+            left = np.union1d(left, np.flatnonzero(x))
+        if limits.memory is not None and 16 * len(left) ** 2 > limits.memory:
+            return Solution(x, bound, Status.MEMORY_LIMIT)
+        share = replace(limits, time=deadline.remaining())
+        A = np.ascontiguousarray(cov.submatrix(left))
+        if len(left) <= k:
+            solution = self.solve(A, k, limits=share)
+        else:
+            size = min(self.eigen_size, len(A))
+            search = _Search(A, k, share, reached, size, cov.known_psd)
+            solution = search.run(rng)
+        bound = min(bound, max(solution.upper_bound, _above(reached)))
+        status = solution.status
+        within = np.zeros(cov.n_features)
+        within[left] = solution.x
+        value = float(within @ cov.matvec(within))
+        if value > objective:
+            x, objective = within, value
+        if status in (Status.OPTIMAL, Status.FEASIBLE):  # of what was left: and of all?
+            proved = relative_gap(objective, bound) <= 10 * TOLERANCE
+            status = Status.OPTIMAL if proved else Status.FEASIBLE
+        return Solution(x, max(bound, objective), status, solution.nodes)
+
+
+def _above(value: float) -> float:
+    """The smallest value that counts as better."""
+    return value + TOLERANCE * abs(value)
+
+
+def _ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
+    """Improve x by truncated power iteration with products of A alone."""
+    best, best_value = np.flatnonzero(x), -math.inf
+    while True:
+        loadings, value = on_support(cov.submatrix(best), np.arange(len(best)))
+        if value <= best_value:
+            return x, best_value
+        x = np.zeros(cov.n_features)
+        x[best] = loadings
+        best_value = value
+        best = largest_entries(cov.matvec(x), k)
+
+
+def _reduce(
+    cov: Covariance, k: int, reached: float, bound: float, deadline: Deadline
+) -> tuple[NDArray[np.intp] | None, float]:
+    """Return the features that a support better than `reached` may use, and a bound.
+
+    One pass over the rows of A, in batches. With c_j² the sum of the k − 1 largest
+    A_jl² and `rest` a bound for k − 1 features, a support with j reaches no more than
+    λmax [[A_jj, c_j], [c_j, rest]]; it also has a row sum above what it reaches.
+    """
+    d = cov.n_features
+    variances = cov.diagonal()
+    sums, shorter, squares = np.empty(d), np.empty(d), np.empty(d)
+    step = max(1, ENTRIES_AT_ONCE // d)
+    for start in range(0, d, step):
+        if deadline.passed():
+            return None, bound
+        batch = np.arange(start, min(start + step, d))
+        rows = np.abs(cov.rows(batch))
+        rows[np.arange(len(batch)), batch] = 0.0
+        largest = (
+            np.partition(rows, d - k + 1, axis=1)[:, d - k + 1 :]
+            if k > 1
+            else (np.zeros((len(batch), 1)))
+        )
+        sums[batch] = variances[batch] + largest.sum(axis=1)
+        shorter[batch] = sums[batch] - largest.min(axis=1)
+        squares[batch] = (largest**2).sum(axis=1)
+    tau = _above(reached)
+    bound = min(bound, max(tau, float(sums.max()) * (1 + 1e-12)))
+    rest = float(shorter.max())
+    keep = np.ones(d, dtype=bool)
+    if cov.known_psd:  # the trace bounds both the whole and the rest
+        order = np.sort(variances)[::-1]
+        rest = min(rest, float(order[: k - 1].sum()))
+        keep = order[: k - 1].sum() + np.minimum(variances, order[k - 1]) > reached
+    if rest < tau:
+        room = tau - variances
+        keep &= (room <= 0) | (squares > room * (tau - rest))
+    return np.flatnonzero(keep), bound
+
 
 @dataclass(frozen=True)
 class _Spectrum:
@@ -125,14 +241,17 @@ class _Spectrum:
         return cls(weights, second + slack, span, defect)
 
     @classmethod
-    def unknown(cls, A: FloatArray) -> _Spectrum:
+    def unknown(cls, A: FloatArray, psd: bool) -> _Spectrum:
         """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
         slack = 1e-13 * len(A) * float(np.abs(np.diagonal(A)).max())
-        try:
-            np.linalg.cholesky(A + slack * np.eye(len(A)))
-            defect = 2 * slack  # the factorisation itself is rounded
-        except np.linalg.LinAlgError:
-            defect = math.inf
+        defect = 2 * slack  # the factorisation itself is rounded, and so is A
+        if not psd:
+            shifted = A.copy()
+            shifted[np.diag_indices_from(shifted)] += slack
+            try:
+                np.linalg.cholesky(shifted)
+            except np.linalg.LinAlgError:
+                defect = math.inf
         return cls(np.zeros(len(A)), math.inf, 0.0, defect)
 
 
@@ -146,8 +265,10 @@ class _Search:
         limits: Limits,
         incumbent: float | None,
         eigen_size: int,
+        psd: bool = False,
     ) -> None:
         self.A = A
+        self.psd = psd  # known beforehand
         self.k = k
         self.limits = limits
         self.deadline = Deadline(limits.time)
@@ -185,8 +306,10 @@ class _Search:
         stopped: Status | None = None
         try:
             self.find_start(rng)
-            small = d <= SPECTRUM_SIZE
-            self.root = _Spectrum.of(self.A) if small else _Spectrum.unknown(self.A)
+            if d <= SPECTRUM_SIZE:
+                self.root = _Spectrum.of(self.A)
+            else:
+                self.root = _Spectrum.unknown(self.A, self.psd)
             self.shift = self.root.defect
             if math.isinf(self.shift):  # Gershgorin: A + shift·I is semidefinite
                 self.shift = float((np.abs(self.A).sum(axis=1)).max())
@@ -205,9 +328,17 @@ class _Search:
 
     def find_start(self, rng: np.random.Generator | None) -> None:
         """Truncated power iteration, then swaps to a local optimum."""
-        limits = Limits(time=self.deadline.remaining())
-        start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
-        self.offer(np.flatnonzero(start.x))
+        if len(self.A) <= SPECTRUM_SIZE:
+            limits = Limits(time=self.deadline.remaining())
+            start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
+            self.offer(np.flatnonzero(start.x))
+        else:
+            self.offer(best_row(self.A, self.k, self.deadline)[0])
+            before = -math.inf
+            while self.objective > before and not self.deadline.passed():
+                before = self.objective
+                product = self.x[self.support] @ self.A[self.support]
+                self.offer(largest_entries(product, self.k))
         while len(self.support) == self.k and not self.deadline.passed():
             better = best_swap(self.A, self.support, self.objective)
             if better is None:

@@ -73,7 +73,7 @@ class Chan:
         supports = [largest_entries(np.diagonal(A), k)]
         status, nodes = Status.FEASIBLE, 0
         try:
-            row, nodes = _best_row(A, k, deadline)
+            row, nodes = best_row(A, k, deadline)
             supports.append(row)
             if deadline.passed():
                 status = Status.TIME_LIMIT
@@ -132,9 +132,7 @@ def _cut(rows: FloatArray, k: int) -> tuple[NDArray[np.intp], FloatArray, FloatA
     return kept, values, np.sqrt(np.einsum("ij,ij->i", values, values))
 
 
-def _best_row(
-    A: FloatArray, k: int, deadline: Deadline
-) -> tuple[NDArray[np.intp], int]:
+def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp], int]:
     """Return the best support among the rows of A cut to k, and how many were cut."""
     d = len(A)
     step = max(1, ENTRIES_AT_ONCE // d)

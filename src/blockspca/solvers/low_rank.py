@@ -23,6 +23,11 @@ ENUMERATE_BELOW = 2**-6  # half-width at which few features are left undecided
 SUPPORTS_PER_BOX = 256
 
 
+def additive_guarantee(delta: float) -> Guarantee:
+    """objective ≥ OPT − δ, for semidefinite matrices with λ_{r+1} ≤ δ."""
+    return Guarantee(lambda k, d: 1.0, lambda k, d: delta, assumes_psd=True)
+
+
 class LowRank:
     """max x'A_r x exactly, where A_r keeps the r largest eigenvalues of A.
 
@@ -88,7 +93,7 @@ class LowRank:
         error = 4 * len(A) * np.finfo(float).eps * size
         if self.rank < len(A):
             error += max(0.0, float(eigenvalues[-1 - self.rank]))
-        return Guarantee(lambda k, d: 1.0, lambda k, d: error, assumes_psd=True)
+        return additive_guarantee(error)
 
     def solve(
         self,

@@ -1,0 +1,47 @@
+"""Write docs/guarantees.md from the guarantees in the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from blockspca.solvers.guarantee_table import as_markdown, guarantee_table
+
+INTRODUCTION = """\
+# What each algorithm promises
+
+<!-- Written by docs/generate_guarantees.py; edit that, not this. -->
+
+An algorithm with factor m and error a returns an objective of at least OPT / m − a, for
+every matrix with d features and every k. Solving the blocks at a threshold ε instead,
+the largest of d\\* ≤ d features, it has the factor m(k, d\\*), which is never larger,
+and the error a(k, d\\*) + k ε / m(k, d\\*) (Theorem 3 of the paper).
+
+`blockspca.solvers.guarantee_table.guarantee_table(k, d, epsilon, block_size)` gives the
+table for any numbers; `delta` adds the low-rank algorithm with its additive error, the
+eigenvalue λ_{r+1} of the matrix. Solvers that are missing are heuristics: they promise
+nothing beforehand, and may still be proved right by the upper bound of a result. A \\*
+marks promises for positive semidefinite matrices only.
+"""
+
+EXAMPLES = (
+    {"k": 5, "d": 500, "epsilon": 0.01, "block_size": 50},
+    {"k": 10, "d": 1000, "epsilon": 0.01, "block_size": 20},
+    {"k": 100, "d": 1000, "epsilon": 0.001, "block_size": 125},
+    {"k": 200, "d": 100_000, "epsilon": 0.001, "block_size": 2000},
+)
+
+
+def page() -> str:
+    parts = [INTRODUCTION]
+    for example in EXAMPLES:
+        parts.append(
+            "## k = {k}, d = {d}, ε = {epsilon:g}, largest block {block_size}, "
+            "δ = 0.1\n".format(**example)
+        )
+        parts.append(as_markdown(guarantee_table(**example, delta=0.1)) + "\n")
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    target = Path(__file__).with_name("guarantees.md")
+    target.write_text(page(), encoding="utf-8")
