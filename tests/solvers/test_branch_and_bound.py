@@ -186,3 +186,19 @@ def test_published_optima_from_data(load, oracle_dir):
             solution = BranchAndBound().solve_covariance(cov, k, limits=Limits(time=60))
             assert solution.status is Status.OPTIMAL
             assert solution.upper_bound == pytest.approx(optimum, rel=1e-9)
+
+
+def test_kernel_equals_its_python_function(monkeypatch):
+    from blockspca._kernels import branch_and_bound as kernels
+
+    for kernel in (kernels.explore, kernels.dive, kernels.factorise, kernels.insert):
+        assert len(kernel.signatures) == 1
+    A = noise(60, 20)
+    compiled = BranchAndBound().solve(A, 5, limits=Limits())
+    monkeypatch.setattr(kernels, "explore", kernels.explore.py_func)
+    monkeypatch.setattr(kernels, "dive", kernels.dive.py_func)
+    monkeypatch.setattr(kernels, "factorise", kernels.factorise.py_func)
+    monkeypatch.setattr(kernels, "insert", kernels.insert.py_func)
+    interpreted = BranchAndBound().solve(A, 5, limits=Limits())
+    assert compiled.nodes == interpreted.nodes > 5
+    np.testing.assert_array_equal(compiled.x, interpreted.x)

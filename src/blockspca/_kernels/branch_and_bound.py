@@ -26,22 +26,25 @@ _STATES = types.Array(types.uint8, 2, "C")
     nogil=True,
     error_model="numpy",
 )
-def factorise(A, features, count, tau, L):
-    """Write the Cholesky factor of τI − A_SS into L; False if there is none."""
-    for i in range(count):
-        a = features[i]
-        for j in range(i + 1):
-            total = -A[a, features[j]]
-            if i == j:
-                total += tau
-            for q in range(j):
-                total -= L[i, q] * L[j, q]
-            if i == j:
-                if total <= 0.0:
-                    return False
-                L[i, i] = np.sqrt(total)
-            else:
-                L[i, j] = total / L[j, j]
+def factorise(A, features, count, tau, U):
+    """Write U with U'U = τI − A_SS, upper triangular; False if there is none.
+
+    Row by row, so that the innermost loop runs over memory in order.
+    """
+    for j in range(count):
+        a = features[j]
+        for i in range(j, count):
+            U[j, i] = -A[a, features[i]]
+        U[j, j] += tau
+        for q in range(j):
+            weight = U[q, j]
+            for i in range(j, count):
+                U[j, i] -= weight * U[q, i]
+        if U[j, j] <= 0.0:
+            return False
+        pivot = np.sqrt(U[j, j])
+        for i in range(j, count):
+            U[j, i] /= pivot
     return True
 
 
@@ -177,7 +180,7 @@ def explore(
     row_bound = np.empty(d)
     row_norm = np.empty(d)
     largest = np.empty(k + 1)
-    L = np.empty((max(k, eigen_size), max(k, eigen_size)))
+    U = np.empty((max(k, eigen_size), max(k, eigen_size)))
     W = np.empty((k, d))
     row = np.empty(d)
     size = counters[0]
@@ -242,27 +245,31 @@ def explore(
                 leaf = True
                 break
             # 2. Schur complement: S = I ∪ T beats τ exactly if B_TT does, where
-            #    B = A_FF + W'W,  W = L⁻¹ A_IF,  L L' = τI − A_II
-            if not factorise(A, inside, n_in, tau, L):
+            #    B = A_FF + W'W,  W = U⁻ᵀ A_IF,  U'U = τI − A_II
+            if not factorise(A, inside, n_in, tau, U):
                 for q in range(n_in):
                     support[q] = inside[q]
                 counters[2] = n_in
                 counters[0] = size + 1
                 counters[1] += done
                 return BETTER_SUPPORT
+            for q in range(n_free):
+                diagonal[q] = A[free[q], free[q]]
+            for i in range(n_in):
+                a = inside[i]
+                for q in range(n_free):
+                    W[i, q] = A[a, free[q]]
+                for p in range(i):
+                    weight = U[p, i]
+                    for q in range(n_free):
+                        W[i, q] -= weight * W[p, q]
+                pivot = U[i, i]
+                for q in range(n_free):
+                    W[i, q] /= pivot
+                    diagonal[q] += W[i, q] * W[i, q]
             for q in range(need):
                 largest[q] = -np.inf
             for q in range(n_free):
-                j = free[q]
-                square = 0.0
-                for i in range(n_in):
-                    value = A[j, inside[i]]
-                    for p in range(i):
-                        value -= L[i, p] * W[p, q]
-                    value /= L[i, i]
-                    W[i, q] = value
-                    square += value * value
-                diagonal[q] = A[j, j] + square
                 if diagonal[q] > largest[need - 1]:
                     insert(largest, need, diagonal[q])
             if need == 1:
@@ -363,7 +370,7 @@ def explore(
                 every[n_in + q] = free[q]
             if leaf and n_free > need:
                 m = n_in
-            if factorise(A, every, m, tau, L):
+            if factorise(A, every, m, tau, U):
                 continue
             if leaf:
                 for q in range(m):

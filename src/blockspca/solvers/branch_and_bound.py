@@ -16,7 +16,7 @@ from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..vectors import largest_entries, leading_eigenvector, on_support
 from .base import EXACT, Deadline, Limits, Solution
-from .chan import ENTRIES_AT_ONCE, Chan, best_row
+from .chan import ENTRIES_AT_ONCE, Chan, best_row, leading_eigenvector_of
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
@@ -25,6 +25,7 @@ ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
+EASY_BUDGET = 16  # nodes in a slice before eigenvalues of a large matrix pay
 WORK_AT_ONCE = 2**26  # operations between two looks at the clock: about 0.1 s
 
 
@@ -140,7 +141,8 @@ class BranchAndBound:
             solution = self.solve(A, k, limits=share)
         else:
             size = min(self.eigen_size, len(A))
-            search = _Search(A, k, share, reached, size, cov.known_psd)
+            spectrum = _Spectrum.of_data(cov, left)
+            search = _Search(A, k, share, reached, size, spectrum)
             solution = search.run(rng)
         bound = min(bound, max(solution.upper_bound, _above(reached)))
         status = solution.status
@@ -241,17 +243,40 @@ class _Spectrum:
         return cls(weights, second + slack, span, defect)
 
     @classmethod
-    def unknown(cls, A: FloatArray, psd: bool) -> _Spectrum:
+    def of_data(cls, cov: Covariance, left: NDArray[np.intp]) -> _Spectrum | None:
+        """From the eigenvalues of the n × n Gram matrix, where samples are few.
+
+        For a unit vector v at a distance of at most e from the eigenvector and β = λ₁ −
+        λ₂, the largest eigenvalue of A − βvv' is at most λ₂ + 2βe, and e is at most √2
+        times the residual of v, divided by β (Davis & Kahan).
+        """
+        n = cov.n_samples
+        if n is None or not 2 <= n <= SPECTRUM_SIZE or not cov.known_psd:
+            return None
+        eigenvalues = np.linalg.eigvalsh(cov.gram(np.ones(cov.n_features)))
+        first, second = float(eigenvalues[-1]), float(eigenvalues[-2])
+        rounding = np.finfo(float).eps * (n + len(left)) * first
+        defect = 8 * rounding  # of the entries of A
+        if first - second <= 1e-6 * first:
+            return cls(np.zeros(len(left)), math.inf, 0.0, defect)
+        v = leading_eigenvector_of(cov, tolerance=0.0)
+        v /= np.linalg.norm(v)
+        product = cov.matvec(v)
+        residual = float(np.linalg.norm(product - (v @ product) * v))
+        low = second + 3 * residual + 8 * rounding
+        return cls(v[left] ** 2, low, first - second, defect)
+
+    @classmethod
+    def unknown(cls, A: FloatArray) -> _Spectrum:
         """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
         slack = 1e-13 * len(A) * float(np.abs(np.diagonal(A)).max())
-        defect = 2 * slack  # the factorisation itself is rounded, and so is A
-        if not psd:
-            shifted = A.copy()
-            shifted[np.diag_indices_from(shifted)] += slack
-            try:
-                np.linalg.cholesky(shifted)
-            except np.linalg.LinAlgError:
-                defect = math.inf
+        defect = 2 * slack  # the factorisation itself is rounded
+        shifted = A.copy()
+        shifted[np.diag_indices_from(shifted)] += slack
+        try:
+            np.linalg.cholesky(shifted)
+        except np.linalg.LinAlgError:
+            defect = math.inf
         return cls(np.zeros(len(A)), math.inf, 0.0, defect)
 
 
@@ -265,10 +290,10 @@ class _Search:
         limits: Limits,
         incumbent: float | None,
         eigen_size: int,
-        psd: bool = False,
+        spectrum: _Spectrum | None = None,
     ) -> None:
         self.A = A
-        self.psd = psd  # known beforehand
+        self.spectrum = spectrum  # if known beforehand
         self.k = k
         self.limits = limits
         self.deadline = Deadline(limits.time)
@@ -305,40 +330,53 @@ class _Search:
         self.under_way = row_sum_bound(self.A, self.k)
         stopped: Status | None = None
         try:
-            self.find_start(rng)
-            if d <= SPECTRUM_SIZE:
-                self.root = _Spectrum.of(self.A)
-            else:
-                self.root = _Spectrum.unknown(self.A, self.psd)
-            self.shift = self.root.defect
-            if math.isinf(self.shift):  # Gershgorin: A + shift·I is semidefinite
-                self.shift = float((np.abs(self.A).sum(axis=1)).max())
+            self.find_start()
+            self.use(self.spectrum or _Spectrum.unknown(self.A))
             self.push(self.under_way, np.zeros(d, dtype=np.uint8))
             self.under_way = -math.inf
             budget = 1
             most = max(1, WORK_AT_ONCE // (min(d, 200) ** 2 * self.k))
+            easy = EASY_BUDGET if d > REFRESH_SIZE else 1
+            looked = d > SPECTRUM_SIZE
             while self.open and stopped is None:
                 stopped = self.stop_reason()
                 if stopped is None:
+                    if budget > easy and not looked:
+                        self.look_harder(rng)
+                        looked = True
                     self.explore(budget)
                     budget = min(2 * budget, most)
         except KeyboardInterrupt:
             stopped = Status.INTERRUPTED
         return self.conclude(stopped)
 
-    def find_start(self, rng: np.random.Generator | None) -> None:
-        """Truncated power iteration, then swaps to a local optimum."""
-        if len(self.A) <= SPECTRUM_SIZE:
-            limits = Limits(time=self.deadline.remaining())
-            start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
-            self.offer(np.flatnonzero(start.x))
-        else:
-            self.offer(best_row(self.A, self.k, self.deadline)[0])
-            before = -math.inf
-            while self.objective > before and not self.deadline.passed():
-                before = self.objective
-                product = self.x[self.support] @ self.A[self.support]
-                self.offer(largest_entries(product, self.k))
+    def use(self, spectrum: _Spectrum) -> None:
+        self.root = spectrum
+        self.shift = spectrum.defect
+        if math.isinf(self.shift):  # Gershgorin: A + shift·I is semidefinite
+            self.shift = float((np.abs(self.A).sum(axis=1)).max())
+
+    def find_start(self) -> None:
+        """The best row cut to k, power iterations from there, then swaps."""
+        self.offer(best_row(self.A, self.k, self.deadline)[0])
+        before = -math.inf
+        while self.objective > before and not self.deadline.passed():
+            before = self.objective
+            product = self.x[self.support] @ self.A[self.support]
+            self.offer(largest_entries(product, self.k))
+        self.swap()
+
+    def look_harder(self, rng: np.random.Generator | None) -> None:
+        """Get the eigenvalues and start from many vectors, now that it pays."""
+        self.use(_Spectrum.of(self.A))
+        before = self.objective
+        limits = Limits(time=self.deadline.remaining())
+        start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
+        self.offer(np.flatnonzero(start.x))
+        if self.objective > before:
+            self.swap()
+
+    def swap(self) -> None:
         while len(self.support) == self.k and not self.deadline.passed():
             better = best_swap(self.A, self.support, self.objective)
             if better is None:

@@ -104,7 +104,7 @@ class Chan:
         supports = [largest_entries(cov.diagonal(), k)]
         status, nodes, best = Status.FEASIBLE, 0, -math.inf
         try:
-            supports.append(largest_entries(_leading_eigenvector_of(cov), k))
+            supports.append(largest_entries(leading_eigenvector_of(cov), k))
             for support, value, rows in _rows_of(cov, k):
                 if value > best:
                     best, supports[2:] = value, [support]
@@ -168,7 +168,9 @@ def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp
     return np.sort(kept[best]), done
 
 
-def _leading_eigenvector_of(cov: Covariance) -> FloatArray:
+def leading_eigenvector_of(
+    cov: Covariance, tolerance: float = EIGENVECTOR_TOLERANCE
+) -> FloatArray:
     """Return an approximate leading eigenvector, from products with A alone."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
@@ -178,9 +180,7 @@ def _leading_eigenvector_of(cov: Covariance) -> FloatArray:
     operator = LinearOperator((d, d), matvec=cov.matvec, dtype=np.float64)
     start = np.sqrt(np.maximum(cov.diagonal(), 0.0)) + 1e-12
     try:
-        vectors: Any = eigsh(
-            operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
-        )[1]
+        vectors: Any = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)[1]
     except ArpackNoConvergence as error:
         vectors = error.eigenvectors
     return np.real(vectors[:, 0]) if vectors.size else start
