@@ -16,7 +16,7 @@ from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..vectors import largest_entries, leading_eigenvector, on_support
 from .base import EXACT, Deadline, Limits, Solution
-from .chan import ENTRIES_AT_ONCE, Chan, best_row, leading_eigenvector_of
+from .chan import ENTRIES_AT_ONCE, Chan, best_row, rough_eigenvector
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
@@ -144,7 +144,9 @@ class BranchAndBound:
             spectrum = _Spectrum.of_data(cov, left)
             search = _Search(A, k, share, reached, size, spectrum)
             solution = search.run(rng)
-        bound = min(bound, max(solution.upper_bound, _above(reached)))
+        # entries of A computed in rows and in the submatrix differ by rounding
+        rounding = 2 * k * cov.entry_error
+        bound = min(bound, max(solution.upper_bound, _above(reached)) + rounding)
         status = solution.status
         within = np.zeros(cov.n_features)
         within[left] = solution.x
@@ -259,7 +261,7 @@ class _Spectrum:
         defect = 8 * rounding  # of the entries of A
         if first - second <= 1e-6 * first:
             return cls(np.zeros(len(left)), math.inf, 0.0, defect)
-        v = leading_eigenvector_of(cov, tolerance=0.0)
+        v = rough_eigenvector(cov.matvec, cov.diagonal(), tolerance=0.0)
         v /= np.linalg.norm(v)
         product = cov.matvec(v)
         residual = float(np.linalg.norm(product - (v @ product) * v))
@@ -327,7 +329,7 @@ class _Search:
 
     def run(self, rng: np.random.Generator | None) -> Solution:
         d = len(self.A)
-        self.under_way = row_sum_bound(self.A, self.k)
+        self.under_way = row_sum_bound(self.A, self.k, self.deadline)
         stopped: Status | None = None
         try:
             self.find_start()
@@ -378,7 +380,7 @@ class _Search:
 
     def swap(self) -> None:
         while len(self.support) == self.k and not self.deadline.passed():
-            better = best_swap(self.A, self.support, self.objective)
+            better = best_swap(self.A, self.support, self.objective, self.deadline)
             if better is None:
                 break
             self.offer(better)

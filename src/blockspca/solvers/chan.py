@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .base import Deadline, Guarantee, Limits, Solution
 
 ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB
 ROWS_BETWEEN_CLOCKS = 512
+EIGENVECTOR_SIZE = 500  # above that an iterative one is faster
 EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters
 
 
@@ -78,7 +79,11 @@ class Chan:
             if deadline.passed():
                 status = Status.TIME_LIMIT
             else:
-                supports.append(largest_entries(leading_eigenvector(A), k))
+                if len(A) <= EIGENVECTOR_SIZE:
+                    direction = leading_eigenvector(A)
+                else:
+                    direction = rough_eigenvector(A.__matmul__, np.diagonal(A))
+                supports.append(largest_entries(direction, k))
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         x, _ = max((on_support(A, s) for s in supports), key=lambda pair: pair[1])
@@ -104,7 +109,8 @@ class Chan:
         supports = [largest_entries(cov.diagonal(), k)]
         status, nodes, best = Status.FEASIBLE, 0, -math.inf
         try:
-            supports.append(largest_entries(leading_eigenvector_of(cov), k))
+            direction = rough_eigenvector(cov.matvec, cov.diagonal())
+            supports.append(largest_entries(direction, k))
             for support, value, rows in _rows_of(cov, k):
                 if value > best:
                     best, supports[2:] = value, [support]
@@ -168,17 +174,20 @@ def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp
     return np.sort(kept[best]), done
 
 
-def leading_eigenvector_of(
-    cov: Covariance, tolerance: float = EIGENVECTOR_TOLERANCE
+def rough_eigenvector(
+    product: Callable[[FloatArray], FloatArray],
+    diagonal: FloatArray,
+    tolerance: float = EIGENVECTOR_TOLERANCE,
 ) -> FloatArray:
-    """Return an approximate leading eigenvector, from products with A alone."""
+    """Return an approximate leading eigenvector of A, from products x → Ax alone."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-    d = cov.n_features
+    d = len(diagonal)
     if d <= 3:
-        return leading_eigenvector(cov.rows(slice(None)))
-    operator = LinearOperator((d, d), matvec=cov.matvec, dtype=np.float64)
-    start = np.sqrt(np.maximum(cov.diagonal(), 0.0)) + 1e-12
+        A = product(np.eye(d))
+        return leading_eigenvector((A + A.T) / 2)
+    operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
+    start = diagonal - diagonal.min() + 1e-3 * (1.0 + np.abs(diagonal).max())
     try:
         vectors: Any = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)[1]
     except ArpackNoConvergence as error:
