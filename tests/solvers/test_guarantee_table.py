@@ -17,6 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PRINTED = {
     "chan": lambda k, d, delta: (min(math.sqrt(k), d ** (1 / 3)), 0),
     "greedy": lambda k, d, delta: (k, 0),
+    "convex-relaxation": lambda k, d, delta: (max(1, min(k, d / k)), 0),
     "exhaustive": lambda k, d, delta: (1, 0),
     "branch-and-bound": lambda k, d, delta: (1, 0),
     "mixed-integer-sdp": lambda k, d, delta: (1, 0),
