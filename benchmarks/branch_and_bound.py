@@ -2,8 +2,9 @@
 
     BLOCKSPCA_DATA=.../data python benchmarks/branch_and_bound.py [--limit SECONDS]
 
-The transcription is the published scheme without the Schur complement, compiled: depth
-first, row sums and trace as bounds, branching on the largest loading of the incumbent.
+The transcription is a simplified, compiled form of the published scheme: depth first,
+row sums and trace as its only bounds, branching on the largest A_jj + Σ_{i in} |A_ij|,
+no power iterations in the nodes. It needs a positive semidefinite A.
 It is given the optimum to start from, whose finding is not in its time.
 """
 

@@ -36,6 +36,10 @@ class MixedIntegerSDP:
 
     Notes
     -----
+    Li & Xie's own cut, λmax(A_SS) + Σ_{i∉S} A_ii z_i, is not used: `swap_cut` is of the
+    same form with other coefficients, which hold for indefinite A too, and the cuts
+    from P above come from the relaxation with X ⪯ Diag(z).
+
     First the cuts of the continuous relaxation are added until it stops improving, then
     integer programs are solved, each with the cuts of the solution before, until the
     bound meets the best objective. Nodes are those of HiGHS. A time limit or Ctrl-C
