@@ -32,6 +32,7 @@ _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 # Seconds for the bounds that do without the chain: for a k that resists, and for a
 # single k that is large enough for them to come first.
 _NAMED_SECONDS = 2.0
+_NAMED_FROM_GAP = 0.005  # they seldom get closer than this
 _DIRECT_SECONDS = 30.0
 _DIRECT_FROM = 30
 
@@ -207,7 +208,8 @@ class _Walk:
         for gap in gaps:
             if not self.attempt(k, gap, turns=1):
                 break
-        self.named_bound(k, wanted)
+        if not self.is_proved(k, max(wanted, _NAMED_FROM_GAP)):
+            self.named_bound(k, wanted)
         for gap in gaps:
             self.attempt(k, gap)
 

@@ -24,7 +24,7 @@ _SPECTRAL_SIZE = {2: 1500, 3: 600}
 # First turns of the tree, on up to 100 features, and of the growth of good sets, which
 # suits flat and noisy matrices.
 _FIRST_NODES = 5000
-_FIRST_SECONDS = 0.25
+_FIRST_SECONDS = 0.1
 _GROWTH_SIZE = 3000
 
 
