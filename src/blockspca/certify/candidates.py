@@ -49,6 +49,7 @@ class Candidates:
         #: max |A_ij| in units of `unit`
         self.largest = largest / self.unit
         self.variances: FloatArray = cov.diagonal() / self.unit
+        self._variance_sums = np.cumsum(-np.sort(-self.variances)[:k_max])
         self.screening = Screening(found, self.unit, features, self.variances)
 
     def _largest_variances(self, size: int) -> NDArray[np.int64]:
@@ -85,6 +86,5 @@ class Candidates:
             (self.screening.row_sum_bound(k), "row sums"),
         ]
         if self._cov.known_psd:
-            top = np.partition(self.variances, len(self.variances) - k)[-k:]
-            found.append((float(top.sum()), "variances"))
+            found.append((float(self._variance_sums[k - 1]), "variances"))
         return found

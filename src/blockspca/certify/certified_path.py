@@ -131,6 +131,7 @@ class _Walk:
     ) -> None:
         self.cov, self.candidates, self.meter = cov, candidates, meter
         self.unit = candidates.unit
+        self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
             cov, self.unit, k_max, candidates.promising(max(4 * k_max, 100)), given
         )
@@ -170,8 +171,7 @@ class _Walk:
 
     def allowance(self, k: int) -> float:
         """What a bound sets aside for rounding."""
-        entry = self.cov.entry_error / self.unit
-        return rounding_allowance(k) * self.spread(k) + 2 * k * entry
+        return rounding_allowance(k) * self.spread(k) + 2 * k * self.entry_error
 
     def cheap_bounds(self, k: int) -> None:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):

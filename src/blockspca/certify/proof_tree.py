@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from .records import TreeStatistics
 
+_EPS = float(np.finfo(np.float64).eps)
 _SLICE_SECONDS = 0.05
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000
@@ -43,7 +44,7 @@ def rounding_allowance(k: int) -> float:
     Cholesky's method errs by (k + 1)·eps·max|τ − A_ii| an entry, hence by k times that
     in norm, and the Cholesky test of a node takes up to 2k features.
     """
-    return float(np.finfo(np.float64).eps) * 4.0 * (k + 1) ** 2
+    return _EPS * 4.0 * (k + 1) ** 2
 
 
 class ProofTree:
