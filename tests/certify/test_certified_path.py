@@ -129,6 +129,7 @@ def test_spectral_arguments_equal_brute_force(
     monkeypatch.setattr(step_proof, "SPECTRAL_FROM", 2)
     monkeypatch.setattr(step_proof, "SPECTRAL_FIRST", first)
     monkeypatch.setattr(step_proof, "BRIEF_NODES", 1)
+    monkeypatch.setattr(step_proof, "MANY", -99)  # connected parts for all sizes
     for seed in range(15):
         rng = np.random.default_rng(100 + seed)
         A = make(kind, int(rng.integers(3, 11)), rng)
@@ -355,3 +356,31 @@ def test_progress_is_reported() -> None:
 def test_bad_k_is_refused(k_max: int) -> None:
     with pytest.raises(ValueError, match="k_max"):
         certified_path(noise(10), k_max)
+
+
+def test_variances_first_equals_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    from blockspca.certify import candidates
+
+    monkeypatch.setattr(candidates, "_SCAN_ALL", 1)
+    monkeypatch.setattr(candidates, "_FIRST_CANDIDATES", 1)
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((8, 40)) * np.exp(rng.normal(0, seed / 10, 40))
+        A = np.cov(X.T)
+        for k, step in certified_path(Covariance.from_data(X), 3).items():
+            supports = np.array(list(itertools.combinations(range(40), k)))
+            blocks = A[supports[:, :, None], supports[:, None, :]]
+            assert step.status is Status.OPTIMAL
+            best = np.linalg.eigvalsh(blocks)[:, -1].max()
+            assert step.objective == pytest.approx(best)
+
+
+def test_blocks_smaller_than_k_finish() -> None:
+    rng = np.random.default_rng(0)
+    A = np.zeros((200, 200))
+    for i in range(0, 200, 5):
+        X = rng.standard_normal((9, 5))
+        A[i : i + 5, i : i + 5] = X.T @ X
+    steps = certified_path(Covariance.from_matrix(A), 20)
+    assert all(step.status is Status.OPTIMAL for step in steps.values())
+    assert steps[20].objective == pytest.approx(np.linalg.eigvalsh(A)[-1])

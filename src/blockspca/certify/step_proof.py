@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._validation import FloatArray
+from .connected import connected_parts
 from .growth import refute
 from .incumbent import leading_pair
 from .meter import Meter
@@ -20,6 +21,9 @@ SPECTRAL_FROM = 10
 SPECTRAL_FIRST = 40
 BRIEF_NODES = 40
 _SPECTRAL_SIZE = {2: 1500, 3: 600}
+
+# More than 4k + MANY survivors are a sign that k is hard.
+MANY = 40
 
 # First turns of the tree, on up to 100 features, and of the growth of good sets, which
 # suits flat and noisy matrices.
@@ -59,7 +63,21 @@ class StepProof:
     def search(
         self, matrix: FloatArray, tau: float, turns: int | None = None
     ) -> Outcome:
-        """Look for a k-set above τ; `found` holds positions in the matrix.
+        """Look for a k-set above τ; `found` holds positions in the matrix."""
+        if len(matrix) <= 4 * self.k + MANY or self.k == 1:
+            return self._search_part(matrix, tau, turns)
+        for part in connected_parts(matrix, self.k, tau, float(self.upper[self.k - 1])):
+            outcome = self._search_part(matrix[part[:, None], part], tau, turns)
+            if outcome.found is not None:
+                return Outcome(False, part[outcome.found])
+            if not outcome.finished:
+                return outcome
+        return Outcome(True, None)
+
+    def _search_part(
+        self, matrix: FloatArray, tau: float, turns: int | None = None
+    ) -> Outcome:
+        """Search one connected part.
 
         The tree and the growth of good sets take turns, each turn four times as long
         as the one before. Without growth and with few nodes if `turns` is 0; until
