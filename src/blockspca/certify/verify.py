@@ -18,6 +18,7 @@ from ..result import Result, Status
 from .best_bound import WEDGED_PARTS
 from .bounds import best_threshold_bound, largest_eigenvalue_bound
 from .certificate import Certificate, StepClaim
+from .connected import connected_parts
 from .dual_bound import dual_bound
 from .plain_proof import NodeCapReached, Refuted, prove_none_above
 from .proof_tree import rounding_allowance
@@ -389,8 +390,13 @@ class _Checker:
         share = min(1.0, (COMFORTABLE_SIZE / len(within)) ** 2)
         cap = max(1, int(self.max_nodes * share))
         upper = self.upper[:k] / unit
+        within = within / unit
+        nodes = 0
         try:
-            nodes = prove_none_above(within / unit, k, tau / unit, upper, cap)
+            for part in connected_parts(within, k, tau / unit, float(upper[k - 1])):
+                nodes += prove_none_above(
+                    within[np.ix_(part, part)], k, tau / unit, upper, cap - nodes
+                )
         except Refuted:
             raise VerificationError(
                 f"k = {k}: a set with an eigenvalue above {tau:.12g} exists."
