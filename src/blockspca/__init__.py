@@ -13,11 +13,17 @@ _EXPORTS = {
     "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
     "Certificate": "certify.certificate",
+    "Components": "components",
     "Covariance": "covariance",
+    "DisjointSupports": "components",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
     "Limits": "limits",
+    "HotellingDeflation": "components",
+    "Limits": "solvers.base",
     "NoiseThreshold": "blocks.strategies",
+    "Orthogonalised": "components",
+    "ProjectionDeflation": "components",
     "Result": "result",
     "SolverError": "solvers.base",
     "SparsityPath": "sparsity_path",
@@ -32,6 +38,7 @@ _EXPORTS = {
     "largest_block_size": "blocks.threshold",
     "partition": "blocks.threshold",
     "solve": "pipeline",
+    "solve_components": "components",
     "solve_path": "pipeline",
     "threshold_path": "blocks.path",
     "verify": "certify.verify",
@@ -58,6 +65,12 @@ if TYPE_CHECKING:
     from .certify.verify import Verification as Verification
     from .certify.verify import VerificationError as VerificationError
     from .certify.verify import verify as verify
+    from .components import Components as Components
+    from .components import DisjointSupports as DisjointSupports
+    from .components import HotellingDeflation as HotellingDeflation
+    from .components import Orthogonalised as Orthogonalised
+    from .components import ProjectionDeflation as ProjectionDeflation
+    from .components import solve_components as solve_components
     from .covariance import Covariance as Covariance
     from .limits import Limits as Limits
     from .pipeline import solve as solve

@@ -1,0 +1,292 @@
+"""Several sparse components, each with a proof for its own problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, check_positive_integer, check_sparsity
+from ..certify.verify import Verification, verify
+from ..covariance import Covariance, as_covariance
+from ..pipeline import solve
+from ..progress import Listener, as_listener
+from ..result import Result, Status, relative_gap
+from ..solvers.base import Deadline, Limits
+from .rewrite import tidied
+from .schemes import DisjointSupports, Scheme
+from .variance import adjusted_variance, joint_upper_bound, score_covariance
+
+
+@dataclass(frozen=True)
+class Components:
+    """Sparse components x_1, …, x_m with what is known about each and about the set.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        Component j solves its own problem, `problem(j, cov)`: the matrix without what
+        the earlier components have used or explained. Its objective, upper bound,
+        status and certificate are claims about that problem.
+    components : array of shape (n_components, n_features)
+        The unit vectors x_j, as rows.
+    explained_variance : array of shape (n_components,)
+        x_j'Ax_j on the original matrix. Counts variance twice where scores correlate.
+    adjusted_explained_variance : array of shape (n_components,)
+        The variance of score j that scores 1, …, j − 1 do not explain by regression;
+        nothing is counted twice. Never more than PCA with as many components.
+    total_variance : float
+        The trace of A.
+    joint_upper_bound : float
+        Proved: no components with the same sparsities, however chosen, have a larger
+        sum of adjusted variances. See `variance.joint_upper_bound` for the proof.
+    joint_bound_name : str
+        Which argument gave it: "components", "eigenvalues" or "variances".
+    scheme : Scheme
+    """
+
+    results: tuple[Result, ...]
+    components: FloatArray
+    explained_variance: FloatArray
+    adjusted_explained_variance: FloatArray
+    total_variance: float
+    joint_upper_bound: float
+    joint_bound_name: str
+    scheme: Scheme
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, index: int) -> Result:
+        return self.results[index]
+
+    @property
+    def supports(self) -> tuple[NDArray[np.intp], ...]:
+        """The features of each component, ascending."""
+        return tuple(result.support for result in self.results)
+
+    @property
+    def upper_bounds(self) -> FloatArray:
+        """Proved for each component's own problem."""
+        return np.array([result.upper_bound for result in self.results])
+
+    @property
+    def gaps(self) -> FloatArray:
+        return np.array([result.gap for result in self.results])
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        return tuple(result.status for result in self.results)
+
+    @property
+    def explained_variance_ratio(self) -> FloatArray:
+        """Adjusted variance over total variance; zeros if nothing varies."""
+        if self.total_variance <= 0:
+            return np.zeros(len(self))
+        return self.adjusted_explained_variance / self.total_variance
+
+    @property
+    def joint_gap(self) -> float:
+        """(joint_upper_bound − sum of adjusted variances) / that sum."""
+        total = float(self.adjusted_explained_variance.sum())
+        return relative_gap(total, self.joint_upper_bound)
+
+    def problem(self, index: int, cov: Covariance | Any) -> Covariance:
+        """Return the matrix that component `index` is certified for.
+
+        It is computed from the original matrix `cov` on demand, and not kept here.
+        """
+        index = range(len(self))[index]
+        return self.scheme.problem(as_covariance(cov), self.results[:index])
+
+    def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
+        """Check every component's certificate against its own problem.
+
+        Parameters
+        ----------
+        cov : Covariance or symmetric matrix
+            The original matrix.
+        **options
+            Passed to `blockspca.verify`.
+        """
+        cov = as_covariance(cov)
+        return tuple(
+            verify(result, self.problem(index, cov), **options)
+            for index, result in enumerate(self.results)
+        )
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one dict for each component, for tables and files."""
+        return [
+            {
+                "component": index + 1,
+                "k": result.k,
+                "explained_variance": float(self.explained_variance[index]),
+                "adjusted_explained_variance": float(
+                    self.adjusted_explained_variance[index]
+                ),
+                "ratio": float(self.explained_variance_ratio[index]),
+                "objective": result.objective,
+                "upper_bound": result.upper_bound,
+                "gap": result.gap,
+                "status": result.status.value,
+                "loadings": result.loadings,
+            }
+            for index, result in enumerate(self.results)
+        ]
+
+    def __str__(self) -> str:
+        share = float(self.explained_variance_ratio.sum())
+        lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
+        lines.append(
+            f"together: {share:.2%} of the variance, counted once; at most "
+            f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
+        )
+        return "\n".join(lines)
+
+
+def solve_components(
+    cov: Covariance | Any,
+    k: int | Sequence[int],
+    n_components: int,
+    *,
+    scheme: Scheme | None = None,
+    limits: Limits | None = None,
+    progress: Listener | bool | None = None,
+    **options: Any,
+) -> Components:
+    """Find several sparse components, each proved for its own problem.
+
+    Component j solves max x'A_j x over k_j-sparse unit vectors, where A_1 = A and A_j
+    is what the scheme makes of A after components 1, …, j − 1.
+
+    Parameters
+    ----------
+    cov : Covariance or symmetric matrix
+    k : int or sequence of int
+        How many features each component may use.
+    n_components : int
+    scheme : scheme, optional
+        `DisjointSupports()` by default; `ProjectionDeflation()`, `Orthogonalised()`,
+        `HotellingDeflation()`.
+    limits : Limits, optional
+        For all components together. Each gets an equal share of the time and nodes
+        that are left. The gap and the memory apply to each.
+    progress : bool or callable, optional
+        True shows a log with a progress bar; a callable gets an `Event`.
+    **options
+        Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
+
+    Returns
+    -------
+    Components
+        After Ctrl-C it holds those that were reached, at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.diag([5.0, 5.0, 3.0, 3.0, 1.0])
+    >>> A[0, 1] = A[1, 0] = A[2, 3] = A[3, 2] = 1.0
+    >>> found = bs.solve_components(A, k=2, n_components=2)
+    >>> [support.tolist() for support in found.supports]
+    [[0, 1], [2, 3]]
+    >>> found.explained_variance.round(6), round(found.joint_upper_bound, 6)
+    (array([6., 4.]), 10.0)
+    >>> all(check.complete for check in found.verify(A))
+    True
+    """
+    cov = as_covariance(cov)
+    scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
+    sparsities = check_sparsities(k, n_components, cov.n_features)
+    scheme.check(sparsities, cov.n_features)
+    limits = Limits() if limits is None else limits
+    deadline = Deadline(limits.time)
+    results: list[Result] = []
+    with as_listener(progress) as tell:
+        for j, sparsity in enumerate(sparsities):
+            share = _share(limits, deadline, results, len(sparsities) - j)
+
+            def solve_one(
+                problem: Covariance,
+                k: int,
+                *,
+                certify: bool = True,
+                share: Limits = share,
+            ) -> Result:
+                chosen = {
+                    **options,
+                    "certify": certify and options.get("certify", True),
+                }
+                return solve(problem, k, limits=share, progress=tell, **chosen)
+
+            result = scheme.solve(cov, tuple(results), sparsity, solve_one)
+            results.append(tidied(result, scheme.problem(cov, tuple(results))))
+            if result.status is Status.INTERRUPTED:
+                break
+    return _collect(cov, tuple(results), sparsities, scheme)
+
+
+def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
+    """Check k, an integer or one per component, against n_components and d."""
+    m = check_positive_integer(n_components, "n_components")
+    if m > d:
+        raise ValueError(
+            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
+            "components as features."
+        )
+    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
+        return [check_sparsity(k, d)] * m
+    if len(k) != m:
+        raise ValueError(
+            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
+            "for each component."
+        )
+    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
+
+
+def _checked_scheme(scheme: Any) -> Scheme:
+    if isinstance(scheme, type) or not all(
+        hasattr(scheme, name) for name in ("check", "problem", "solve")
+    ):
+        raise TypeError(
+            f"scheme = {scheme!r} is not a scheme; pass an instance such as "
+            "DisjointSupports() or ProjectionDeflation()."
+        )
+    return scheme
+
+
+def _share(
+    limits: Limits, deadline: Deadline, results: list[Result], to_go: int
+) -> Limits:
+    """An equal share, for the components to go, of what is left."""
+    remaining = deadline.remaining()
+    nodes = limits.nodes
+    if nodes is not None:
+        spent = sum(result.nodes for result in results)
+        nodes = max(1, (nodes - spent) // to_go)
+    return replace(
+        limits, time=None if remaining is None else remaining / to_go, nodes=nodes
+    )
+
+
+def _collect(
+    cov: Covariance, results: tuple[Result, ...], sparsities: list[int], scheme: Scheme
+) -> Components:
+    components = np.array([result.x for result in results])
+    scores = score_covariance(cov, components)
+    bound, name = joint_upper_bound(cov, results[0], sparsities[: len(results)])
+    adjusted = adjusted_variance(scores)
+    return Components(
+        results=results,
+        components=components,
+        explained_variance=np.diagonal(scores).copy(),
+        adjusted_explained_variance=adjusted,
+        total_variance=float(cov.diagonal().sum()),
+        joint_upper_bound=max(bound, float(adjusted.sum())),
+        joint_bound_name=name,
+        scheme=scheme,
+    )

@@ -1,0 +1,157 @@
+"""What a further component is asked to be: disjoint, deflated, or orthogonal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance import Covariance
+from ..result import Result
+from .rewrite import renumbered
+from .views import corrected, masked, projected, restricted
+
+RANK_TOLERANCE = 1e-10
+
+
+class SolveOne(Protocol):
+    """Solve one problem with the options of the whole call."""
+
+    def __call__(
+        self, problem: Covariance, k: int, *, certify: bool = True
+    ) -> Result: ...
+
+
+class Scheme(Protocol):
+    """How a component depends on the earlier ones.
+
+    `problem` is the matrix for which the next component is certified: a d × d view that
+    is cheap to make, so `verify` can be given it at any time. `solve` finds the next
+    component. `check` refuses sparsities that cannot work.
+    """
+
+    def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance: ...
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result: ...
+
+
+def used_features(earlier: Sequence[Result]) -> NDArray[np.intp]:
+    """Return the features that have a loading in some component, ascending."""
+    if not earlier:
+        return np.empty(0, dtype=np.intp)
+    return np.unique(np.concatenate([np.flatnonzero(r.x) for r in earlier]))
+
+
+def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
+    """Return Q, d × m, whose columns span the earlier components."""
+    used = used_features(earlier)
+    loadings = np.array([result.x[used] for result in earlier]).T
+    left, sizes, _ = np.linalg.svd(loadings, full_matrices=False)
+    basis = np.zeros((len(earlier[0].x), len(earlier)))
+    basis[used] = left
+    return basis[:, sizes > RANK_TOLERANCE * sizes[0]]
+
+
+@dataclass(frozen=True)
+class DisjointSupports:
+    """No feature is used twice: x_j maximises x'Ax over the features not used so far.
+
+    Components are orthogonal by construction, and every objective is a variance of the
+    original data. Component j is certified for A without the features of components
+    1, …, j − 1.
+    """
+
+    def check(self, sparsities: Sequence[int], n_features: int) -> None:
+        before_last = sum(sparsities[:-1])
+        if before_last >= n_features:
+            raise ValueError(
+                f"k = {list(sparsities)} with disjoint supports: the first "
+                f"{len(sparsities) - 1} component(s) may use all {n_features} "
+                "feature(s), which leaves none for the last; pass a "
+                "smaller k, fewer components, or scheme=ProjectionDeflation()."
+            )
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        return masked(cov, used_features(earlier)) if earlier else cov
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result:
+        if not earlier:
+            return solve_one(cov, k)
+        d = cov.n_features
+        keep = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
+        result = solve_one(restricted(cov, keep), min(k, len(keep)))
+        return renumbered(result, keep, cov.feature_names, d)
+
+
+@dataclass(frozen=True)
+class _Deflation:
+    """A scheme whose next component solves sparse PCA on a deflated matrix."""
+
+    def check(self, sparsities: Sequence[int], n_features: int) -> None:
+        if len(sparsities) > n_features:
+            raise ValueError(
+                f"n_components = {len(sparsities)} is more than the {n_features} "
+                "feature(s); pass at most as many components as features."
+            )
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        raise NotImplementedError
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result:
+        return solve_one(self.problem(cov, earlier), k)
+
+
+class ProjectionDeflation(_Deflation):
+    """x_j maximises x'PAPx, P the projection off the earlier components.
+
+    With Q an orthonormal basis of x_1, …, x_{j−1} and P = I − QQ', the variance of
+    component j is counted only in directions that the earlier ones do not have. The
+    components may overlap and need not be orthogonal. With k = d they are those of
+    ordinary PCA. Component j is certified for PAP.
+
+    Notes
+    -----
+    Mackey's *orthogonalised* projection deflation. Projecting off x_j alone, one
+    component after the other, would put back variance that an overlapping earlier
+    component had removed.
+
+    References
+    ----------
+    L. Mackey, "Deflation methods for sparse PCA", NIPS 2008.
+    """
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        if not earlier:
+            return cov
+        basis = orthonormal_basis(earlier)
+        return projected(cov, basis, f"{basis.shape[1]} direction(s) projected out")
+
+
+class HotellingDeflation(_Deflation):
+    """x_j maximises x'(A − Σ v_i x_i x_i')x, with v_i the objective of component i.
+
+    For comparison with other software. Unless x_i is an eigenvector, the deflated
+    matrix is not positive semidefinite and variance is counted twice or lost; the
+    certificate holds for that matrix all the same.
+    """
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        if not earlier:
+            return cov
+        left = np.array([result.x for result in earlier]).T
+        right = left * (np.array([result.objective for result in earlier]) / 2)
+        return corrected(
+            cov, left, right, psd=False, origin=f"{len(earlier)} term(s) subtracted"
+        )

@@ -1,0 +1,276 @@
+"""Several components: each proved for its own problem, variance counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockspca as bs
+from strategies import problems
+
+SCHEMES = (
+    bs.DisjointSupports(),
+    bs.ProjectionDeflation(),
+    bs.Orthogonalised(),
+    bs.HotellingDeflation(),
+)
+ids = [type(scheme).__name__ for scheme in SCHEMES]
+
+
+def overlapping_factors(n: int = 40, d: int = 30, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    for j in range(3):
+        X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(n, 1))
+    return X
+
+
+def top_eigenvalues(A: np.ndarray, m: int) -> float:
+    return float(np.sort(np.linalg.eigvalsh(A))[-m:].sum())
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return overlapping_factors()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
+@pytest.mark.parametrize("kind", ["dense", "sparse", "matrix", "sparse matrix"])
+def test_every_component_is_proved_and_can_be_verified(X, scheme, kind):
+    A = np.cov(X.T)
+    cov = {
+        "dense": lambda: bs.Covariance.from_data(X),
+        "sparse": lambda: bs.Covariance.from_data(sp.csr_array(X)),
+        "matrix": lambda: bs.Covariance.from_matrix(A),
+        "sparse matrix": lambda: bs.Covariance.from_matrix(sp.csr_array(A)),
+    }[kind]()
+    found = bs.solve_components(cov, k=[5, 4, 3], n_components=3, scheme=scheme)
+    assert len(found) == 3
+    for j, (result, check) in enumerate(
+        zip(found.results, found.verify(cov), strict=True)
+    ):
+        assert check.complete
+        assert result.n_features == 30
+        assert np.array_equal(result.support, np.flatnonzero(result.x))
+        assert len(result.support) <= (5, 4, 3)[j]
+        assert np.linalg.norm(result.x) == pytest.approx(1)
+        assert result.objective <= result.upper_bound
+        if not isinstance(scheme, bs.Orthogonalised):
+            assert result.status is bs.Status.OPTIMAL
+        # The claim is about the problem that `problem` returns.
+        problem = found.problem(j, cov).submatrix(slice(None))
+        assert result.x @ problem @ result.x == pytest.approx(result.objective)
+        np.testing.assert_allclose(problem, problem.T, rtol=1e-13)
+    direct = np.einsum("jd,de,je->j", found.components, A, found.components)
+    np.testing.assert_allclose(found.explained_variance, direct)
+    total = found.adjusted_explained_variance.sum()
+    assert total <= found.explained_variance.sum() + 1e-9
+    assert total <= top_eigenvalues(A, 3) + 1e-9
+    assert total <= found.joint_upper_bound <= top_eigenvalues(A, 3) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[:3], ids=ids[:3])
+@pytest.mark.parametrize("seed", range(3))
+def test_components_are_those_of_brute_force(scheme, seed, brute_force):
+    A = np.cov(np.random.default_rng(seed).normal(size=(15, 8)).T)
+    found = bs.solve_components(A, k=3, n_components=2, scheme=scheme)
+    assert found[0].objective == pytest.approx(brute_force(A, 3))
+    deflated = found.problem(1, A).submatrix(slice(None))
+    assert found[1].upper_bound == pytest.approx(brute_force(deflated, 3), rel=1e-6)
+
+
+def test_disjoint_supports_are_disjoint(X):
+    found = bs.solve_components(bs.Covariance.from_data(X), 5, 6)
+    assert len(np.unique(np.concatenate(found.supports))) == 30
+    np.testing.assert_allclose(
+        found.components @ found.components.T, np.eye(6), atol=1e-14
+    )
+    # On features of its own, a component's objective is a variance of the data.
+    np.testing.assert_allclose(
+        found.explained_variance, [result.objective for result in found.results]
+    )
+
+
+def test_a_component_takes_the_features_that_are_left():
+    found = bs.solve_components(np.diag([5.0, 4.0, 3.0, 2.0, 1.0]), 2, n_components=3)
+    assert [support.tolist() for support in found.supports] == [[0], [1], [2]]
+    found = bs.solve_components(np.ones((3, 3)), k=2, n_components=2)
+    assert [len(support) for support in found.supports] == [2, 1]
+    assert found[1].k == 1
+
+
+def test_orthogonalised_components_are_orthogonal(X):
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 6, 4, scheme=bs.Orthogonalised())
+    np.testing.assert_allclose(
+        found.components @ found.components.T, np.eye(4), atol=1e-13
+    )
+    assert any(
+        len(np.intersect1d(a, b))
+        for a in found.supports
+        for b in found.supports
+        if a is not b
+    )
+    assert (found.gaps < 1e-3).all()
+
+
+def test_the_orthogonal_optimum_by_brute_force():
+    """The bound holds for every orthogonal sparse vector, and nearly is attained."""
+    from itertools import combinations
+
+    from blockspca.components.orthogonal import best_orthogonal
+
+    for seed in range(4):
+        A = np.cov(np.random.default_rng(seed).normal(size=(12, 7)).T)
+        found = bs.solve_components(A, 3, 2, scheme=bs.Orthogonalised())
+        first = found.components[:1].T
+        supports = [list(s) for s in combinations(range(7), 3)]
+        best = max(best_orthogonal(A[np.ix_(s, s)], first[s])[1] for s in supports)
+        assert found[1].objective == pytest.approx(best)
+        assert best <= found[1].upper_bound * (1 + 1e-9)
+        assert found[1].upper_bound == pytest.approx(best, rel=1e-3)
+
+
+def test_orthogonal_components_that_do_not_exist():
+    A = np.cov(np.random.default_rng(1).normal(size=(12, 4)).T)
+    with pytest.raises(ValueError, match=r"k = 3 .*orthogonal.*earlier.*larger k"):
+        bs.solve_components(A, 3, 4, scheme=bs.Orthogonalised())
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[1:], ids=ids[1:])
+def test_all_features_give_ordinary_pca(X, scheme):
+    A = np.cov(X[:, :10].T)
+    found = bs.solve_components(A, k=10, n_components=4, scheme=scheme)
+    expected = np.sort(np.linalg.eigvalsh(A))[::-1][:4]
+    np.testing.assert_allclose(found.adjusted_explained_variance, expected)
+    np.testing.assert_allclose(found.explained_variance_ratio, expected / np.trace(A))
+    assert found.joint_gap < 1e-9
+
+
+def test_adjusted_variance_is_that_of_the_qr_factorization(X):
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 5, 4, scheme=bs.ProjectionDeflation())
+    scores = (X - X.mean(axis=0)) @ found.components.T / np.sqrt(len(X) - 1)
+    R = np.linalg.qr(scores, mode="r")
+    np.testing.assert_allclose(found.adjusted_explained_variance, np.diag(R) ** 2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(max_features=7), st.sampled_from(SCHEMES[:2] + SCHEMES[3:]))
+def test_any_symmetric_matrix(problem, scheme):
+    A, k = problem
+    m = max(1, len(A) // k) if isinstance(scheme, bs.DisjointSupports) else 2
+    m = min(m, 3, len(A))
+    found = bs.solve_components(A, k, m, scheme=scheme)
+    total = found.adjusted_explained_variance.sum()
+    slack = 1e-8 * np.abs(A).max()
+    assert total <= found.joint_upper_bound + slack
+    assert (found.adjusted_explained_variance <= found.explained_variance + slack).all()
+    if np.linalg.eigvalsh(A)[0] >= 0:
+        assert total <= top_eigenvalues(A, m) + slack
+    assert (found.upper_bounds >= [r.objective - slack for r in found.results]).all()
+
+
+def test_the_joint_bound_for_growing_sparsities():
+    """k_j above k_1 has no certificate; U(k_1) k_j / k_1 bounds it."""
+    from blockspca.components.variance import _single_bound
+
+    for seed in range(5):
+        A = np.cov(overlapping_factors(seed=seed)[:, :10].T)
+        for k_first in (1, 2, 4):
+            first = bs.solve(A, k_first)
+            for k in range(1, 8):
+                bound = _single_bound(first, k, psd=True)
+                assert bs.solve(A, k).objective <= bound * (1 + 1e-9)
+    assert _single_bound(first, 7, psd=False) == np.inf
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
+def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
+    X = sp.random_array((50, 3000), density=0.05, rng=np.random.default_rng(0))
+    cov = bs.Covariance.from_data(X)
+    sizes = []
+    original = type(cov._source).submatrix
+
+    def recorded(self, rows, columns):
+        block = original(self, rows, columns)
+        sizes.append(block.size)
+        return block
+
+    monkeypatch.setattr(type(cov._source), "submatrix", recorded)
+    found = bs.solve_components(
+        cov, 3, 2, scheme=scheme, threshold=0.05, limits=bs.Limits(gap=1.0)
+    )
+    assert len(found) == 2
+    assert max(sizes) < 3000**2 / 2
+
+
+def test_results_keep_names_and_blocks(X):
+    names = [f"gene {i}" for i in range(30)]
+    cov = bs.Covariance.from_data(X, feature_names=names)
+    found = bs.solve_components(cov, 4, 2)
+    assert found[1].features[0].startswith("gene")
+    assert (found[1].blocks.labels[found.supports[0]] == -1).all()
+    rows = found.to_rows()
+    assert [row["component"] for row in rows] == [1, 2]
+    assert list(rows[1]["loadings"]) == found[1].features
+    assert "together" in str(found)
+
+
+def test_limits_are_shared(X):
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 5, 3, limits=bs.Limits(time=0.0))
+    assert len(found) == 3
+    assert bs.Status.OPTIMAL not in found.statuses
+    found = bs.solve_components(cov, 5, 3, limits=bs.Limits(gap=0.5))
+    assert (found.gaps <= 0.5).all()
+
+
+def test_an_interrupt_returns_what_is_known(X):
+    seen = []
+
+    def stop(event):
+        seen.append(event)
+        raise KeyboardInterrupt
+
+    found = bs.solve_components(bs.Covariance.from_data(X), 5, 3, progress=stop)
+    assert len(found) == 1
+    assert found.statuses == (bs.Status.INTERRUPTED,)
+
+
+def test_repetition_gives_the_same_answer(X):
+    cov = bs.Covariance.from_data(X)
+    for scheme in SCHEMES:
+        first = bs.solve_components(cov, 4, 2, scheme=scheme)
+        again = bs.solve_components(cov, 4, 2, scheme=scheme, n_jobs=2)
+        np.testing.assert_array_equal(first.components, again.components)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "words"),
+    [
+        ({"n_components": 0}, ValueError, "n_components = 0"),
+        ({"n_components": 1.5}, TypeError, "n_components = 1.5"),
+        ({"n_components": 31, "k": 1}, ValueError, "31 is more than the 30"),
+        ({"k": 31}, ValueError, "k = 31 is outside 1..30"),
+        ({"k": [3]}, ValueError, r"k has 1 value\(s\) for n_components = 2"),
+        ({"k": [3, 0]}, ValueError, r"k\[1\] = 0"),
+        ({"k": "3"}, TypeError, "k = '3'"),
+        ({"k": 30}, ValueError, "all 30 feature.*ProjectionDeflation"),
+        ({"scheme": "disjoint"}, TypeError, "scheme = 'disjoint'.*instance"),
+        ({"scheme": bs.DisjointSupports}, TypeError, "is not a scheme"),
+        ({"solvr": None}, TypeError, "solvr"),
+    ],
+)
+def test_bad_arguments(X, kwargs, error, words):
+    arguments = {"k": 3, "n_components": 2, **kwargs}
+    with pytest.raises(error, match=words):
+        bs.solve_components(bs.Covariance.from_data(X), **arguments)
+
+
+def test_bad_penalty():
+    with pytest.raises(ValueError, match=r"penalty = 0\.0"):
+        bs.Orthogonalised(penalty=0.0)
