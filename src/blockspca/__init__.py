@@ -13,8 +13,10 @@ _EXPORTS = {
     "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
     "Certificate": "certify.certificate",
+    "ChoiceOfK": "choosing_k",
     "Components": "components",
     "Covariance": "covariance",
+    "CrossValidation": "cross_validation",
     "DisjointSupports": "components",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
@@ -23,20 +25,25 @@ _EXPORTS = {
     "Limits": "solvers.base",
     "NoiseThreshold": "blocks.strategies",
     "Orthogonalised": "components",
+    "PermutationReference": "choosing_k",
     "ProjectionDeflation": "components",
     "Result": "result",
     "SolverError": "solvers.base",
+    "SparsePCA": "estimator",
     "SparsityPath": "sparsity_path",
     "Status": "result",
     "ThresholdPath": "blocks.path",
     "Verification": "certify.verify",
     "VerificationError": "certify.verify",
+    "choose_k": "choosing_k",
+    "cross_validate": "cross_validation",
     "denoise": "blocks.threshold",
     "estimate_noise": "blocks.noise",
     "intrinsic_dimension": "blocks.threshold",
     "is_epsilon_approximation": "blocks.threshold",
     "largest_block_size": "blocks.threshold",
     "partition": "blocks.threshold",
+    "permutation_reference": "choosing_k",
     "solve": "pipeline",
     "solve_components": "components",
     "solve_path": "pipeline",
@@ -65,6 +72,10 @@ if TYPE_CHECKING:
     from .certify.verify import Verification as Verification
     from .certify.verify import VerificationError as VerificationError
     from .certify.verify import verify as verify
+    from .choosing_k import ChoiceOfK as ChoiceOfK
+    from .choosing_k import PermutationReference as PermutationReference
+    from .choosing_k import choose_k as choose_k
+    from .choosing_k import permutation_reference as permutation_reference
     from .components import Components as Components
     from .components import DisjointSupports as DisjointSupports
     from .components import HotellingDeflation as HotellingDeflation
@@ -73,6 +84,9 @@ if TYPE_CHECKING:
     from .components import solve_components as solve_components
     from .covariance import Covariance as Covariance
     from .limits import Limits as Limits
+    from .cross_validation import CrossValidation as CrossValidation
+    from .cross_validation import cross_validate as cross_validate
+    from .estimator import SparsePCA as SparsePCA
     from .pipeline import solve as solve
     from .pipeline import solve_path as solve_path
     from .progress import Event as Event

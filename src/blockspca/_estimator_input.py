@@ -1,0 +1,56 @@
+"""What `SparsePCA` accepts as X, across versions of scikit-learn from 1.4 on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._validation import _refuse_text_columns, describe, is_sparse, split_names
+
+
+def validated(estimator: Any, X: Any, *, allow_nan: bool, **options: Any) -> Any:
+    """Return X as float64, dense or sparse, or say what is wrong with it.
+
+    Sets, or compares with, the n_features_in_ and feature_names_in_ of the estimator.
+    """
+    X, names = split_names(X)
+    if names is not None:
+        _refuse_text_columns(X, "X")
+    X = _validate_data(
+        estimator, X, accept_sparse=("csr", "csc"), dtype=np.float64, **options
+    )
+    _refuse_not_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan)
+    return X
+
+
+def _validate_data(estimator: Any, X: Any, **options: Any) -> Any:
+    # NaN and infinite values pass: our message about them is more helpful.
+    try:
+        from sklearn.utils.validation import validate_data
+    except ImportError:  # before 1.6 it was a method
+        return estimator._validate_data(X, force_all_finite=False, **options)
+    return validate_data(estimator, X, ensure_all_finite=False, **options)
+
+
+def _refuse_not_finite(X: Any, names: Any, allow_nan: bool) -> None:
+    """Say which features hold NaN or infinite values, and what to do about them."""
+    sparse = is_sparse(X)
+    stored = X.data if sparse else X
+    if np.isfinite(stored).all():
+        return
+    bad = np.isinf(stored)
+    if bad.any():
+        what, fix = f"{int(bad.sum())} infinite value(s)", "replace or drop them"
+    elif allow_nan and not sparse:
+        return
+    else:
+        bad = np.isnan(stored)
+        what = f"{int(bad.sum())} missing value(s) (NaN)"
+        how = "pass dense data and missing" if sparse else "pass missing"
+        fix = f"fill them, drop those features, or {how}='pairwise'"
+    columns = np.unique(X.tocoo().col[bad] if sparse else np.nonzero(bad)[1])
+    known = None if names is None else tuple(names)
+    raise ValueError(
+        f"X has {what}, in feature(s) {describe(columns.tolist(), known)}; {fix}."
+    )

@@ -1,0 +1,454 @@
+"""SparsePCA: several sparse components with proofs, as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+    clone,
+)
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ._estimator_input import validated
+from ._validation import FloatArray, is_sparse
+from .choosing_k import K_MAX, choose_k
+from .components import Components, DisjointSupports, solve_components
+from .components.variance import adjusted_variance
+from .covariance import Covariance
+from .solvers.base import Limits
+from .solvers.registry import SOLVERS
+
+#: Without limits a proof may take days. Nodes, unlike seconds, stop every machine at
+#: the same place, so that a fit gives the same answer everywhere.
+DEFAULT_LIMITS = Limits(nodes=2_000_000)
+
+
+class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Sparse principal components with a chosen number of features and a proof.
+
+    Component j maximises x'A_j x over unit vectors x with at most k nonzeros, where A_1
+    is the covariance of the data and A_j what the scheme leaves of it after components
+    1, …, j − 1.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        How many components.
+    k : int, sequence of int or "auto", default="auto"
+        How many features each component may use; a sequence has one number for each
+        component. "auto" chooses one number for all by `choose_k`, from the first
+        component's variance compared with that of permuted data.
+    solver : Solver, callable or str, default=None
+        The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`.
+        `LocalSearch()` by default.
+    threshold : strategy or float, default=None
+        How blocks are chosen; `BlockSearch()` by default.
+    certify : bool, default=True
+        False skips the proofs: components are those of the blocks, with the upper
+        bound that the blocks give.
+    limits : Limits, default=None
+        When to stop, for all components together. By default 2 000 000 nodes of proof,
+        which takes from seconds to minutes; ``Limits()`` never stops.
+    scale : bool, default=False
+        Divide each feature by its standard deviation (PCA of correlations).
+    missing : {"raise", "pairwise"}, default="raise"
+        "pairwise" accepts NaN: each covariance is computed from the samples that have
+        both features.
+    scheme : scheme, default=None
+        How components relate: `DisjointSupports()` by default; `ProjectionDeflation()`,
+        `Orthogonalised()`, `HotellingDeflation()`.
+    covariance : None, "precomputed" or estimator, default=None
+        None is the sample covariance, whose d × d matrix is never formed. An estimator,
+        such as ``LedoitWolf()``, is fitted and its ``covariance_`` used. With
+        "precomputed", `fit` is given the covariance matrix instead of data.
+    transform_method : {"projection", "least-squares"}, default="projection"
+        What `transform` returns; see there.
+    n_jobs : int, default=None
+        Parallel work (joblib); the answer does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        For k="auto" and for solvers that draw random numbers.
+    verbose : bool or int, default=False
+        Show a log with a progress bar.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Unit vectors, as rows; the largest loading is positive.
+    supports_ : list of arrays of int
+        The features of each component.
+    explained_variance_ : array of shape (n_components,)
+        Variance of each score that the earlier scores do not explain (Zou, Hastie and
+        Tibshirani's adjusted variance): nothing is counted twice.
+    explained_variance_ratio_ : array of shape (n_components,)
+        The same, as a share of the total variance.
+    upper_bound_ : array of shape (n_components,)
+        Proved: no unit vector with as few nonzeros has a larger objective in the
+        problem of that component.
+    gap_ : array of shape (n_components,)
+        (upper bound − objective) / |objective|, of each component's problem.
+    status_ : list of str
+        "optimal" where the objective was proved to be the largest possible.
+    joint_upper_bound_ : float
+        Proved: no components with the same k, however chosen, have a larger sum of
+        `explained_variance_`.
+    k_ : list of int
+        The k of each component.
+    results_ : tuple of Result
+        One for each component, with its certificate.
+    solution_ : Components
+        All of the above as one object.
+    covariance_estimator_ : estimator
+        The fitted one, if `covariance` is an estimator.
+    choice_of_k_ : ChoiceOfK
+        Why this k, if k="auto".
+    mean_, scale_ : arrays of shape (n_features,)
+        What is subtracted and divided by; zeros and ones for "precomputed".
+    n_features_in_ : int
+    feature_names_in_ : array of str
+
+    See Also
+    --------
+    solve_components : The same without scikit-learn.
+    choose_k : The rule behind k="auto".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import SparsePCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 12))
+    >>> X[:, :4] += 3 * rng.normal(size=(50, 1))
+    >>> X[:, 4:7] += 2 * rng.normal(size=(50, 1))
+    >>> model = SparsePCA(n_components=2, k=[4, 3]).fit(X)
+    >>> [support.tolist() for support in model.supports_]
+    [[0, 1, 2, 3], [4, 5, 6]]
+    >>> model.status_
+    ['optimal', 'optimal']
+    >>> model.transform(X).shape
+    (50, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "k": [
+            Interval(Integral, 1, None, closed="left"),
+            "array-like",
+            StrOptions({"auto"}),
+        ],
+        # Objects of these kinds are checked where they are used.
+        "solver": "no_validation",
+        "threshold": "no_validation",
+        "certify": ["boolean"],
+        "limits": [Limits, None],
+        "scale": ["boolean"],
+        "missing": [StrOptions({"raise", "pairwise"})],
+        "scheme": "no_validation",
+        "covariance": "no_validation",
+        "transform_method": [StrOptions({"projection", "least-squares"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        k: int | Sequence[int] | Literal["auto"] = "auto",
+        solver: Any = None,
+        threshold: Any = None,
+        certify: bool = True,
+        limits: Limits | None = None,
+        scale: bool = False,
+        missing: Literal["raise", "pairwise"] = "raise",
+        scheme: Any = None,
+        covariance: Any = None,
+        transform_method: str = "projection",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.n_components = n_components
+        self.k = k
+        self.solver = solver
+        self.threshold = threshold
+        self.certify = certify
+        self.limits = limits
+        self.scale = scale
+        self.missing = missing
+        self.scheme = scheme
+        self.covariance = covariance
+        self.transform_method = transform_method
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            With covariance="precomputed", the covariance matrix.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        precomputed = self._is_precomputed()
+        X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
+        self._check_sizes()
+        cov = self._covariance_of(X, precomputed)
+        sparsities = self._sparsities(X, cov, precomputed, int(seeds[0]))
+        self.solution_: Components = solve_components(
+            cov,
+            sparsities,
+            self.n_components,
+            scheme=self.scheme,
+            limits=DEFAULT_LIMITS if self.limits is None else self.limits,
+            progress=True if self.verbose else None,
+            solver=self._solver(),
+            threshold=self.threshold,
+            certify=self.certify,
+            n_jobs=self.n_jobs,
+            rng=int(seeds[1]),
+        )
+        self._publish(self.solution_)
+        return self
+
+    def _publish(self, found: Components) -> None:
+        self.results_ = found.results
+        self.components_ = found.components
+        self.supports_ = list(found.supports)
+        self.k_ = [result.k for result in found.results]
+        self.explained_variance_ = found.adjusted_explained_variance
+        self.explained_variance_ratio_ = found.explained_variance_ratio
+        self.upper_bound_ = found.upper_bounds
+        self.joint_upper_bound_ = found.joint_upper_bound
+        self.gap_ = found.gaps
+        self.status_ = [status.value for status in found.statuses]
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the scores of samples on the components.
+
+        With C = (X − mean_) / scale_ and V = components_,
+
+            projection:     Z = C V'
+            least-squares:  Z = C V' (V V')⁻¹, the weights with C ≈ Z V
+
+        The two agree where components are orthonormal, as with disjoint supports. A
+        missing value (missing="pairwise") counts as the mean of its feature.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        scores = self._project(X)
+        if self.transform_method == "least-squares":
+            scores = scores @ self._inverse_gram()
+        return scores
+
+    def inverse_transform(self, X: Any) -> FloatArray:
+        """Return the data that scores stand for, the best in the span of V.
+
+        With Z the scores, `transform_method` deciding which, and V = components_,
+
+            projection:     X̂ = Z (V V')⁻¹ V · scale_ + mean_
+            least-squares:  X̂ = Z V · scale_ + mean_
+
+        so that ``inverse_transform(transform(X))`` is, in scaled units, the point of
+        the components' span nearest to each sample, for either method.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_components)
+            Scores Z.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        Z = check_array(X, dtype=np.float64)
+        if Z.shape[1] != len(self.components_):
+            raise ValueError(
+                f"X has {Z.shape[1]} column(s), but there are {len(self.components_)} "
+                "components; pass scores as transform returns them."
+            )
+        if self.transform_method == "projection":
+            Z = Z @ self._inverse_gram()
+        return Z @ self.components_ * self.scale_ + self.mean_
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the share of the variance of X that the components explain.
+
+        The sum of the adjusted variances of the scores of X, about mean_, over
+        Σ ‖(x − mean_) / scale_‖² / n. On the data of `fit` this is
+        ``explained_variance_ratio_.sum()``, unless `covariance` is given or values are
+        missing.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : ignored
+
+        Returns
+        -------
+        float
+            At most 1; larger is better.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        scores = self._project(X)
+        total = self._total_squares(X)
+        if total <= 0:
+            return 0.0
+        return float(adjusted_variance(scores.T @ scores).sum() / total)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _is_precomputed(self) -> bool:
+        if self.covariance is None or hasattr(self.covariance, "fit"):
+            return False
+        if isinstance(self.covariance, str) and self.covariance == "precomputed":
+            return True
+        raise ValueError(
+            f"covariance = {self.covariance!r} is not known; pass None, 'precomputed' "
+            "or an estimator with fit and covariance_, such as LedoitWolf()."
+        )
+
+    def _validated(self, X: Any, **options: Any) -> Any:
+        return validated(self, X, allow_nan=self.missing == "pairwise", **options)
+
+    def _check_sizes(self) -> None:
+        d = self.n_features_in_
+        largest = 1 if isinstance(self.k, str) else np.max(self.k, initial=0)
+        for name, value in (("n_components", self.n_components), ("k", largest)):
+            if value > d:
+                raise ValueError(
+                    f"{name} = {value} is more than the {d} feature(s) of X; pass at "
+                    "most that many."
+                )
+
+    def _names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def _covariance_of(self, X: Any, precomputed: bool) -> Covariance:
+        """Set mean_ and scale_; return the matrix whose components are wanted."""
+        d = X.shape[1]
+        self.mean_, self.scale_ = np.zeros(d), np.ones(d)
+        if precomputed:
+            if X.shape[0] != d:
+                raise ValueError(
+                    f"X has shape {X.shape}; with covariance='precomputed' pass the "
+                    "square covariance matrix to fit."
+                )
+            return Covariance.from_matrix(X, feature_names=self._names())
+        cov = Covariance.from_data(
+            X, scale=self.scale, missing=self.missing, feature_names=self._names()
+        )
+        if is_sparse(X):
+            self.mean_ = np.asarray(X.mean(axis=0)).ravel()
+        else:
+            self.mean_ = np.nanmean(X, axis=0)
+        if self.scale:
+            unscaled = Covariance.from_data(X, missing=self.missing)
+            self.scale_ = np.sqrt(unscaled.diagonal())
+        if self.covariance is None:
+            return cov
+        if is_sparse(X) or np.isnan(X).any():
+            raise TypeError(
+                f"covariance = {self.covariance!r} needs dense data without missing "
+                "values; pass X.toarray(), fill the gaps, or use covariance=None."
+            )
+        estimator = clone(self.covariance)
+        estimator.fit((X - self.mean_) / self.scale_)
+        if not hasattr(estimator, "covariance_"):
+            raise TypeError(
+                f"covariance = {self.covariance!r} has no covariance_ after fit; pass "
+                "an estimator such as LedoitWolf()."
+            )
+        self.covariance_estimator_ = estimator
+        return Covariance.from_matrix(
+            estimator.covariance_, feature_names=self._names()
+        )
+
+    def _sparsities(self, X: Any, cov: Covariance, precomputed: bool, seed: int) -> Any:
+        if not isinstance(self.k, str):
+            return self.k
+        d = self.n_features_in_
+        k_max = min(K_MAX, d)
+        if self.scheme is None or isinstance(self.scheme, DisjointSupports):
+            k_max = max(1, min(k_max, d // self.n_components))
+        self.choice_of_k_ = choose_k(
+            cov if precomputed else X,
+            k_max,
+            scale=self.scale,
+            missing=self.missing,
+            n_jobs=self.n_jobs,
+            rng=seed,
+        )
+        return self.choice_of_k_.k
+
+    def _solver(self) -> Any:
+        if not isinstance(self.solver, str):
+            return self.solver
+        if self.solver not in SOLVERS:
+            raise ValueError(
+                f"solver = {self.solver!r} is not known; pass one of "
+                f"{sorted(SOLVERS)}, a solver object or a function of (A, k)."
+            )
+        return SOLVERS[self.solver]()
+
+    def _project(self, X: Any) -> FloatArray:
+        """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""
+        weights = (self.components_ / self.scale_).T
+        if is_sparse(X):
+            return X @ weights - self.mean_ @ weights
+        return np.nan_to_num(X - self.mean_) @ weights
+
+    def _inverse_gram(self) -> FloatArray:
+        return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)
+
+    def _total_squares(self, X: Any) -> float:
+        """Σ ‖(x − mean_) / scale_‖² over the samples."""
+        if not is_sparse(X):
+            centred = np.nan_to_num(X - self.mean_) / self.scale_
+            return float(np.einsum("ij,ij->", centred, centred))
+        columns = X.tocsc()
+        squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
+        sums = np.asarray(columns.sum(axis=0)).ravel()
+        squares = squares - 2 * self.mean_ * sums + X.shape[0] * self.mean_**2
+        return float((squares / self.scale_**2).sum())
+
+    def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
+        return {
+            "allow_nan": self.missing == "pairwise",
+            "X_types": ["2darray", "sparse"],
+        }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing == "pairwise"
+        return tags

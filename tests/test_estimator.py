@@ -1,0 +1,331 @@
+"""SparsePCA: scikit-learn's rules, what users ask for, and clear errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.covariance import LedoitWolf
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import blockspca as bs
+from blockspca import SparsePCA
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 12)) + np.arange(12)
+    X[:, :4] += 3 * rng.normal(size=(50, 1))
+    X[:, 4:7] -= 2 * rng.normal(size=(50, 1))
+    return X
+
+
+@pytest.fixture(scope="module")
+def frame(X) -> pd.DataFrame:
+    return pd.DataFrame(X, columns=[f"gene {i}" for i in range(12)])
+
+
+@parametrize_with_checks(
+    [
+        SparsePCA(),
+        SparsePCA(n_components=1, k=1, scheme=bs.ProjectionDeflation()),
+        SparsePCA(
+            n_components=1, k=2, missing="pairwise", transform_method="least-squares"
+        ),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_attributes(X):
+    model = SparsePCA(n_components=2, k=[4, 3]).fit(X)
+    assert model.components_.shape == (2, 12)
+    assert [s.tolist() for s in model.supports_] == [[0, 1, 2, 3], [4, 5, 6]]
+    assert model.status_ == ["optimal", "optimal"]
+    assert model.k_ == [4, 3]
+    assert (model.gap_ < 1e-8).all()
+    assert (model.upper_bound_ >= [r.objective for r in model.results_]).all()
+    assert model.explained_variance_.sum() <= model.joint_upper_bound_
+    assert model.n_features_in_ == 12
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0))
+    assert not hasattr(model, "feature_names_in_")
+    assert all(c.complete for c in model.solution_.verify(bs.Covariance.from_data(X)))
+
+
+def test_the_largest_loading_is_positive(X):
+    for data in (X, -X):
+        V = SparsePCA(n_components=2, k=3).fit(data).components_
+        assert (V[np.arange(2), np.abs(V).argmax(axis=1)] > 0).all()
+
+
+def test_variance_is_that_of_pca_when_all_features_are_used(X):
+    model = SparsePCA(n_components=3, k=12, scheme=bs.ProjectionDeflation()).fit(X)
+    pca = PCA(n_components=3).fit(X)
+    np.testing.assert_allclose(model.explained_variance_, pca.explained_variance_)
+    np.testing.assert_allclose(
+        model.explained_variance_ratio_, pca.explained_variance_ratio_
+    )
+    np.testing.assert_allclose(
+        np.abs(model.transform(X)), np.abs(pca.transform(X)), atol=1e-8
+    )
+    np.testing.assert_allclose(
+        model.inverse_transform(model.transform(X)),
+        pca.inverse_transform(pca.transform(X)),
+    )
+
+
+@pytest.mark.parametrize("method", ["projection", "least-squares"])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("scheme", [bs.DisjointSupports(), bs.HotellingDeflation()])
+def test_transform_is_its_formula(X, method, scale, scheme):
+    model = SparsePCA(
+        n_components=3, k=4, scheme=scheme, scale=scale, transform_method=method
+    ).fit(X)
+    V = model.components_
+    C = (X - model.mean_) / model.scale_
+    gram = V @ V.T
+    expected = C @ V.T
+    if method == "least-squares":
+        expected = expected @ np.linalg.inv(gram)
+    Z = model.transform(X)
+    np.testing.assert_allclose(Z, expected, atol=1e-9)
+    np.testing.assert_allclose(model.transform(sp.csr_array(X)), Z, atol=1e-9)
+    nearest = C @ V.T @ np.linalg.inv(gram) @ V * model.scale_ + model.mean_
+    np.testing.assert_allclose(model.inverse_transform(Z), nearest, atol=1e-9)
+    if scale:
+        np.testing.assert_allclose(model.scale_, X.std(axis=0, ddof=1))
+
+
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("scheme", [None, bs.ProjectionDeflation()])
+def test_score_on_the_training_data_is_the_explained_ratio(X, scale, scheme):
+    model = SparsePCA(n_components=3, k=4, scale=scale, scheme=scheme).fit(X)
+    ratio = model.explained_variance_ratio_.sum()
+    assert model.score(X) == pytest.approx(ratio)
+    assert model.score(sp.csr_array(X)) == pytest.approx(ratio)
+    assert 0 < model.score(X[:20]) < 1
+
+
+def test_sparse_and_dense_agree(X):
+    sparse = np.where(np.random.default_rng(1).random(X.shape) < 0.5, 0, X)
+    dense = SparsePCA(k=3, random_state=0).fit(sparse)
+    for kind in (sp.csr_array, sp.csc_array, sp.csr_matrix, sp.coo_array):
+        model = SparsePCA(k=3, random_state=0).fit(kind(sparse))
+        np.testing.assert_allclose(model.components_, dense.components_, atol=1e-8)
+        np.testing.assert_allclose(model.mean_, dense.mean_)
+
+
+def test_more_features_than_samples():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 300))
+    X[:, 50:55] += 4 * rng.normal(size=(20, 1))
+    model = SparsePCA(n_components=2, random_state=0).fit(X)
+    assert model.supports_[0].tolist() == [50, 51, 52, 53, 54]
+    assert (np.abs(model.components_).sum(axis=1) > 0).all()
+
+
+def test_names_in_and_out(frame):
+    model = SparsePCA(n_components=2, k=3).set_output(transform="pandas")
+    scores = model.fit_transform(frame)
+    assert isinstance(scores, pd.DataFrame)
+    assert scores.columns.tolist() == ["sparsepca0", "sparsepca1"]
+    assert list(model.feature_names_in_) == list(frame.columns)
+    assert set(model.results_[0].features) <= set(frame.columns)
+    assert model.get_feature_names_out().tolist() == ["sparsepca0", "sparsepca1"]
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.rename(columns={"gene 0": "other"}))
+    scores = model.set_output(transform="polars").transform(frame)
+    assert scores.columns == ["sparsepca0", "sparsepca1"]
+
+
+def test_polars(frame):
+    model = SparsePCA(k=3).fit(pl.DataFrame(frame.to_dict("list")))
+    assert set(model.results_[0].features) <= set(frame.columns)
+
+
+def test_missing_values(frame):
+    gaps = frame.mask(np.random.default_rng(2).random(frame.shape) < 0.05)
+    gaps["gene 3"] = gaps["gene 3"].astype("Float64")
+    model = SparsePCA(k=[4, 3], missing="pairwise").fit(gaps)
+    assert model.supports_[0].tolist() == [0, 1, 2, 3]
+    assert np.isfinite(model.transform(gaps)).all()
+    np.testing.assert_allclose(model.mean_, gaps.astype(float).mean())
+    assert 0 < model.score(gaps) < 1
+    scaled = SparsePCA(k=3, missing="pairwise", scale=True).fit(gaps)
+    np.testing.assert_allclose(scaled.scale_, gaps.astype(float).std())
+    auto = SparsePCA(missing="pairwise", random_state=0).fit(gaps)
+    assert 1 <= auto.k_[0] <= 6
+
+
+def test_precomputed(X, frame):
+    A = np.cov(X.T)
+    model = SparsePCA(k=3, covariance="precomputed").fit(A)
+    direct = SparsePCA(k=3).fit(X)
+    np.testing.assert_allclose(model.components_, direct.components_, atol=1e-8)
+    np.testing.assert_allclose(
+        model.transform(X - X.mean(axis=0)), direct.transform(X), atol=1e-7
+    )
+    named = SparsePCA(covariance="precomputed").fit(frame.cov())
+    assert named.results_[0].features[0].startswith("gene")
+    assert "k = " in named.choice_of_k_.reason
+
+
+def test_covariance_estimators(X):
+    model = SparsePCA(k=3, covariance=LedoitWolf()).fit(X)
+    shrunk = LedoitWolf().fit(X).covariance_
+    expected = bs.solve(shrunk, 3)
+    np.testing.assert_allclose(model.results_[0].objective, expected.objective)
+    assert model.covariance_estimator_.shrinkage_ > 0
+    assert not hasattr(model.covariance, "covariance_")
+    with pytest.raises(TypeError, match=r"LedoitWolf\(\) needs dense data"):
+        clone(model).fit(sp.csr_array(X))
+    with pytest.raises(TypeError, match=r"no covariance_ after fit"):
+        SparsePCA(k=2, covariance=PCA()).fit(X)
+
+
+def test_pipeline_and_grid_search(X):
+    pipeline = make_pipeline(StandardScaler(), SparsePCA(n_components=2))
+    search = GridSearchCV(
+        pipeline, {"sparsepca__k": [1, 3, 5]}, cv=3, error_score="raise"
+    )
+    search.fit(X)
+    assert search.best_params_["sparsepca__k"] in (3, 5)
+    assert search.best_estimator_.transform(X).shape == (50, 2)
+    assert (cross_val_score(SparsePCA(k=3), X, cv=3) > 0).all()
+
+
+def test_clone_pickle_repr(X):
+    model = SparsePCA(
+        k=[4, 3],
+        solver="greedy",
+        threshold=bs.FixedThreshold(0.5),
+        limits=bs.Limits(gap=0.1),
+        scheme=bs.Orthogonalised(),
+        covariance=LedoitWolf(),
+    )
+    copy = clone(model)
+    assert copy.get_params()["scheme"] == model.scheme
+    assert "FixedThreshold" in repr(copy)
+    again = pickle.loads(pickle.dumps(copy.fit(X)))
+    np.testing.assert_array_equal(again.transform(X), copy.transform(X))
+    model = SparsePCA(k=2).fit(np.repeat(X, 100, axis=0))
+    assert len(pickle.dumps(model)) < 10_000  # the data are not kept
+
+
+def test_parallel_gives_the_same(X):
+    models = [SparsePCA(n_jobs=n, random_state=3).fit(X) for n in (None, 2)]
+    np.testing.assert_array_equal(models[0].components_, models[1].components_)
+    assert models[0].k_ == models[1].k_
+
+
+def test_without_proofs(X):
+    model = SparsePCA(k=3, certify=False, solver="truncated-power").fit(X)
+    assert model.results_[0].certificate is None
+    assert np.isfinite(model.upper_bound_).all()
+
+
+def test_auto_finds_the_size_of_a_factor(X):
+    model = SparsePCA(random_state=0).fit(X)
+    assert model.k_ == [4, 4]
+    assert model.choice_of_k_.reference.p_value < 0.05
+
+
+def test_constant_data():
+    model = SparsePCA(n_components=2).fit(np.ones((10, 4)))
+    assert model.k_ == [1, 1]
+    np.testing.assert_array_equal(model.explained_variance_ratio_, 0)
+    assert model.score(np.ones((10, 4))) == 0
+
+
+def test_verbose_shows_a_log(X, capsys):
+    SparsePCA(k=3, verbose=True).fit(X)
+    assert "upper bound" in capsys.readouterr().err
+    SparsePCA(k=3).fit(X)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "words"),
+    [
+        ({"k": 0}, "'k' parameter of SparsePCA"),
+        ({"k": 13}, "k = 13 is more than the 12 feature"),
+        ({"k": [3, 2, 1]}, "k has 3 value"),
+        ({"k": [3.5, 2]}, r"k\[0\] = 3.5"),
+        ({"k": "many"}, "'k' parameter of SparsePCA.*'auto'"),
+        ({"k": 12}, "all 12 feature"),
+        ({"n_components": 13}, "n_components = 13 is more than the 12"),
+        ({"n_components": 0}, "'n_components' parameter"),
+        ({"solver": "gurobi"}, "solver = 'gurobi' is not known.*greedy"),
+        ({"solver": 3}, "solver = 3"),
+        ({"threshold": "auto"}, "threshold = 'auto'"),
+        ({"scheme": "disjoint"}, "scheme = 'disjoint'"),
+        ({"covariance": "ledoit"}, "covariance = 'ledoit' is not known"),
+        ({"covariance": "precomputed"}, r"shape \(50, 12\).*square"),
+        ({"limits": 10}, "'limits' parameter"),
+        ({"missing": "drop"}, "'missing' parameter"),
+        ({"transform_method": "ridge"}, "'transform_method' parameter"),
+    ],
+)
+def test_bad_parameters(X, kwargs, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        SparsePCA(**{"k": 2, **kwargs}).fit(X)
+
+
+def with_value(X, value, kind=np.array):
+    other = X.copy()
+    other[1, 2] = value
+    return kind(other)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            lambda X: with_value(X, np.nan),
+            r"1 missing.*NaN.*feature\(s\) 2; .*pairwise",
+        ),
+        (lambda X: with_value(X, np.inf), r"1 infinite.*feature\(s\) 2"),
+        (lambda X: with_value(X, np.nan, sp.csr_array), "NaN.*2.*dense data"),
+        (lambda X: with_value(X, np.inf, sp.csc_array), r"1 infinite.*\) 2; "),
+        (lambda X: X[:1], "1 sample"),
+        (lambda X: X[:0], "0 sample"),
+        (lambda X: X[:, :0], "0 feature"),
+        (lambda X: X[:, :1], "more than the 1 feature"),
+        (lambda X: X[0], "1D array"),
+        (lambda X: pd.DataFrame(X).assign(t="x"), "not numeric: 't'"),
+        (lambda X: pd.DataFrame(with_value(X, np.nan)).add_prefix("g"), "'g2'"),
+        (lambda X: X * 1e200, "overflows"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_bad_data(X, make, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        SparsePCA(k=1).fit(make(X))
+
+
+def test_bad_data_with_gaps(X):
+    with pytest.raises(ValueError, match="1 infinite"):
+        SparsePCA(missing="pairwise").fit(with_value(X, np.inf))
+    empty = X.copy()
+    empty[:, 0] = np.nan
+    with pytest.raises(ValueError, match="0 sample"):
+        SparsePCA(missing="pairwise").fit(empty)
+    with pytest.raises(ValueError, match="constant: 0"):
+        SparsePCA(scale=True).fit(np.where(np.arange(12) == 0, 1.0, X))
+
+
+def test_scores_of_the_wrong_width(X):
+    model = SparsePCA(k=2).fit(X)
+    with pytest.raises(ValueError, match=r"3 column\(s\), but there are 2 components"):
+        model.inverse_transform(np.ones((2, 3)))
