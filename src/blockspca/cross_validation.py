@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ._validation import FloatArray, check_positive_integer, is_sparse
-from .choosing_k import SEARCH_ONLY, as_rows, checked_k_max, each
+from .choosing_k import as_rows, checked_k_max, each, searched_path
 from .covariance import Covariance
-from .pipeline import solve_path
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def cross_validate(
     def shares(fold: np.ndarray) -> tuple[FloatArray, FloatArray]:
         others = np.setdiff1d(np.arange(n), fold)
         cov = Covariance.from_data(X[others], scale=scale, missing=missing)
-        path = solve_path(cov, k_max, limits=SEARCH_ONLY)
+        path = searched_path(cov, k_max)
         vectors = np.array([result.x for result in path.values()])
         mean, size = _mean_and_scale(X[others], cov, scale)
         return (
