@@ -194,6 +194,8 @@ def choose_k(
         f"k = {k}: its variance is {ratio:.3g} times that of permuted data, the "
         f"largest ratio among k = 1, …, {found.ks[-1]}, up to a standard error."
     )
+    if k == found.ks[-1]:
+        reason += " More features may belong to it: the ratio still grows."
     return ChoiceOfK(k, reason, found)
 
 

@@ -190,7 +190,7 @@ def test_the_joint_bound_for_growing_sparsities():
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
 def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
-    X = sp.random_array((50, 3000), density=0.05, rng=np.random.default_rng(0))
+    X = sp.random(50, 3000, density=0.05, random_state=0, format="csr")
     cov = bs.Covariance.from_data(X)
     sizes = []
     original = type(cov._source).submatrix
@@ -227,6 +227,16 @@ def test_limits_are_shared(X):
     assert bs.Status.OPTIMAL not in found.statuses
     found = bs.solve_components(cov, 5, 3, limits=bs.Limits(gap=0.5))
     assert (found.gaps <= 0.5).all()
+
+
+def test_nodes_are_shared(X):
+    found = bs.solve_components(
+        bs.Covariance.from_data(X), 8, 3, limits=bs.Limits(nodes=3)
+    )
+    assert len(found) == 3
+    assert bs.Status.NODE_LIMIT in found.statuses
+    for result in found.results:
+        assert result.objective <= result.upper_bound < np.inf
 
 
 def test_an_interrupt_returns_what_is_known(X):

@@ -266,11 +266,17 @@ def _share(
     remaining = deadline.remaining()
     nodes = limits.nodes
     if nodes is not None:
-        spent = sum(result.nodes for result in results)
-        nodes = max(1, (nodes - spent) // to_go)
+        nodes = max(1, (nodes - sum(map(_nodes, results))) // to_go)
     return replace(
         limits, time=None if remaining is None else remaining / to_go, nodes=nodes
     )
+
+
+def _nodes(result: Result) -> int:
+    """Nodes of the proofs for 1, 2, …, k, or of the blocks if nothing was proved."""
+    if result.certificate is None:
+        return result.nodes
+    return sum(step.statistics.get("nodes", 0) for step in result.certificate.steps)
 
 
 def _collect(
