@@ -1,0 +1,106 @@
+"""NPY, NPZ and Matrix Market files; arrays are never unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from .table import ReadError, Request, Table
+
+_SPARSE_KEYS = {"format", "shape", "data"}
+_NAME_KEYS = ("feature_names", "names", "columns")
+
+
+def read_npy(path: Path, request: Request) -> Table:
+    """Read one array; it is memory-mapped, so a large one starts at once."""
+    import numpy as np
+
+    size = path.stat().st_size
+    try:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise ReadError(_about(path, error, "NPY")) from None
+    request.tick(size, size)
+    return Table(values=_two_dimensional(values, path), source=str(path))
+
+
+def read_npz(path: Path, request: Request) -> Table:
+    """Read an archive: a scipy sparse matrix, or an array X (data) or A (matrix)."""
+    import numpy as np
+
+    size = path.stat().st_size
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            table = _from_archive(archive, path, request.key)
+    except ReadError:
+        raise
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ReadError(_about(path, error, "NPZ")) from None
+    request.tick(size, size)
+    return table
+
+
+def _from_archive(archive: Any, path: Path, key: str | None) -> Table:
+    if not hasattr(archive, "files"):
+        raise ReadError(
+            f"{path} is not an NPZ archive; rename it to .npy if it is one."
+        )
+    if key is None and set(archive.files) >= _SPARSE_KEYS:
+        from scipy.sparse import load_npz
+
+        return Table(values=load_npz(path), source=str(path))
+    names = None
+    for name_key in _NAME_KEYS:
+        if name_key in archive.files:
+            names = tuple(str(name) for name in archive[name_key].tolist())
+    arrays = [name for name in archive.files if name not in _NAME_KEYS]
+    if key is None:
+        key = next((name for name in ("X", "A") if name in arrays), None)
+    if key is None and len(arrays) == 1:
+        key = arrays[0]
+    if key is None or key not in arrays:
+        raise ReadError(
+            f"{path} holds {', '.join(arrays) or 'nothing'}; choose an array with "
+            "--key, or call it X (data) or A (symmetric matrix)."
+        )
+    values = _two_dimensional(archive[key], path)
+    table = Table(values=values, is_matrix=key == "A", source=str(path))
+    return table if names is None else table.named(names)
+
+
+def read_mtx(path: Path, request: Request) -> Table:
+    """Read a Matrix Market file; coordinates stay sparse."""
+    from scipy.io import mmread
+
+    size = path.stat().st_size
+    try:
+        values = mmread(path)
+    except Exception as error:
+        raise ReadError(_about(path, error, "Matrix Market")) from None
+    request.tick(size, size)
+    return Table(values=_two_dimensional(values, path), source=str(path))
+
+
+def _two_dimensional(values: Any, path: Path) -> Any:
+    if values.ndim != 2:
+        raise ReadError(
+            f"{path} holds an array of shape {values.shape}; a table of samples × "
+            "features is needed."
+        )
+    if values.dtype.kind not in "fiub":
+        raise ReadError(
+            f"{path} holds {values.dtype} values; save it as numbers (float64)."
+        )
+    return values
+
+
+def _about(path: Path, error: Exception, kind: str) -> str:
+    if "pickle" in str(error):
+        return (
+            f"{path} is not a plain {kind} file of numbers: it holds Python objects, "
+            "which are not loaded; save it as a float array."
+        )
+    reason = str(error).strip().splitlines()[:1]
+    return f"{path} is not a readable {kind} file: {reason[0] if reason else error!r}."

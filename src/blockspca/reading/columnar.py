@@ -1,0 +1,123 @@
+"""Parquet and h5ad files, where pyarrow and h5py are installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .table import ReadError, Request, Table
+
+
+def read_parquet(path: Path, request: Request) -> Table:
+    """Read a Parquet table, one row group at a time."""
+    import numpy as np
+
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise ReadError(f"{path} needs pyarrow; pip install pyarrow.") from None
+    size = path.stat().st_size
+    try:
+        with pq.ParquetFile(path) as file:
+            groups = []
+            for i in range(file.num_row_groups):
+                groups.append(file.read_row_group(i))
+                request.tick(size * (i + 1) // file.num_row_groups, size)
+            arrow = pa.concat_tables(groups) if groups else file.read()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise ReadError(f"{path} is not a readable Parquet file: {reason}") from None
+    if arrow.num_rows == 0:
+        raise ReadError(f"{path} has columns but no rows; give some numbers.")
+    index = request.index
+    if index is not None and index not in arrow.column_names:
+        raise ReadError(f"{path} has no column {index!r} for --index.")
+    if index is None:  # pandas stores the names of the rows as a column
+        about = arrow.schema.pandas_metadata or {}
+        stored = [c for c in about.get("index_columns", ()) if isinstance(c, str)]
+        index = next((name for name in stored if name in arrow.column_names), None)
+    names = [name for name in arrow.column_names if name != index]
+    if not names:
+        raise ReadError(f"{path} has no column of numbers besides its names.")
+    for name in set(names) - set(request.drop):
+        kind = arrow.schema.field(name).type
+        if not (
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_decimal(kind)
+        ):
+            raise ReadError(
+                f"{path}: column {name!r} holds {kind}, not numbers; leave it out with "
+                f"--drop {name!r}, or use --index {name!r} if it names the samples."
+            )
+    columns = [
+        np.full(arrow.num_rows, np.nan)  # left out by the caller, whatever it holds
+        if name in request.drop
+        else _column(arrow.column(name))
+        for name in names
+    ]
+    return Table(
+        values=np.column_stack(columns),
+        feature_names=tuple(names),
+        sample_names=_texts(arrow.column(index)) if index is not None else None,
+        source=str(path),
+    )
+
+
+def _texts(column: Any) -> tuple[str, ...]:
+    return tuple(str(value) for value in column.to_pylist())
+
+
+def _column(column: Any) -> Any:
+    import numpy as np
+    import pyarrow as pa
+
+    numbers = column.cast(pa.float64()).to_numpy()
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def read_h5ad(path: Path, request: Request) -> Table:
+    """Read X, or the layer `key`, of an AnnData file; sparse stays sparse."""
+    try:
+        import h5py
+    except ImportError:
+        raise ReadError(f"{path} needs h5py; pip install h5py.") from None
+    size = path.stat().st_size
+    try:
+        with h5py.File(path, "r") as file:
+            key = request.key
+            where = "X" if key is None else f"layers/{key}"
+            if where not in file:
+                raise ReadError(f"{path} has no {where}; choose a layer with --key.")
+            values = _h5_matrix(file[where])
+            table = Table(
+                values=values,
+                feature_names=_h5_names(file, "var"),
+                sample_names=_h5_names(file, "obs"),
+                source=str(path),
+            )
+    except (OSError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+    request.tick(size, size)
+    return table
+
+
+def _h5_matrix(node: Any) -> Any:
+    if not hasattr(node, "keys"):
+        return node[()]
+    from scipy.sparse import csc_array, csr_array
+
+    kind = csc_array if "csc" in str(node.attrs.get("encoding-type")) else csr_array
+    parts = (node["data"][()], node["indices"][()], node["indptr"][()])
+    return kind(parts, shape=tuple(int(n) for n in node.attrs["shape"]))
+
+
+def _h5_names(file: Any, axis: str) -> tuple[str, ...] | None:
+    group = file.get(axis)
+    if group is None or "_index" not in group.attrs:
+        return None
+    names = group[group.attrs["_index"]][()]
+    return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in names)

@@ -1,0 +1,171 @@
+"""CSV and TSV files, read row by row: numbers, names, gaps, nothing else."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .table import ReadError, Request, Table
+
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
+ROWS_PER_TICK = 64
+MAX_FIELD = 2**20
+
+
+def read_delimited(path: Path, request: Request) -> Table:
+    """Read numbers separated by commas, semicolons or tabs.
+
+    The first row names the features if one of its cells is not a number. A first column
+    without a name, or the one called `index`, names the samples.
+    """
+    size = path.stat().st_size
+    zipped = path.suffix.lower() == ".gz"
+    csv.field_size_limit(MAX_FIELD)
+    with open(path, "rb") as raw:
+        stream: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if zipped else raw
+        lines = (line.decode("utf-8-sig") for line in stream)
+        try:
+            parser = _Parser(path, request)
+            return parser.parse(lines, lambda: request.tick(raw.tell(), size))
+        except UnicodeDecodeError:
+            raise ReadError(
+                f"{path} is not UTF-8 text; save it as UTF-8, or give it the ending of "
+                "what it is."
+            ) from None
+        except (csv.Error, gzip.BadGzipFile, EOFError) as error:
+            raise ReadError(f"{path} cannot be read: {error}.") from None
+
+
+class _Parser:
+    """One pass over the rows."""
+
+    def __init__(self, path: Path, request: Request) -> None:
+        self.path = path
+        self.index = request.index
+        self.drop = request.drop
+        self.cells = array("d")
+        self.samples: list[str] = []
+        self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
+
+    def parse(self, lines: Iterator[str], progress: Any) -> Table:
+        first_line = next((line for line in lines if line.strip()), None)
+        if first_line is None:
+            raise ReadError(f"{self.path} has no rows; give a file with numbers.")
+        rows = csv.reader(
+            chain([first_line], lines), delimiter=_delimiter(self.path, first_line)
+        )
+        first = [cell.strip() for cell in next(rows)]
+        header = first if any(not _is_number(cell) for cell in first) else None
+        width = len(first)
+        at = self._index_column(header)
+        if header is None:
+            self._add(first, 1, at)
+        count = 0 if header else 1
+        for row in rows:
+            if not row:
+                continue
+            count += 1
+            # A header may lack the name of the column of sample names, as R writes it.
+            if count == 1 and header and at is None and len(row) == width + 1:
+                header, width, at = ["", *header], width + 1, 0
+            if len(row) != width:
+                raise ReadError(
+                    f"{self.path}: row {count} has {len(row)} cells where "
+                    f"{'the header' if header else 'the first row'} has {width}; every "
+                    "row must have the same number."
+                )
+            self._add(row, count, at)
+            if count % ROWS_PER_TICK == 0:
+                progress()
+        progress()
+        return self._table(header, width, count, at)
+
+    def _index_column(self, header: list[str] | None) -> int | None:
+        if self.index is not None:
+            if header is None or self.index not in header:
+                raise ReadError(
+                    f"{self.path} has no column {self.index!r} for --index; "
+                    + (f"its columns start {header[:5]}." if header else "no header.")
+                )
+            return header.index(self.index)
+        return 0 if header and len(header) > 1 and header[0] == "" else None
+
+    def _add(self, row: list[str], number: int, at: int | None) -> None:
+        if at is not None:
+            self.samples.append(row[at])
+            row = row[:at] + row[at + 1 :]
+        try:
+            self.cells.extend(list(map(float, row)))
+        except ValueError:
+            for column, cell in enumerate(row):
+                self.cells.append(self._number(cell, number, column))
+
+    def _number(self, cell: str, row: int, column: int) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            if cell.strip().lower() not in MISSING:
+                self.text.setdefault(column, (row, cell.strip()))
+            return math.nan
+
+    def _table(
+        self, header: list[str] | None, width: int, count: int, at: int | None
+    ) -> Table:
+        names = None
+        if header is not None:
+            names = tuple(name for j, name in enumerate(header) if j != at)
+        if count == 0:
+            raise ReadError(f"{self.path} has a header but no rows; give some numbers.")
+        for column in list(self.text):
+            if names and names[column] in self.drop:
+                del self.text[column]
+        if self.text:
+            raise ReadError(self._about_text(names))
+        columns = width - (at is not None)
+        if columns == 0:
+            raise ReadError(f"{self.path} has no column of numbers besides its names.")
+        return Table(
+            values=np.frombuffer(self.cells).reshape(count, columns),
+            feature_names=names,
+            sample_names=tuple(self.samples) if self.samples else None,
+            source=str(self.path),
+        )
+
+    def _about_text(self, names: tuple[str, ...] | None) -> str:
+        column, (row, cell) = next(iter(self.text.items()))
+        name = names[column] if names else str(column)
+        if re.fullmatch(r"[-+]?\d+,\d+", cell):
+            return (
+                f"{self.path}: column {name!r} writes {cell!r} in row {row}; write "
+                "decimals with a point, not with a comma."
+            )
+        others = f" (and {len(self.text) - 1} more)" if len(self.text) > 1 else ""
+        return (
+            f"{self.path}: column {name!r}{others} holds text, {cell[:40]!r} in row "
+            f"{row}; leave it out with --drop {name!r}, or use --index {name!r} if it "
+            "names the samples."
+        )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _delimiter(path: Path, first_line: str) -> str:
+    """Tabs for .tsv; otherwise what the first line has most of."""
+    if ".tsv" in path.name.lower():
+        return "\t"
+    return max(",;\t", key=first_line.count)
