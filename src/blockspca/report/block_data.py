@@ -1,0 +1,76 @@
+"""What the interactive picture of the blocks needs, as plain lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._pictures import block_order, select_features
+from .._validation import FloatArray
+
+if TYPE_CHECKING:
+    from .page import Report
+
+MAX_SHOWN = 48
+MAX_LEVELS = 120
+
+
+def block_data(report: Report) -> dict[str, Any]:
+    """Return the strongest entries of A, in block order, and the blocks at each level.
+
+    Returns
+    -------
+    dict
+        names, rank (the place of each feature in the original order), upper triangle
+        of A row by row, levels of ε ascending with the number of blocks and the largest
+        one, the block of each shown feature at each level, the level to start with, and
+        for each feature the component that uses it (0 for none).
+    """
+    from .page import as_list
+
+    path, cov = report.thresholds, report.cov
+    results = report.components.results
+    used = np.concatenate([result.support for result in results])
+    shown = select_features(path, MAX_SHOWN, used[:MAX_SHOWN])
+    order = block_order(path)
+    ordered = order[np.isin(order, shown)]
+    levels = slider_levels(report)
+    labels = [path.labels(level)[ordered] for level in levels]
+    A = cov.submatrix(ordered)
+    owner = np.zeros(cov.n_features, dtype=int)
+    for number, result in reversed(list(enumerate(results, start=1))):
+        owner[result.support] = number
+    return {
+        "names": cov.names_of(ordered),
+        "rank": np.argsort(np.argsort(ordered)).tolist(),
+        "upper": as_list(A[np.triu_indices(len(A))], 4),
+        "levels": as_list(levels, 6),
+        "blocks": [path.n_blocks(level) for level in levels],
+        "largest": [path.largest_block(level) for level in levels],
+        "labels": [label.tolist() for label in labels],
+        "start": start_level(report, levels),
+        "component": owner[ordered].tolist(),
+        "total": cov.n_features,
+    }
+
+
+def slider_levels(report: Report) -> FloatArray:
+    """Return ε = 0 and the thresholds at which blocks change, thinned if many.
+
+    The threshold that was used is one of them.
+    """
+    levels = np.concatenate([[0.0], report.thresholds.distinct_thresholds()[::-1]])
+    if len(levels) > MAX_LEVELS:
+        keep = np.linspace(0, len(levels) - 1, MAX_LEVELS).round().astype(int)
+        levels = levels[keep]
+    used = report.components.results[0].threshold
+    return levels if used is None else np.unique(np.append(levels, used))
+
+
+def start_level(report: Report, levels: FloatArray) -> int:
+    """Return the level with the blocks that the first component was found in."""
+    epsilon = report.components.results[0].threshold
+    if epsilon is None:
+        return len(levels) // 2
+    return int(np.searchsorted(levels, epsilon, side="right")) - 1

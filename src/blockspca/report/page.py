@@ -1,0 +1,159 @@
+"""A fit as one HTML page; names and values are data and are always escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..blocks.path import ThresholdPath, threshold_path
+from ..ceiling import pca_variances
+from ..components import Components
+from ..covariance import Covariance
+from ..sparsity_path import SparsityPath
+
+MAX_EMBEDDED_CERTIFICATE = 2**21  # characters; a larger one is left to files
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a page is about.
+
+    Attributes
+    ----------
+    cov : Covariance
+        The matrix that the components belong to.
+    components : Components
+    path : SparsityPath, optional
+        The best first component for each k.
+    scores : array of shape (n_samples, n_components), optional
+    sample_names : tuple of str, optional
+    title, source : str
+        The heading, and the name of the file or data set.
+    parameters : mapping
+        What was asked for, shown as a table.
+    verify_commands : tuple of str
+        For each component, the command that checks its certificate.
+    seconds : float
+        How long the components took.
+    """
+
+    cov: Covariance
+    components: Components
+    path: SparsityPath | None = None
+    scores: FloatArray | None = None
+    sample_names: tuple[str, ...] | None = None
+    title: str = "Sparse components"
+    source: str = "the matrix"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    verify_commands: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @cached_property
+    def thresholds(self) -> ThresholdPath:
+        """The blocks at every ε."""
+        return threshold_path(self.cov)
+
+    @cached_property
+    def pca(self) -> FloatArray:
+        """The variances of as many ordinary components."""
+        return pca_variances(self.cov, len(self.components))
+
+
+def build_report(report: Report) -> str:
+    """Return the page as HTML text.
+
+    Nothing is loaded from elsewhere: style, script, pictures and data are in the text,
+    and a content security policy forbids the rest.
+
+    Parameters
+    ----------
+    report : Report
+
+    Returns
+    -------
+    str
+    """
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError:
+        raise ImportError(
+            "the report needs jinja2; pip install 'blockspca[report]'."
+        ) from None
+    from markupsafe import Markup
+
+    from . import charts, facts
+    from .block_data import block_data
+
+    environment = Environment(
+        loader=PackageLoader("blockspca.report", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = _asset("style.css"), _asset("script.js")
+    return environment.get_template("page.html").render(
+        report=report,
+        facts=facts.gather(report),
+        charts=charts,
+        policy=_policy(style, script),
+        style=Markup(style),
+        script=Markup(script),
+        block_data=Markup(embedded_json(block_data(report))),
+        certificates=_certificates(report),
+    )
+
+
+def embedded_json(content: Any) -> str:
+    """Return JSON that may stand inside a script element.
+
+    Inside one, only "</script" and "<!--" have a meaning to the browser; without "<"
+    there is neither.
+    """
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """Allow this style and this script by their hashes, and nothing else."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
+        f"script-src 'sha256-{digest(script)}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _certificates(report: Report) -> list[str]:
+    """The certificates as links that hold them; empty where one is too large."""
+    links = []
+    for result in report.components.results:
+        text = "" if result.certificate is None else result.certificate.to_json()
+        if not text or len(text) > MAX_EMBEDDED_CERTIFICATE:
+            links.append("")
+            continue
+        encoded = base64.b64encode(text.encode()).decode()
+        links.append(f"data:application/json;base64,{encoded}")
+    return links
+
+
+def as_list(values: Any, digits: int = 5) -> list[float]:
+    """Return an array as short numbers for JSON."""
+    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]

@@ -1,0 +1,41 @@
+"""Results in words, for the command line and the report."""
+
+from __future__ import annotations
+
+from .result import Result, Status
+
+_STOPPED = {
+    Status.TIME_LIMIT: "the time was up",
+    Status.NODE_LIMIT: "the node limit was reached",
+    Status.MEMORY_LIMIT: "the memory limit was reached",
+    Status.INTERRUPTED: "it was interrupted",
+    Status.FEASIBLE: "the search has finished",
+}
+
+
+def percent(share: float) -> str:
+    """Return 0.6234 as '62.3 %'."""
+    return f"{100 * share:.1f} %" if abs(share) < 10 else f"{100 * share:.0f} %"
+
+
+def proof_in_words(result: Result) -> str:
+    """Say how sure an objective is, in half a sentence."""
+    if result.status is Status.OPTIMAL:
+        return "proved optimal"
+    gap = result.gap
+    if gap == float("inf"):
+        return f"not proved: {_STOPPED.get(result.status, 'it stopped')}"
+    most = f"no other choice is more than {_small(gap)} better"
+    if result.status is Status.GAP_LIMIT:
+        return f"proved: {most}"
+    return f"not proved optimal: {_STOPPED[result.status]}, but {most}"
+
+
+def _small(gap: float) -> str:
+    digits = 1 if gap >= 0.01 else 3
+    return f"{100 * gap:.{digits}f} %"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return '1 sample' or '3 samples'."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", " ")
