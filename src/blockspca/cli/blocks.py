@@ -1,0 +1,103 @@
+"""`blockspca blocks`: into which blocks the features fall at a threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .display import Display
+from .options import File, Force, ReadOptions, ShowOptions, spread
+
+if TYPE_CHECKING:
+    from ..blocks.path import ThresholdPath
+
+_SHOWN_BLOCKS = 20
+_SHOWN_NAMES = 8
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(spread(blocks))
+
+
+def blocks(
+    file: File,
+    reading: ReadOptions,
+    show: ShowOptions,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", "-e", min=0.0, help="Entries up to this are noise."),
+    ] = None,
+    max_block_size: Annotated[
+        int | None,
+        typer.Option("--max-block-size", min=1, help="The smallest ε for such blocks."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .csv file: feature, block, block size."),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show the blocks at a threshold ε, or how the largest one depends on ε."""
+    from ..writing import WriteError, check_free, to_csv, write_file
+
+    if epsilon is not None and max_block_size is not None:
+        raise typer.BadParameter("give --epsilon or --max-block-size, not both")
+    if output is not None:
+        if output.suffix != ".csv":
+            raise WriteError(f"--output {output} must end with .csv.")
+        if epsilon is None and max_block_size is None:
+            raise typer.BadParameter("--output needs --epsilon or --max-block-size")
+        check_free([output], force)
+    display = Display(show)
+    from .loading import load
+
+    cov = load(file, reading, display).cov
+    with display.working("Building the threshold path"):
+        from ..blocks.path import threshold_path
+
+        path = threshold_path(cov)
+    if max_block_size is not None:
+        epsilon = path.threshold_for(max_block_size)
+    if epsilon is None:
+        for line in _overview(path):
+            display.say(line)
+        return
+    found = sorted(path.blocks(epsilon), key=lambda block: (-len(block), block[0]))
+    if output is not None:
+        rows = (
+            (name, number, len(block))
+            for number, block in enumerate(found, start=1)
+            for name in cov.names_of(block)
+        )
+        write_file(output, to_csv(["feature", "block", "size"], rows), force=force)
+        display.say(f"Written: {output}")
+    display.say(
+        f"ε = {epsilon:.6g}: {len(found)} blocks of {cov.n_features} features, the "
+        f"largest of {len(found[0])}; largest entry between blocks "
+        f"{path.largest_ignored(epsilon):.6g}"
+    )
+    for number, block in enumerate(found[:_SHOWN_BLOCKS], start=1):
+        names = ", ".join(cov.names_of(block[:_SHOWN_NAMES]))
+        more = f", and {len(block) - _SHOWN_NAMES} more" if len(block) > 8 else ""
+        display.say(f"{number:>4}  {len(block):>5}  {names}{more}")
+    if len(found) > _SHOWN_BLOCKS:
+        display.say(f"      and {len(found) - _SHOWN_BLOCKS} smaller ones")
+
+
+def _overview(path: ThresholdPath) -> list[str]:
+    """The smallest ε for blocks of at most 1, 2, 5, 10, … features."""
+    sizes = [s * 10**p for p in range(7) for s in (1, 2, 5)]
+    lines = [f"{'ε':>12} {'blocks':>7} {'largest':>8}"]
+    seen = set()
+    for size in [*sizes, path.n_features]:
+        epsilon = path.threshold_for(size)
+        if size > path.n_features or epsilon in seen:
+            continue
+        seen.add(epsilon)
+        lines.append(
+            f"{epsilon:>12.6g} {path.n_blocks(epsilon):>7} "
+            f"{path.largest_block(epsilon):>8}"
+        )
+    return lines

@@ -1,0 +1,22 @@
+"""`blockspca demo`: the library on built-in examples."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the synthetic example.")
+    ] = 0,
+) -> None:
+    """Solve the paper's introductory example and one real data set."""
+    from ..demo import run
+
+    run(seed)

@@ -1,0 +1,183 @@
+"""`blockspca fit`: components of a file, as JSON and CSV."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .display import Display
+from .options import (
+    File,
+    Force,
+    ReadOptions,
+    ShowOptions,
+    SolveOptions,
+    Sparsity,
+    spread,
+)
+from .solving import Fit, NComponents, SchemeName, SchemeOption
+
+SUMMARY = "summary.json"
+LOADINGS = "loadings.csv"
+SCORES = "scores.csv"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(spread(fit))
+
+
+def fit(
+    file: File,
+    k: Sparsity,
+    reading: ReadOptions,
+    solving: SolveOptions,
+    show: ShowOptions,
+    n_components: NComponents = 1,
+    scheme: SchemeOption = SchemeName.DISJOINT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A directory for JSON and CSV files."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Find components of k features each, with a proof of how good they are."""
+    from ..writing import to_json, write_files
+    from .path import exit_code
+    from .solving import fit_components, parse_sparsity
+
+    display = Display(show)
+    sparsity = parse_sparsity(k, n_components)
+    if output is not None:
+        _check_directory(output, n_components, force)
+    from .loading import load
+
+    loaded = load(file, reading, display)
+    found = fit_components(loaded, sparsity, n_components, scheme, solving, display)
+    summary = summarise(found)
+    if output is not None:
+        files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
+        written = write_files(output, files, force=force)
+    if as_json:
+        typer.echo(to_json(summary), nl=False)
+    else:
+        for line in lines(found):
+            display.say(line)
+        if output is not None:
+            names = ", ".join(path.name for path in written)
+            display.say(f"Written to {output}: {names}")
+    raise typer.Exit(exit_code(found.components.results))
+
+
+def _check_directory(output: Path, n_components: int, force: bool) -> None:
+    from ..writing import WriteError, check_free
+
+    if output.exists() and not output.is_dir():
+        raise WriteError(f"--output {output} is a file; give a directory.")
+    names = [SUMMARY, LOADINGS, SCORES]
+    names += [_certificate_name(j) for j in range(n_components)]
+    check_free((output / name for name in names), force)
+
+
+def _certificate_name(index: int) -> str:
+    return f"certificate-{index + 1}.json"
+
+
+def summarise(found: Fit) -> dict[str, Any]:
+    """Return everything about a fit that is not a table, ready for JSON."""
+    from .. import __version__
+
+    components, loaded = found.components, found.loaded
+    return {
+        "format": "blockspca-fit",
+        "version": 1,
+        "blockspca": __version__,
+        "file": str(loaded.file),
+        "shape": list(loaded.table.shape),
+        "reading": loaded.options.as_arguments(),
+        "scheme": found.scheme.value,
+        "n_components": len(components),
+        "components": components.to_rows(),
+        "explained_variance_ratio": float(components.explained_variance_ratio.sum()),
+        "total_variance": components.total_variance,
+        "joint_upper_bound": components.joint_upper_bound,
+        "pca_variance": found.pca.tolist(),
+        "seconds": found.seconds,
+        "verify": verify_commands(found),
+    }
+
+
+def verify_commands(found: Fit) -> tuple[str, ...]:
+    """Return for each component the command that checks its certificate again."""
+    commands = []
+    for j in range(len(found.components)):
+        words = ["blockspca", "verify", _certificate_name(j), str(found.loaded.file)]
+        words += found.loaded.options.as_arguments()
+        for earlier in range(j):
+            words += ["--after", _certificate_name(earlier)]
+        if j and found.scheme is not SchemeName.DISJOINT:
+            words += ["--scheme", found.scheme.value]
+        commands.append(shlex.join(words))
+    return tuple(commands)
+
+
+def tables(found: Fit) -> dict[str, str]:
+    """Return the CSV files: loadings, and scores where there are samples."""
+    from ..writing import to_csv
+
+    results = found.components.results
+    rows = [
+        (j + 1, name, value)
+        for j, result in enumerate(results)
+        for name, value in result.loadings.items()
+    ]
+    files = {LOADINGS: to_csv(["component", "feature", "loading"], rows)}
+    scores = found.loaded.scores(found.components.components)
+    if scores is not None:
+        names = found.loaded.table.sample_names or range(len(scores))
+        header = ["sample", *(f"component_{j + 1}" for j in range(len(results)))]
+        files[SCORES] = to_csv(
+            header, ((name, *row) for name, row in zip(names, scores, strict=True))
+        )
+    return files
+
+
+def certificates(found: Fit) -> dict[str, str]:
+    """Return the certificates, one JSON file for each component."""
+    return {
+        _certificate_name(j): result.certificate.to_json() + "\n"
+        for j, result in enumerate(found.components.results)
+        if result.certificate is not None
+    }
+
+
+def lines(found: Fit) -> list[str]:
+    """Say what was found."""
+    from ..words import count, percent, proof_in_words
+
+    components, loaded = found.components, found.loaded
+    n, d = loaded.table.shape
+    size = count(d, "feature")
+    if not loaded.table.is_matrix:
+        size = f"{count(n, 'sample')} × {size}"
+    said = [f"{loaded.file}: {size}"]
+    for j, result in enumerate(components.results):
+        said += [
+            "",
+            f"component {j + 1}: {count(len(result.support), 'feature')}, variance "
+            f"{result.objective:.6g}, {proof_in_words(result)}",
+            *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
+        ]
+    share = float(components.explained_variance_ratio.sum())
+    ceiling = float(found.pca.sum()) / components.total_variance
+    said += [
+        "",
+        f"Explained: {percent(share)} of the variance; PCA with all features reaches "
+        f"{percent(ceiling)} with {count(len(components), 'component')}.",
+    ]
+    return said

@@ -1,0 +1,74 @@
+"""`blockspca info`: versions, formats, solvers, extras, exit codes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .errors import MEANING
+
+_PACKAGES = {
+    "numpy": "",
+    "scipy": "",
+    "scikit-learn": "",
+    "numba": "",
+    "joblib": "",
+    "matplotlib": "pictures: pip install 'blockspca[plot]'",
+    "jinja2": "the report: pip install 'blockspca[report]'",
+    "pandas": "to_frame: pip install pandas",
+    "pyarrow": "Parquet files: pip install pyarrow",
+    "h5py": "h5ad files: pip install h5py",
+}
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(info)
+
+
+def info(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show versions, file formats, solvers and exit codes."""
+    import os
+    import platform
+
+    from .. import __version__
+    from ..reading import FORMATS
+    from ..writing import to_json
+
+    found = {name: _version(name) for name in _PACKAGES}
+    if as_json:
+        from ..solvers.registry import SOLVERS
+
+        content = {
+            "blockspca": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+            "cores": os.cpu_count(),
+            "packages": found,
+            "formats": FORMATS,
+            "solvers": sorted(SOLVERS),
+            "exit_codes": {int(code): text for code, text in MEANING.items()},
+        }
+        typer.echo(to_json(content), nl=False)
+        return
+    typer.echo(f"blockspca {__version__}, Python {platform.python_version()}")
+    typer.echo(f"{platform.platform()}, {os.cpu_count()} cores")
+    typer.echo("\npackages")
+    for name, version in found.items():
+        missing = f"not installed; for {_PACKAGES[name]}"
+        typer.echo(f"  {name:<14}{version or missing}")
+    typer.echo(f"\nfiles\n  {' '.join(FORMATS)}")
+    typer.echo("\nexit codes")
+    for code, text in MEANING.items():
+        typer.echo(f"  {int(code):<5}{text}")
+
+
+def _version(package: str) -> str | None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,95 @@
+"""A file and its options as a table and its covariance, with progress."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .display import Display
+from .options import ReadOptions
+
+if TYPE_CHECKING:
+    from ..covariance import Covariance
+    from ..reading import Table
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a command works on."""
+
+    file: Path
+    options: ReadOptions
+    table: Table
+    cov: Covariance
+
+    def scores(self, loadings: Any) -> Any:
+        """Return the samples × components scores, or None for a matrix."""
+        options = self.options
+        return self.table.scores(
+            loadings, center=not options.no_center, scale=options.scale
+        )
+
+
+def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
+    """Read a file and make its covariance; anything wrong with it is a ReadError."""
+    with display.reading(file.name) as tick:
+        # Imported under the bar: NumPy takes longer to load than the bar to appear.
+        from dataclasses import replace
+
+        from ..reading import ReadError, read_table
+
+        table = read_table(
+            file,
+            key=options.key,
+            index=options.index,
+            drop=options.drop or (),
+            tick=tick,
+        )
+        if options.transpose:
+            table = table.transposed()
+        if options.names is not None:
+            table = table.named(_read_names(options.names))
+        if options.covariance:
+            table = replace(table, is_matrix=True)
+    with display.working("Computing variances"):
+        if table.is_matrix and options.scale:
+            raise ReadError(
+                f"{file} holds a matrix, which --scale does not apply to; leave it out."
+            )
+        if not table.is_matrix and _looks_like_a_matrix(table.values):
+            display.note(
+                f"{file} is square and symmetric; add --covariance if it is a "
+                "covariance matrix and not data."
+            )
+        cov = table.covariance(
+            center=not options.no_center,
+            scale=options.scale,
+            missing=options.missing.value,
+        )
+        if not table.is_matrix and cov.diagonal().max() <= 0:
+            raise ReadError(
+                f"every feature of {file} is constant; there is no variance to explain."
+            )
+    return Loaded(file, options, table, cov)
+
+
+def _read_names(path: Path) -> list[str]:
+    from ..reading import ReadError
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"--names {path} cannot be read: {error}.") from None
+    # Tables of genes have the name in the first of several columns.
+    return [line.split("\t")[0] for line in text.splitlines() if line.strip()]
+
+
+def _looks_like_a_matrix(values: Any) -> bool:
+    import numpy as np
+
+    if values.shape[0] != values.shape[1] or values.shape[0] < 2:
+        return False
+    if hasattr(values, "tocsr"):
+        return abs(values - values.T).nnz == 0
+    return bool(np.array_equal(values, values.T))

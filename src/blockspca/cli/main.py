@@ -1,0 +1,68 @@
+"""The commands put together, and the one place where a run ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import blocks, datasets, demo, fit, info, path, report, verify
+from .errors import MEANING, ExitCode, report_error, warnings_in_one_line
+
+_CODES = ", ".join(f"{int(code)} {text}" for code, text in MEANING.items())
+
+app = typer.Typer(
+    name="blockspca",
+    help="Sparse PCA by block-diagonalization, with a proof of how good the answer is.",
+    epilog=f"Exit codes: {_CODES}.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"blockspca {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show it, end."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+) -> None:
+    """Sparse PCA by block-diagonalization, with a proof of how good the answer is."""
+
+
+for module in (fit, path, blocks, report, verify, datasets, demo, info):
+    module.register(app)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point of the `blockspca` script; ends with a documented exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; return its exit code."""
+    try:
+        with warnings_in_one_line():
+            code = app(arguments or ["--help"], standalone_mode=False)
+    except BrokenPipeError:  # the reader of a pipe has left, which is its right
+        sys.stderr.close()
+        return ExitCode.OK
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            raise
+        return report_error(error, "--debug" in arguments)
+    return int(code or 0)

@@ -1,0 +1,175 @@
+"""Options that several commands share, as dataclasses that typer sees one by one."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV, TSV, Parquet, NPY, NPZ, MTX or h5ad; rows are samples.",
+        show_default=False,
+    ),
+]
+Sparsity = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        help="Features in a component: 5, or one number for each component: 5,4,3.",
+        show_default=False,
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+
+
+class Missing(str, Enum):
+    """What to do with gaps in the data."""
+
+    RAISE = "raise"
+    PAIRWISE = "pairwise"
+
+
+def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+_READ = "Reading the file"
+_SOLVE = "Solving"
+_SHOW = "Output"
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file becomes a covariance matrix."""
+
+    covariance: Annotated[
+        bool,
+        _option(_READ, "The file holds a symmetric matrix, not data.", "--covariance"),
+    ] = False
+    scale: Annotated[
+        bool, _option(_READ, "Divide by standard deviations: correlations.", "--scale")
+    ] = False
+    no_center: Annotated[
+        bool, _option(_READ, "Do not subtract the means.", "--no-center")
+    ] = False
+    missing: Annotated[
+        Missing,
+        _option(
+            _READ, "Refuse gaps, or use the samples that each pair has.", "--missing"
+        ),
+    ] = Missing.RAISE
+    transpose: Annotated[
+        bool, _option(_READ, "Columns are samples, rows are features.", "--transpose")
+    ] = False
+    index: Annotated[
+        str | None, _option(_READ, "The column that names the samples.", "--index")
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        _option(_READ, "A column to leave out; may be repeated.", "--drop"),
+    ] = None
+    names: Annotated[
+        Path | None, _option(_READ, "A text file with one feature a line.", "--names")
+    ] = None
+    key: Annotated[
+        str | None, _option(_READ, "Array of an NPZ file, layer of an h5ad.", "--key")
+    ] = None
+
+    def as_arguments(self) -> list[str]:
+        """Return the options that differ from their defaults, as words to type."""
+        words: list[str] = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            flag = "--" + field.name.replace("_", "-")
+            if value == field.default:
+                continue
+            if value is True:
+                words.append(flag)
+            elif isinstance(value, (list, tuple)):
+                words += [word for item in value for word in (flag, item)]
+            else:
+                words += [flag, value.value if isinstance(value, Enum) else str(value)]
+        return words
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """When to stop, and how many threads to use."""
+
+    time: Annotated[
+        float | None, _option(_SOLVE, "Stop after so many seconds.", "--time", min=0.0)
+    ] = None
+    gap: Annotated[
+        float | None,
+        _option(_SOLVE, "Stop when this is proved; 0.01 is 1 %.", "--gap", min=0.0),
+    ] = None
+    nodes: Annotated[
+        int | None, _option(_SOLVE, "Stop after so many proof nodes.", "--nodes", min=1)
+    ] = None
+    jobs: Annotated[
+        int | None, _option(_SOLVE, "Threads; -1 uses all cores.", "--jobs", "-j")
+    ] = None
+
+    def limits(self) -> Any:
+        """Return them as the library's `Limits`."""
+        from ..solvers.base import Limits
+
+        return Limits(time=self.time, nodes=self.nodes, gap=self.gap)
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """What is shown while a command runs."""
+
+    quiet: Annotated[bool, _option(_SHOW, "Show no progress.", "--quiet", "-q")] = False
+    verbose: Annotated[
+        bool, _option(_SHOW, "Show the log, also when piped.", "--verbose", "-v")
+    ] = False
+    debug: Annotated[
+        bool, _option(_SHOW, "Show the traceback of an error.", "--debug")
+    ] = False
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """Let typer see the fields of a command's dataclass parameters as its options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if not is_dataclass(kind):
+            parameters.append(
+                parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+            )
+            continue
+        groups[parameter.name] = kind
+        field_hints = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field_hints[field.name],
+            )
+            for field in fields(kind)
+        ]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, kind in groups.items():
+            chosen = {field.name: values.pop(field.name) for field in fields(kind)}
+            values[name] = kind(**chosen)
+        command(**values)
+
+    del run.__wrapped__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

@@ -1,0 +1,94 @@
+"""`blockspca path`: the best component for every k, each with its bound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .display import Display
+from .errors import ExitCode
+from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(spread(path))
+
+
+def path(
+    file: File,
+    reading: ReadOptions,
+    solving: SolveOptions,
+    show: ShowOptions,
+    k_max: Annotated[
+        int,
+        typer.Option("--k-max", min=1, help="The largest k; 10 at most by default."),
+    ] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A .csv or .json file.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="A .png, .svg or .pdf picture.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
+    from ..writing import WriteError, check_free, to_csv, to_json, write_file
+
+    if output is not None and output.suffix not in (".csv", ".json"):
+        raise WriteError(f"--output {output} must end with .csv or .json.")
+    check_free([p for p in (output, plot) if p is not None], force)
+    display = Display(show)
+    from .loading import load
+
+    loaded = load(file, reading, display)
+    with display.solving() as progress:
+        from ..pipeline import solve_path
+
+        d = loaded.cov.n_features
+        results = solve_path(
+            loaded.cov,
+            k_max or min(10, d),
+            limits=solving.limits(),
+            n_jobs=solving.jobs,
+            progress=progress,
+        )
+    rows = results.to_rows()
+    if output is not None:
+        header = list(rows[0])
+        text = to_json(rows)
+        if output.suffix == ".csv":
+            flat = ({**row, "features": " ".join(row["features"])} for row in rows)
+            text = to_csv(header, ([row[name] for name in header] for row in flat))
+        write_file(output, text, force=force)
+        display.say(f"Written: {output}")
+    if plot is not None:
+        from ..plotting import plot_sparsity_path, save
+
+        save(plot_sparsity_path(results), plot, force=force)
+        display.say(f"Written: {plot}")
+    for line in _lines(rows, results.ceiling):
+        display.say(line)
+    raise typer.Exit(exit_code(results.values()))
+
+
+def _lines(rows: list[dict[str, Any]], ceiling: float) -> list[str]:
+    lines = [f"{'k':>4} {'objective':>12} {'upper bound':>12} {'of PCA':>8}  status"]
+    lines += [
+        f"{row['k']:>4} {row['objective']:>12.6g} {row['upper_bound']:>12.6g} "
+        f"{row['objective'] / ceiling:>8.2%}  {row['status']}"
+        for row in rows
+    ]
+    return lines
+
+
+def exit_code(results: Any) -> ExitCode:
+    """Return what the statuses of some results amount to."""
+    from ..result import Status
+
+    statuses = {result.status for result in results}
+    if Status.INTERRUPTED in statuses:
+        return ExitCode.INTERRUPTED
+    proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
+    return ExitCode.OK if proved else ExitCode.NOT_PROVED

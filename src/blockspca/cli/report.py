@@ -1,0 +1,131 @@
+"""`blockspca report`: a page about a file, to open in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .display import Display
+from .options import (
+    File,
+    Force,
+    ReadOptions,
+    ShowOptions,
+    SolveOptions,
+    Sparsity,
+    spread,
+)
+from .solving import Fit, NComponents, SchemeName, SchemeOption
+
+if TYPE_CHECKING:
+    from ..sparsity_path import SparsityPath
+
+PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(spread(report))
+
+
+def report(
+    file: File,
+    k: Sparsity,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The .html file.", show_default=False)
+    ],
+    reading: ReadOptions,
+    solving: SolveOptions,
+    show: ShowOptions,
+    n_components: NComponents = 1,
+    scheme: SchemeOption = SchemeName.DISJOINT,
+    force: Force = False,
+) -> None:
+    """Write one self-contained HTML page: components, blocks, path, certificate."""
+    from ..writing import WriteError, check_free, write_file
+    from .path import exit_code
+    from .solving import fit_components, parse_sparsity
+
+    display = Display(show)
+    sparsity = parse_sparsity(k, n_components)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise WriteError(f"--output {output} must end with .html.")
+    check_free([output], force)
+    _check_extra()
+    from .loading import load
+
+    loaded = load(file, reading, display)
+    found = fit_components(loaded, sparsity, n_components, scheme, solving, display)
+    path = _path(found, solving, display)
+    with display.working("Drawing"):
+        text = _page(found, path, _parameters(k, n_components, scheme, solving))
+        write_file(output, text, force=force)
+    display.say(f"Written: {output}")
+    raise typer.Exit(exit_code(found.components.results))
+
+
+def _check_extra() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("jinja2") is None:
+        raise ImportError("the report needs jinja2; pip install 'blockspca[report]'.")
+
+
+def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
+    from dataclasses import replace
+
+    from ..pipeline import solve_path
+
+    cov = found.loaded.cov
+    largest = max(result.k for result in found.components.results)
+    limits = solving.limits()
+    seconds = PATH_SECONDS if limits.time is None else min(PATH_SECONDS, limits.time)
+    with display.solving() as progress:
+        return solve_path(
+            cov,
+            min(cov.n_features, max(10, 2 * largest)),
+            limits=replace(limits, time=seconds),
+            n_jobs=solving.jobs,
+            progress=progress,
+        )
+
+
+def _parameters(
+    k: str, n_components: int, scheme: SchemeName, solving: SolveOptions
+) -> dict[str, Any]:
+    return {
+        "k": k,
+        "components": n_components,
+        "scheme": scheme.value,
+        "time limit": solving.time,
+        "gap limit": solving.gap,
+        "node limit": solving.nodes,
+        "threads": solving.jobs,
+    }
+
+
+def _page(found: Fit, path: SparsityPath, parameters: dict[str, Any]) -> str:
+    from ..report import Report, build_report
+    from .fit import verify_commands
+
+    loaded = found.loaded
+    options = " ".join(loaded.options.as_arguments())
+    return build_report(
+        Report(
+            cov=loaded.cov,
+            components=found.components,
+            path=path,
+            scores=loaded.scores(found.components.components),
+            sample_names=loaded.table.sample_names,
+            title=f"Sparse components of {loaded.file.name}",
+            source=loaded.file.name,
+            parameters={
+                "file": loaded.file.name,
+                "reading": options or "as data, centred",
+                **parameters,
+            },
+            verify_commands=verify_commands(found),
+            seconds=found.seconds,
+        )
+    )

@@ -1,0 +1,107 @@
+"""Components from a loaded file: the one place where a command calls the solver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .display import Display
+from .loading import Loaded
+from .options import SolveOptions
+
+if TYPE_CHECKING:
+    from ..components import Components, Scheme
+
+
+class SchemeName(str, Enum):
+    """How a further component depends on the earlier ones."""
+
+    DISJOINT = "disjoint"
+    PROJECTION = "projection"
+    ORTHOGONAL = "orthogonal"
+    HOTELLING = "hotelling"
+
+
+NComponents = Annotated[
+    int, typer.Option("--n-components", "-n", min=1, help="How many components.")
+]
+SchemeOption = Annotated[
+    SchemeName,
+    typer.Option("--scheme", help="How a component depends on the earlier ones."),
+]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Components of a file, and how long they took."""
+
+    loaded: Loaded
+    components: Components
+    scheme: SchemeName
+    pca: Any
+    seconds: float
+
+
+def as_scheme(name: SchemeName) -> Scheme:
+    """Return the library's object for a scheme."""
+    from .. import components
+
+    schemes: dict[SchemeName, Callable[[], Scheme]] = {
+        SchemeName.DISJOINT: components.DisjointSupports,
+        SchemeName.PROJECTION: components.ProjectionDeflation,
+        SchemeName.ORTHOGONAL: components.Orthogonalised,
+        SchemeName.HOTELLING: components.HotellingDeflation,
+    }
+    return schemes[name]()
+
+
+def parse_sparsity(text: str, n_components: int) -> int | list[int]:
+    """Return '5' as 5, and '5,4' as [5, 4]."""
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"-k {text} is not a number; give 5, or one number for each component: 5,4."
+        ) from None
+    if len(values) == 1:
+        return values[0]
+    if len(values) != n_components:
+        raise ValueError(
+            f"-k {text} has {len(values)} values for --n-components {n_components}; "
+            "give one value, or one for each component."
+        )
+    return values
+
+
+def fit_components(
+    loaded: Loaded,
+    k: int | list[int],
+    n_components: int,
+    scheme: SchemeName,
+    solving: SolveOptions,
+    display: Display,
+) -> Fit:
+    """Solve for the components, with a log on terminals."""
+    with display.working("Loading the solver"):
+        from ..ceiling import pca_variances
+        from ..components import solve_components
+    started = time.perf_counter()
+    with display.solving() as progress:
+        components = solve_components(
+            loaded.cov,
+            k,
+            n_components,
+            scheme=as_scheme(scheme),
+            limits=solving.limits(),
+            n_jobs=solving.jobs,
+            progress=progress,
+        )
+    seconds = time.perf_counter() - started
+    with display.working("Comparing with PCA"):
+        pca = pca_variances(loaded.cov, len(components))
+    return Fit(loaded, components, scheme, pca, seconds)
