@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .display import Display
+from .errors import UsageError
 from .options import File, Force, ReadOptions, ShowOptions, spread
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def blocks(
     from ..writing import WriteError, check_free, to_csv, write_file
 
     if epsilon is not None and max_block_size is not None:
-        raise typer.BadParameter("give --epsilon or --max-block-size, not both")
+        raise UsageError("give --epsilon or --max-block-size, not both")
     if output is not None:
         if output.suffix != ".csv":
             raise WriteError(f"--output {output} must end with .csv.")
         if epsilon is None and max_block_size is None:
-            raise typer.BadParameter("--output needs --epsilon or --max-block-size")
+            raise UsageError("--output needs --epsilon or --max-block-size")
         check_free([output], force)
     display = Display(show)
     from .loading import load

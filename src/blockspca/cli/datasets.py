@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .errors import UsageError
 from .options import Force
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def datasets(
         typer.echo("Write one: blockspca datasets wine --output wine.csv")
         return
     if name not in (*_REAL, _MODEL):
-        raise typer.BadParameter(
+        raise UsageError(
             f"{name!r} is not a data set; there are {', '.join([*_REAL, _MODEL])}"
         )
     if output is None:
-        raise typer.BadParameter(f"say where to write {name}: --output {name}.csv")
+        raise UsageError(f"say where to write {name}: --output {name}.csv")
     from ..writing import WriteError, check_free, to_csv, write_file
 
     if output.suffix != ".csv":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import warnings
@@ -42,6 +43,7 @@ _OPTIONS = {
     "missing='pairwise'": "--missing pairwise",
     "scale=True": "--scale",
     "pass scale=False": "leave --scale out",
+    "scheme=ProjectionDeflation()": "--scheme projection",
     "n_components": "--n-components",
     "k_max": "--k-max",
     "limits.": "--",
@@ -74,7 +76,9 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
 
 
 def one_line(text: str) -> str:
-    """Return the text without line breaks and control characters."""
+    """Return the text without line breaks, control characters and class names."""
+    text = re.sub(r"np\.\w+\(([^()]*)\)", r"\1", text)  # np.float64(1.5)
+    text = text.replace("Value error, ", "")
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -53,20 +53,23 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         if options.covariance:
             table = replace(table, is_matrix=True)
     with display.working("Computing variances"):
-        if table.is_matrix and options.scale:
-            raise ReadError(
-                f"{file} holds a matrix, which --scale does not apply to; leave it out."
-            )
         if not table.is_matrix and _looks_like_a_matrix(table.values):
             display.note(
                 f"{file} is square and symmetric; add --covariance if it is a "
                 "covariance matrix and not data."
             )
-        cov = table.covariance(
-            center=not options.no_center,
-            scale=options.scale,
-            missing=options.missing.value,
-        )
+        _check(table, file, options)
+        try:
+            cov = table.covariance(
+                center=not options.no_center,
+                scale=options.scale,
+                missing=options.missing.value,
+            )
+        except (ValueError, TypeError) as error:
+            # The library speaks of its argument X or A, the user of a file.
+            said = str(error)
+            named = f"{file}{said[1:]}" if said[:2] == "X " else f"{file}: {said}"
+            raise ReadError(named) from error
         if not table.is_matrix and cov.diagonal().max() <= 0:
             raise ReadError(
                 f"every feature of {file} is constant; there is no variance to explain."
@@ -74,13 +77,49 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     return Loaded(file, options, table, cov)
 
 
+def _check(table: Table, file: Path, options: ReadOptions) -> None:
+    """Refuse, in terms of files and options, what cannot become a covariance."""
+    import numpy as np
+
+    from ..reading import ReadError
+
+    n, d = table.shape
+    if table.is_matrix:
+        if options.scale:
+            raise ReadError(
+                f"{file} holds a matrix, which --scale does not apply to; leave it out."
+            )
+        if n != d:
+            raise ReadError(
+                f"{file} is {n} × {d}, not a square matrix; leave --covariance out if "
+                "its rows are samples."
+            )
+        return
+    if n < 2:
+        raise ReadError(
+            f"{file} has {n} sample; give at least two, one in each row (--transpose "
+            "if they are columns)."
+        )
+    if not hasattr(table.values, "tocsr"):
+        empty = np.flatnonzero(np.isnan(table.values).all(axis=0))
+        if len(empty):
+            names = table.feature_names
+            name = names[empty[0]] if names else str(empty[0])
+            raise ReadError(
+                f"{file}: column {name!r} has no values at all; leave it out with "
+                f"--drop {name!r}."
+            )
+
+
 def _read_names(path: Path) -> list[str]:
     from ..reading import ReadError
 
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"--names {path} cannot be read: {error}.") from None
+    except OSError as error:
+        raise ReadError(f"--names {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ReadError(f"--names {path} is not UTF-8 text.") from None
     # Tables of genes have the name in the first of several columns.
     return [line.split("\t")[0] for line in text.splitlines() if line.strip()]
 

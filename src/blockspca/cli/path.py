@@ -38,6 +38,8 @@ def path(
 
     if output is not None and output.suffix not in (".csv", ".json"):
         raise WriteError(f"--output {output} must end with .csv or .json.")
+    if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
+        raise WriteError(f"--plot {plot} must end with .png, .svg or .pdf.")
     check_free([p for p in (output, plot) if p is not None], force)
     display = Display(show)
     from .loading import load

@@ -18,6 +18,7 @@ def read_npy(path: Path, request: Request) -> Table:
     import numpy as np
 
     size = path.stat().st_size
+    _check_magic(path, b"\x93NUMPY", "NPY")
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -31,6 +32,7 @@ def read_npz(path: Path, request: Request) -> Table:
     import numpy as np
 
     size = path.stat().st_size
+    _check_magic(path, b"PK\x03\x04", "NPZ")
     try:
         with np.load(path, allow_pickle=False) as archive:
             table = _from_archive(archive, path, request.key)
@@ -43,10 +45,6 @@ def read_npz(path: Path, request: Request) -> Table:
 
 
 def _from_archive(archive: Any, path: Path, key: str | None) -> Table:
-    if not hasattr(archive, "files"):
-        raise ReadError(
-            f"{path} is not an NPZ archive; rename it to .npy if it is one."
-        )
     if key is None and set(archive.files) >= _SPARSE_KEYS:
         from scipy.sparse import load_npz
 
@@ -83,6 +81,13 @@ def read_mtx(path: Path, request: Request) -> Table:
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 
+def _check_magic(path: Path, magic: bytes, kind: str) -> None:
+    # NumPy takes any other file for a pickle, and its message for granted.
+    with open(path, "rb") as file:
+        if not file.read(len(magic)).startswith(magic):
+            raise ReadError(f"{path} is not an {kind} file, whatever its name says.")
+
+
 def _two_dimensional(values: Any, path: Path) -> Any:
     if values.ndim != 2:
         raise ReadError(
@@ -97,7 +102,7 @@ def _two_dimensional(values: Any, path: Path) -> Any:
 
 
 def _about(path: Path, error: Exception, kind: str) -> str:
-    if "pickle" in str(error):
+    if "pickle" in str(error) or "Python objects" in str(error):
         return (
             f"{path} is not a plain {kind} file of numbers: it holds Python objects, "
             "which are not loaded; save it as a float array."
