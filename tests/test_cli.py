@@ -34,6 +34,7 @@ def test_demo_prints_what_it_promises():
         "breast cancer",
         "chosen features",
         "mean perimeter",
+        "mean radius",
         "objective",
         "upper bound",
         "gap",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from .covariance import Covariance, as_covariance
 from .progress import Event
 from .result import Result, Status
 from .sparsity_path import SparsityPath
+
+if TYPE_CHECKING:
+    from .choosing_k import CrossValidation, PermutationReference
 
 # Blue and orange can be told apart without seeing colours, and in print.
 POSITIVE = "#1f5a9e"
@@ -296,6 +299,65 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     return ax
 
 
+def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
+    """Draw the share of variance in held-out and in training folds, for each k.
+
+    The bars are one standard error; the ring is the smallest k within one of the best.
+    """
+    ax = _tidy(_axes(ax))
+    train = found.train.mean(axis=0)
+    ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
+    ax.errorbar(
+        found.ks,
+        found.mean,
+        yerr=found.standard_error,
+        color=POSITIVE,
+        marker="o",
+        ms=4,
+        lw=1.5,
+        elinewidth=1,
+        label="held-out folds",
+    )
+    k = found.one_standard_error_k
+    _ring(ax, k, found.mean[found.ks == k][0], f"k = {k}")
+    ax.set_xlabel("features k")
+    ax.set_ylabel("share of the variance")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(frameon=False, loc="lower right")
+    return ax
+
+
+def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -> Any:
+    """Draw the gap statistic for each k: how far the data are from permuted data.
+
+    The bars are one standard error; the ring is the k that the rule would choose.
+    """
+    ax = _tidy(_axes(ax))
+    ax.errorbar(
+        found.ks,
+        found.gap_statistic,
+        yerr=found.standard_error,
+        color=POSITIVE,
+        marker="o",
+        ms=4,
+        lw=1.5,
+        elinewidth=1,
+    )
+    ax.axhline(0, color=SOFT, ls="--", lw=1)
+    k = found.best_k
+    _ring(ax, k, found.gap_statistic[found.ks == k][0], f"k = {k}")
+    ax.set_xlabel("features k")
+    ax.set_ylabel("log variance above permuted data")
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.set_title(f"p = {found.p_value:.2g}")
+    return ax
+
+
+def _ring(ax: Any, x: float, y: float, text: str) -> None:
+    ax.plot(x, y, "o", ms=12, mfc="none", mec=NEGATIVE, mew=1.8)
+    ax.annotate(text, (x, y), xytext=(0, 12), textcoords="offset points", ha="center")
+
+
 def plot_scores(
     scores: FloatArray,
     *,
@@ -358,7 +420,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     if not any(event.stage == "proof" for event in steps):
         raise ValueError(f"events has no proof for k = {k}.")
     ax = _tidy(_axes(ax))
-    seconds = np.array([event.elapsed for event in steps])
+    seconds = _on_one_clock([event.elapsed for event in steps])
     objectives = np.array([event.objective for event in steps])
     bounds = np.array([event.upper_bound for event in steps])
     known = np.isfinite(bounds)
@@ -375,6 +437,17 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     ax.set_title(f"k = {k}: gap {steps[-1].gap:.2%}, {steps[-1].nodes} nodes")
     ax.legend(frameon=False)
     return ax
+
+
+def _on_one_clock(elapsed: Sequence[float]) -> FloatArray:
+    """Return times that ascend: the proof's clock starts when the blocks are done."""
+    seconds, offset, last = [], 0.0, 0.0
+    for value in elapsed:
+        if value + offset < last:
+            offset = last
+        last = value + offset
+        seconds.append(last)
+    return np.array(seconds)
 
 
 def _short(name: str, length: int = 32) -> str:

@@ -17,6 +17,10 @@ UsageError = typer.BadParameter.__mro__[1]
 ClickError = typer.BadParameter.__mro__[2]
 
 
+class Interrupted(Exception):
+    """Ctrl-C, as an exception that typer does not take for its own."""
+
+
 class ExitCode(IntEnum):
     """What the exit code of `blockspca` means."""
 
@@ -52,7 +56,7 @@ _OPTIONS = {
 
 def report_error(error: BaseException, debug: bool) -> ExitCode:
     """Print one line about an error, and its traceback if asked; return the code."""
-    if debug and not isinstance(error, (KeyboardInterrupt, typer.Abort)):
+    if debug and not isinstance(error, (KeyboardInterrupt, Interrupted, typer.Abort)):
         traceback.print_exception(error)
     code, text = _describe(error)
     print(f"blockspca: {text}", file=sys.stderr)
@@ -60,7 +64,7 @@ def report_error(error: BaseException, debug: bool) -> ExitCode:
 
 
 def _describe(error: BaseException) -> tuple[ExitCode, str]:
-    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+    if isinstance(error, (KeyboardInterrupt, Interrupted, typer.Abort)):
         return ExitCode.INTERRUPTED, "interrupted."
     if isinstance(error, ClickError):
         text = one_line(error.format_message())  # type: ignore[attr-defined]

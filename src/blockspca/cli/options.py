@@ -12,6 +12,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from .errors import Interrupted
+
 File = Annotated[
     Path,
     typer.Argument(
@@ -23,7 +25,7 @@ Sparsity = Annotated[
     str,
     typer.Option(
         "-k",
-        help="Features in a component: 5, or one number for each component: 5,4,3.",
+        help="Features in a component: 5, one number for each: 5,4,3, or auto.",
         show_default=False,
     ),
 ]
@@ -167,7 +169,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         for name, kind in groups.items():
             chosen = {field.name: values.pop(field.name) for field in fields(kind)}
             values[name] = kind(**chosen)
-        command(**values)
+        try:
+            command(**values)
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     del run.__wrapped__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

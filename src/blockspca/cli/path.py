@@ -22,9 +22,9 @@ def path(
     solving: SolveOptions,
     show: ShowOptions,
     k_max: Annotated[
-        int,
-        typer.Option("--k-max", min=1, help="The largest k; 10 at most by default."),
-    ] = 0,
+        int | None,
+        typer.Option("--k-max", min=1, help="The largest k; 10, or fewer, by default."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv or .json file.")
     ] = None,

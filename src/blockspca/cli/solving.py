@@ -60,13 +60,19 @@ def as_scheme(name: SchemeName) -> Scheme:
     return schemes[name]()
 
 
-def parse_sparsity(text: str, n_components: int) -> int | list[int]:
-    """Return '5' as 5, and '5,4' as [5, 4]."""
+AUTO = "auto"
+
+
+def parse_sparsity(text: str, n_components: int) -> int | list[int] | None:
+    """Return '5' as 5, '5,4' as [5, 4], and 'auto' as None."""
+    if text == AUTO:
+        return None
     try:
         values = [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"-k {text} is not a number; give 5, or one number for each component: 5,4."
+            f"-k {text} is not a number; give 5, one number for each component: 5,4, "
+            "or auto."
         ) from None
     if len(values) == 1:
         return values[0]
@@ -80,17 +86,19 @@ def parse_sparsity(text: str, n_components: int) -> int | list[int]:
 
 def fit_components(
     loaded: Loaded,
-    k: int | list[int],
+    k: int | list[int] | None,
     n_components: int,
     scheme: SchemeName,
     solving: SolveOptions,
     display: Display,
 ) -> Fit:
-    """Solve for the components, with a log on terminals."""
+    """Solve for the components, with a log on terminals; None chooses k."""
     with display.working("Loading the solver"):
         from ..ceiling import pca_variances
         from ..components import solve_components
     started = time.perf_counter()
+    if k is None:
+        k = _choose(loaded, n_components, scheme, solving, display)
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
@@ -105,3 +113,30 @@ def fit_components(
     with display.working("Comparing with PCA"):
         pca = pca_variances(loaded.cov, len(components))
     return Fit(loaded, components, scheme, pca, seconds)
+
+
+def _choose(
+    loaded: Loaded,
+    n_components: int,
+    scheme: SchemeName,
+    solving: SolveOptions,
+    display: Display,
+) -> int:
+    """Choose k by the library's rule, and say why."""
+    from ..choosing_k import K_MAX, choose_k
+
+    d = loaded.cov.n_features
+    k_max = min(K_MAX, d)
+    if scheme is SchemeName.DISJOINT:  # every component needs features of its own
+        k_max = max(1, min(k_max, d // n_components))
+    table, options = loaded.table, loaded.options
+    with display.working("Choosing k"):
+        choice = choose_k(
+            loaded.cov if table.is_matrix or options.no_center else table.values,
+            k_max,
+            scale=options.scale,
+            missing=options.missing.value,
+            n_jobs=solving.jobs,
+        )
+    display.note(choice.reason)
+    return choice.k

@@ -1,0 +1,205 @@
+"""Wrong calls and wrong files: one clear line each, and the documented exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blockspca.cli.main import run
+
+X = np.random.default_rng(0).normal(size=(20, 4))
+
+
+def table(path: Path, rows, header: str = "a,b,c,d") -> None:
+    lines = [header] if header else []
+    lines += [",".join(str(cell) for cell in row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def with_cell(row: int, column: int, text: str) -> list[list[object]]:
+    rows = X.tolist()
+    rows[row][column] = text
+    return rows
+
+
+def with_column(column: int, text: str) -> list[list[object]]:
+    return [[*row[:column], text, *row[column + 1 :]] for row in X.tolist()]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with one good file and many bad ones."""
+    monkeypatch.chdir(tmp_path)
+    table(Path("ok.csv"), X.tolist())
+    table(Path("text.csv"), with_column(1, "red"))
+    table(Path("nancol.csv"), with_column(1, ""))
+    table(Path("gap.csv"), with_cell(3, 2, "NA"))
+    table(Path("inf.csv"), with_cell(3, 2, "inf"))
+    table(Path("onesample.csv"), X[:1].tolist())
+    table(Path("constant.csv"), np.ones((5, 4)).tolist())
+    table(Path("ragged.csv"), [*X.tolist(), [1, 2, 3]])
+    table(Path("duplicates.csv"), X.tolist(), "a,b,a,d")
+    Path("empty.csv").write_text("")
+    Path("blank.csv").write_text("\n\n")
+    Path("header.csv").write_text("a,b\n")
+    Path("commas.csv").write_text("a;b\n1,5;2,5\n3,5;4,5\n")
+    Path("latin.csv").write_bytes("fée,b\n1,2\n3,4\n".encode("latin-1"))
+    Path("noending").write_text("1,2\n3,4\n")
+    Path("letter.docx").write_text("hello")
+    Path("bad.csv.gz").write_bytes(b"not gzip")
+    Path("bad.npy").write_bytes(b"garbage")
+    Path("bad.npz").write_bytes(b"PK garbage")
+    Path("bad.mtx").write_text("garbage\n")
+    np.save("objects.npy", np.array([{}, 1], dtype=object), allow_pickle=True)
+    np.savez("objects.npz", X=np.array([[{}, 1]], dtype=object))
+    np.save("vector.npy", np.ones(3))
+    np.save("complex.npy", np.ones((3, 3)) * 1j)
+    np.save("square.npy", X[:4])
+    np.savez("two.npz", U=X, V=X)
+    Path("folder.csv").mkdir()
+    Path("full").mkdir()
+    Path("full/summary.json").write_text("{}")
+    Path("names.txt").write_text("a\nb\n")
+    Path("certificate.json").write_text("{}")
+    return tmp_path
+
+
+BROKEN = {
+    "fit ok.csv -k 0": "k = 0 is outside 1..4",
+    "fit ok.csv -k 5": "k = 5 is outside 1..4",
+    "fit ok.csv -k -1": "k = -1 is outside",
+    "fit ok.csv -k two": "-k two is not a number",
+    "fit ok.csv -k 2.5": "-k 2.5 is not a number",
+    "fit ok.csv": "Missing option '-k'",
+    "fit": "Missing argument",
+    "fit ok.csv -k 2,3": "2 values for --n-components 1",
+    "fit ok.csv -k 2 -n 0": "greater than or equal to 1",
+    "fit ok.csv -k 2 -n 9": "--n-components = 9",
+    "fit ok.csv -k 2 -n 3": "--scheme projection",
+    "fit missing.csv -k 2": "does not exist",
+    "fit folder.csv -k 2": "is a directory",
+    "fit noending -k 1": "has no ending",
+    "fit letter.docx -k 1": "ends with '.docx'",
+    "fit empty.csv -k 1": "is empty",
+    "fit blank.csv -k 1": "has no rows",
+    "fit header.csv -k 1": "header but no rows",
+    "fit text.csv -k 2": "column 'b' holds text, 'red' in row 1",
+    "fit ok.csv -k 2 --drop z": "no column 'z'",
+    "fit ok.csv -k 2 --index z": "no column 'z'",
+    "fit nancol.csv -k 2": "column 'b' has no values",
+    "fit nancol.csv -k 2 --missing pairwise": "column 'b' has no values",
+    "fit gap.csv -k 2": "1 missing value(s), in feature(s) 'c'",
+    "fit gap.csv -k 2 --missing maybe": "'maybe' is not one of",
+    "fit inf.csv -k 2": "1 infinite value(s), in feature(s) 'c'",
+    "fit onesample.csv -k 2": "has 1 sample",
+    "fit constant.csv -k 2": "every feature of constant.csv is constant",
+    "fit constant.csv -k 2 --scale": "leave --scale out",
+    "fit ragged.csv -k 2": "row 21 has 3 cells where the header has 4",
+    "fit duplicates.csv -k 2": "repeats ['a']",
+    "fit commas.csv -k 1": "decimals with a point",
+    "fit latin.csv -k 1": "not UTF-8",
+    "fit bad.csv.gz -k 1": "Not a gzipped file",
+    "fit bad.npy -k 1": "not an NPY file",
+    "fit bad.npz -k 1": "not an NPZ file",
+    "fit bad.mtx -k 1": "not a readable Matrix Market file",
+    "fit objects.npy -k 1": "holds Python objects, which are not loaded",
+    "fit objects.npz -k 1": "holds Python objects, which are not loaded",
+    "fit vector.npy -k 1": "shape (3,)",
+    "fit complex.npy -k 1": "complex128",
+    "fit two.npz -k 2": "choose an array with --key",
+    "fit square.npy -k 2 --covariance": "not symmetric",
+    "fit ok.csv -k 2 --covariance": "not a square matrix",
+    "fit ok.csv -k 2 --names names.txt": "2 names for 4 features",
+    "fit ok.csv -k 2 --names nowhere.txt": "No such file",
+    "fit ok.csv -k 2 --bogus": "No such option: --bogus",
+    "fit ok.csv -k 2 --scheme foo": "'foo' is not one of",
+    "fit ok.csv -k 2 --gap -1": "greater than or equal to 0",
+    "fit ok.csv -k 2 --time x": "valid number",
+    "fit ok.csv -k 2 --output full": "exists; add --force",
+    "fit ok.csv -k 2 --output names.txt": "is a file",
+    "fit ok.csv -k 2 --output names.txt/sub": "is a file",
+    "report ok.csv -k 2": "Missing option '--output'",
+    "report ok.csv -k 2 -o page.txt": "must end with .html",
+    "verify certificate.json ok.csv": "certificate.format is missing",
+    "verify nowhere.json ok.csv": "does not exist",
+    "verify full ok.csv": "not a summary",
+    "verify . ok.csv": "no summary.json",
+    "path ok.csv --k-max 9": "--k-max = 9",
+    "path ok.csv -o path.xls": "must end with .csv or .json",
+    "path ok.csv --plot path.doc": "must end with .png",
+    "blocks ok.csv -e 1 --max-block-size 2": "not both",
+    "blocks ok.csv -e -1": "greater than or equal to 0",
+    "blocks ok.csv -o blocks.csv": "needs --epsilon",
+    "datasets nothing": "is not a data set",
+    "datasets wine": "--output wine.csv",
+    "bogus": "No such command 'bogus'",
+    "--bogus": "No such option",
+}
+
+
+@pytest.mark.parametrize("command", BROKEN)
+def test_one_clear_line_and_exit_code_2(here, capsys, command):
+    before = {path: path.stat().st_mtime_ns for path in here.rglob("*")}
+    code = run(command.split())
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == ""
+    assert err.startswith("blockspca: ")
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert BROKEN[command] in err
+    assert {p: p.stat().st_mtime_ns for p in here.rglob("*")} == before
+
+
+def test_corrupt_parquet(here, capsys):
+    pytest.importorskip("pyarrow")
+    Path("bad.parquet").write_bytes(b"PAR1garbagePAR1")
+    assert run(["fit", "bad.parquet", "-k", "1"]) == 2
+    assert "not a readable Parquet file" in capsys.readouterr().err
+
+
+def test_corrupt_h5ad(here, capsys):
+    pytest.importorskip("h5py")
+    Path("bad.h5ad").write_text("garbage")
+    assert run(["fit", "bad.h5ad", "-k", "1"]) == 2
+    assert "not a readable h5ad file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["--debug fit nowhere.csv -k 1"])
+def test_a_traceback_only_with_debug(here, capsys, command):
+    assert run(command.split()) == 2
+    assert "Traceback" in capsys.readouterr().err
+    assert run([*command.split()[1:], "--debug"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_is_code_1(here, capsys, monkeypatch):
+    def fail(*_args, **_options):
+        raise KeyError("inside")
+
+    monkeypatch.setattr("blockspca.reading.read_table", fail)
+    assert run(["fit", "ok.csv", "-k", "1"]) == 1
+    err = capsys.readouterr().err
+    assert "KeyError" in err
+    assert "--debug" in err
+    assert err.count("\n") == 1
+
+
+def test_ctrl_c_while_reading_is_code_130(here, capsys, monkeypatch):
+    def interrupt(*_args, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.reading.read_table", interrupt)
+    assert run(["fit", "ok.csv", "-k", "1"]) == 130
+    assert capsys.readouterr().err == "blockspca: interrupted.\n"
+
+
+def test_one_feature_and_columns_left_out_work(here, capsys):
+    table(Path("one.csv"), X[:, :1].tolist(), "a")
+    assert run(["fit", "one.csv", "-k", "1"]) == 0
+    assert run(["fit", "text.csv", "-k", "2", "--drop", "b"]) == 0
+    assert run(["fit", "text.csv", "-k", "2", "--index", "b"]) == 0
+    assert run(["fit", "gap.csv", "-k", "2", "--missing", "pairwise"]) == 0
+    assert "proved optimal" in capsys.readouterr().out

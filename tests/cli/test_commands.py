@@ -1,0 +1,234 @@
+"""The commands on good files: what they write, print and return."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.cli.main import run
+
+rng = np.random.default_rng(1)
+FACTOR = rng.normal(size=(60, 1))
+X = rng.normal(size=(60, 8))
+X[:, :3] += 2 * FACTOR
+NAMES = [f"feature {j}" for j in range(8)]
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [",".join(map(repr, row)) for row in X.tolist()]
+    Path("data.csv").write_text("\n".join([",".join(NAMES), *rows]))
+    return tmp_path
+
+
+def rows_of(path: str) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_fit_writes_what_solve_components_finds(here, capsys):
+    assert (
+        run(["fit", "data.csv", "-k", "3", "--n-components", "2", "--output", "out"])
+        == 0
+    )
+    cov = bs.Covariance.from_data(X, feature_names=NAMES)
+    expected = bs.solve_components(cov, 3, 2)
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["n_components"] == 2
+    assert summary["shape"] == [60, 8]
+    for j, row in enumerate(summary["components"]):
+        assert row["objective"] == expected[j].objective
+        assert row["status"] == "optimal"
+        assert row["loadings"] == pytest.approx(expected[j].loadings)
+    loadings = rows_of("out/loadings.csv")
+    assert len(loadings) == 6
+    assert float(loadings[0]["loading"]) == next(iter(expected[0].loadings.values()))
+    scores = rows_of("out/scores.csv")
+    theirs = (X - X.mean(axis=0)) @ expected.components.T
+    ours = np.array([[r["component_1"], r["component_2"]] for r in scores], float)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    assert "component 2: 3 features" in capsys.readouterr().out
+
+
+def test_scores_have_the_variance_that_is_reported(here):
+    assert run(["fit", "data.csv", "-k", "3", "--scale", "-o", "out"]) == 0
+    summary = json.loads(Path("out/summary.json").read_text())
+    scores = np.array([float(r["component_1"]) for r in rows_of("out/scores.csv")])
+    assert scores.var(ddof=1) == pytest.approx(summary["components"][0]["objective"])
+
+
+def test_fit_prints_json_alone(here, capsys):
+    assert run(["fit", "data.csv", "-k", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "blockspca-fit"
+
+
+def test_nothing_is_replaced_without_force(here, capsys):
+    assert run(["fit", "data.csv", "-k", "2", "-o", "out"]) == 0
+    before = Path("out/summary.json").read_bytes()
+    assert run(["fit", "data.csv", "-k", "3", "-o", "out"]) == 2
+    assert Path("out/summary.json").read_bytes() == before
+    assert run(["fit", "data.csv", "-k", "3", "-o", "out", "--force"]) == 0
+    assert Path("out/summary.json").read_bytes() != before
+    assert sorted(p.name for p in Path("out").iterdir()) == [
+        "certificate-1.json",
+        "loadings.csv",
+        "scores.csv",
+        "summary.json",
+    ]
+
+
+@pytest.mark.parametrize(
+    "scheme", ["disjoint", "projection", "orthogonal", "hotelling"]
+)
+def test_verify_accepts_every_component(here, capsys, scheme):
+    assert run(f"fit data.csv -k 3 -n 2 --scheme {scheme} -o out".split()) in (0, 3)
+    assert run(["verify", "out", "data.csv"]) == 0
+    assert "Every claim holds." in capsys.readouterr().out
+    commands = json.loads(Path("out/summary.json").read_text())["verify"]
+    os.chdir("out")
+    assert run(commands[1].replace("data.csv", "../data.csv").split()[1:]) == 0
+
+
+def test_verify_refutes_other_data(here, capsys):
+    run(["fit", "data.csv", "-k", "3", "-o", "out"])
+    assert run(["verify", "out", "data.csv", "--scale"]) == 4
+    err = capsys.readouterr().err
+    assert "refuted" in err
+    assert "no options" in err
+
+
+def test_verify_refutes_a_changed_bound(here, capsys):
+    run(["fit", "data.csv", "-k", "3", "-o", "out"])
+    path = Path("out/certificate-1.json")
+    content = json.loads(path.read_text())
+    content["upper_bound"] = content["objective"] = content["objective"] * 1.01
+    path.write_text(json.dumps(content))
+    assert run(["verify", str(path), "data.csv"]) == 4
+
+
+def test_verify_says_when_it_stopped_early(here, capsys):
+    rows = np.random.default_rng(0).normal(size=(40, 30))
+    np.save("noise.npy", rows)
+    run(["fit", "noise.npy", "-k", "6", "-o", "out"])
+    assert run(["verify", "out", "noise.npy", "--max-nodes", "1"]) == 3
+    assert "not checked" in capsys.readouterr().out
+
+
+def test_a_limit_is_exit_code_3_and_the_files_are_written(here, capsys):
+    np.save("noise.npy", np.random.default_rng(0).normal(size=(50, 200)))
+    assert run(["fit", "noise.npy", "-k", "15", "--nodes", "10", "-o", "out"]) == 3
+    assert "no other choice is more than" in capsys.readouterr().out
+    assert Path("out/summary.json").exists()
+
+
+def test_k_for_each_component_and_auto(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3,2", "-n", "2", "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert [row["k"] for row in summary["components"]] == [3, 2]
+    assert run(["fit", "data.csv", "-k", "auto", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["components"][0]["k"] == 3
+    assert err.startswith("blockspca: k = 3")
+
+
+def test_path(here, capsys):
+    assert run(["path", "data.csv", "--k-max", "4", "-o", "path.csv"]) == 0
+    assert run(["path", "data.csv", "--k-max", "4", "-o", "path.json"]) == 0
+    rows = rows_of("path.csv")
+    cov = bs.Covariance.from_data(X, feature_names=NAMES)
+    expected = bs.solve_path(cov, 4)
+    assert [float(r["objective"]) for r in rows] == expected.objectives.tolist()
+    assert len(json.loads(Path("path.json").read_text())) == 4
+    assert "of PCA" in capsys.readouterr().out
+
+
+def test_path_plot(here):
+    pytest.importorskip("matplotlib")
+    assert run(["path", "data.csv", "--k-max", "3", "--plot", "path.png"]) == 0
+    assert Path("path.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_blocks(here, capsys):
+    assert run(["blocks", "data.csv"]) == 0
+    assert "largest" in capsys.readouterr().out
+    assert run(["blocks", "data.csv", "--max-block-size", "3", "-o", "blocks.csv"]) == 0
+    rows = rows_of("blocks.csv")
+    assert len(rows) == 8
+    assert {r["feature"] for r in rows if r["block"] == "1"} == set(NAMES[:3])
+    assert run(["blocks", "data.csv", "-e", "0"]) == 0
+    assert "1 blocks of 8 features" in capsys.readouterr().out
+
+
+def test_a_matrix_is_noticed(here, capsys):
+    np.savetxt("A.csv", np.cov(X.T), delimiter=",")
+    assert run(["fit", "A.csv", "-k", "2"]) == 0
+    assert "--covariance" in capsys.readouterr().err
+    assert run(["fit", "A.csv", "-k", "2", "--covariance", "-o", "out"]) == 0
+    assert capsys.readouterr().err == ""
+    assert not Path("out/scores.csv").exists()
+
+
+def test_datasets_are_files_to_fit(here, capsys):
+    assert run(["datasets"]) == 0
+    assert "breast-cancer" in capsys.readouterr().out
+    assert run(["datasets", "wine", "-o", "wine.csv"]) == 0
+    assert run(["fit", "wine.csv", "-k", "3", "--scale"]) == 0
+    assert "178 samples × 13 features" in capsys.readouterr().out
+
+
+def test_info(capsys):
+    assert run(["info"]) == 0
+    out = capsys.readouterr().out
+    assert "130" in out
+    assert ".parquet" in out
+    assert run(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exit_codes"]["3"]
+
+
+def test_no_progress_when_piped(here):
+    code = "from blockspca.cli import main; main()"
+    command = [sys.executable, "-c", code, "fit", "data.csv", "-k", "2"]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert outcome.stderr == ""
+    assert "\x1b" not in outcome.stdout
+    log = subprocess.run([*command, "-v"], capture_output=True, text=True, check=True)
+    assert "upper bound" in log.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_shows_before_a_million_cells_are_read(tmp_path):
+    import pty
+
+    row = ",".join(["1.25"] * 500) + "\n"
+    data = tmp_path / "million.csv"
+    data.write_text(row * 2000)  # constant: it ends in an error after reading
+    ours, theirs = pty.openpty()
+    code = "from blockspca.cli import main; main()"
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "fit", str(data), "-k", "2"],
+        stderr=theirs,
+        stdout=subprocess.DEVNULL,
+    )
+    os.close(theirs)
+    first = os.read(ours, 64)
+    waited = time.perf_counter() - started
+    shown = first
+    with contextlib.suppress(OSError):  # the other end has closed
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    os.close(ours)
+    assert process.wait(timeout=60) == 2
+    assert b"Reading million.csv" in shown
+    assert waited < 5  # a second on an idle machine; CI may be busy

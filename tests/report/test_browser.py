@@ -1,0 +1,196 @@
+"""The page in headless Chromium: no errors, a slider that works, no requests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+
+pytest.importorskip("jinja2")
+playwright_api = pytest.importorskip("playwright.sync_api")
+
+from blockspca.report import Report, build_report  # noqa: E402
+
+CHROMIUM = os.environ.get("BLOCKSPCA_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
+    None,
+)
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+]
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)"
+)
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 9))
+    X[:, :3] += 2 * rng.normal(size=(40, 1))
+    names = [
+        "<script>document.title = 'owned'</script>",
+        "<img src=x onerror=alert(1)>",
+    ]
+    names += [f"feature {j}" for j in range(2, 9)]
+    cov = bs.Covariance.from_data(X, feature_names=names)
+    found = bs.solve_components(cov, 3, 2)
+    report = Report(
+        cov=cov,
+        components=found,
+        path=bs.solve_path(cov, 6),
+        scores=(X - X.mean(axis=0)) @ found.components.T,
+        title="A page",
+    )
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    path.write_text(build_report(report), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=ARGUMENTS, headless=True
+        )
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser, page_file):
+    """The page, with what it said on its console and asked the network for."""
+    page = browser.new_page(viewport={"width": 375, "height": 740})
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(page_file.as_uri())
+    yield page, said, asked
+    page.close()
+
+
+def test_no_errors_and_no_requests(opened, page_file):
+    page, said, asked = opened
+    page.mouse.wheel(0, 5000)
+    page.wait_for_timeout(200)
+    assert said == []
+    assert [url for url in asked if not url.startswith("data:")] == [page_file.as_uri()]
+
+
+def test_names_are_shown_as_text(opened):
+    page, *_ = opened
+    assert page.title() == "A page"
+    assert page.locator("th", has_text="<script>document.title").count() >= 1
+    assert page.locator("img").count() == 0
+    page.locator("#heatmap rect").first.hover()
+    assert page.locator("#value").inner_text() != ""
+    assert page.title() == "A page"
+
+
+def picture(page) -> tuple[str, str, str]:
+    fills = (
+        "[...document.querySelectorAll('#heatmap rect')].map(r => r.outerHTML).join()"
+    )
+    marker = page.locator("#marker").get_attribute("cx")
+    return page.evaluate(fills), page.locator("#epsilon-text").inner_text(), marker
+
+
+def test_the_slider_changes_the_picture(opened):
+    page, said, _ = opened
+    slider = page.locator("#epsilon")
+    slider.focus()
+    page.keyboard.press("Home")
+    everything = picture(page)
+    assert everything[1].startswith("ε = 0.000: 1 block, the largest of 9 features")
+    page.keyboard.press("ArrowRight")
+    second = picture(page)
+    page.keyboard.press("End")
+    last = picture(page)
+    assert "9 blocks, the largest of 1 feature" in last[1]
+    for one, other in ((everything, second), (second, last)):
+        assert all(a != b for a, b in zip(one, other, strict=True))
+    assert slider.get_attribute("aria-valuetext") == last[1]
+    assert (
+        "Every feature is a block of its own."
+        in page.locator("#block-list").inner_text()
+    )
+    assert said == []
+
+
+def test_sorting_moves_the_features(opened):
+    page, *_ = opened
+    before = picture(page)[0]
+    page.locator("#sorted").click()
+    assert picture(page)[0] != before
+    page.locator("#sorted").click()
+    assert picture(page)[0] == before
+
+
+def test_values_by_mouse_and_by_keyboard(opened):
+    page, *_ = opened
+    page.locator("#heatmap").focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#value").inner_text()
+    assert "×" in first
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("#value").inner_text().startswith("variance of")
+
+
+@pytest.mark.parametrize("width", [320, 375, 1200])
+def test_nothing_is_wider_than_the_screen(browser, page_file, width):
+    page = browser.new_page(viewport={"width": width, "height": 740})
+    page.goto(page_file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_what_can_be_operated_has_a_name(opened):
+    page, *_ = opened
+    for control in page.locator("input").all():
+        name = control.evaluate("e => e.labels.length && e.labels[0].innerText.trim()")
+        assert name
+    for image in page.locator("svg[role=img], svg[role=application]").all():
+        assert image.get_attribute("aria-label")
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_text_has_contrast(opened):
+    page, *_ = opened
+    ratios = page.evaluate(
+        """() => {
+          const light = (rgb) => {
+            const [r, g, b] = rgb.match(/[\\d.]+/g).slice(0, 3).map((v) => {
+              const c = v / 255;
+              return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const behind = (e) => {
+            for (; e; e = e.parentElement) {
+              const colour = getComputedStyle(e).backgroundColor;
+              if (!colour.endsWith(", 0)")) return colour;
+            }
+            return "rgb(255, 255, 255)";
+          };
+          return [...document.querySelectorAll("p, th, td, dt, dd, a, h1, h2, h3, span")]
+            .filter((e) => e.innerText && e.offsetParent)
+            .map((e) => {
+              const a = light(getComputedStyle(e).color), b = light(behind(e));
+              return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            });
+        }"""
+    )
+    assert len(ratios) > 50
+    assert min(ratios) >= 4.5
