@@ -107,7 +107,7 @@ def test_parquet(tmp_path):
     assert table.sample_names == ("s0", "s1", "s2", "s3", "s4", "s5")
     frame["kind"] = "red"
     frame.to_parquet(path)
-    with pytest.raises(ReadError, match="column 'kind' holds .*, not numbers"):
+    with pytest.raises(ReadError, match=r"column 'kind' holds .*, not numbers"):
         read_table(path)
     check(read_table(path, drop=["kind"]))
 

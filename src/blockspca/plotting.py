@@ -22,7 +22,8 @@ from .result import Result, Status
 from .sparsity_path import SparsityPath
 
 if TYPE_CHECKING:
-    from .choosing_k import CrossValidation, PermutationReference
+    from .choosing_k import PermutationReference
+    from .cross_validation import CrossValidation
 
 # Blue and orange can be told apart without seeing colours, and in print.
 POSITIVE = "#1f5a9e"

@@ -38,10 +38,8 @@ def rows_of(path: str) -> list[dict[str, str]]:
 
 
 def test_fit_writes_what_solve_components_finds(here, capsys):
-    assert (
-        run(["fit", "data.csv", "-k", "3", "--n-components", "2", "--output", "out"])
-        == 0
-    )
+    command = "fit data.csv -k 3 --n-components 2 --output out"
+    assert run(command.split()) == 0
     cov = bs.Covariance.from_data(X, feature_names=NAMES)
     expected = bs.solve_components(cov, 3, 2)
     summary = json.loads(Path("out/summary.json").read_text())

@@ -184,7 +184,8 @@ def test_text_has_contrast(opened):
             }
             return "rgb(255, 255, 255)";
           };
-          return [...document.querySelectorAll("p, th, td, dt, dd, a, h1, h2, h3, span")]
+          const texts = "p, th, td, dt, dd, a, h1, h2, h3, span";
+          return [...document.querySelectorAll(texts)]
             .filter((e) => e.innerText && e.offsetParent)
             .map((e) => {
               const a = light(getComputedStyle(e).color), b = light(behind(e));

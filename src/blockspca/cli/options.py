@@ -43,6 +43,9 @@ def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
+# As for the estimator: seconds to minutes. A proof without end helps nobody.
+DEFAULT_NODES = 2_000_000
+
 _READ = "Reading the file"
 _SOLVE = "Solving"
 _SHOW = "Output"
@@ -114,17 +117,20 @@ class SolveOptions:
         _option(_SOLVE, "Stop when this is proved; 0.01 is 1 %.", "--gap", min=0.0),
     ] = None
     nodes: Annotated[
-        int | None, _option(_SOLVE, "Stop after so many proof nodes.", "--nodes", min=1)
+        int | None, _option(_SOLVE, "Stop after so many nodes; 2 million without limits.", "--nodes", min=1)
     ] = None
     jobs: Annotated[
         int | None, _option(_SOLVE, "Threads; -1 uses all cores.", "--jobs", "-j")
     ] = None
 
     def limits(self) -> Any:
-        """Return them as the library's `Limits`."""
+        """Return them as the library's `Limits`; without any, a number of nodes."""
         from ..solvers.base import Limits
 
-        return Limits(time=self.time, nodes=self.nodes, gap=self.gap)
+        nodes = self.nodes
+        if self.time is None and self.gap is None and nodes is None:
+            nodes = DEFAULT_NODES
+        return Limits(time=self.time, nodes=nodes, gap=self.gap)
 
 
 @dataclass(frozen=True)
