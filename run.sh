@@ -1,7 +1,8 @@
 #!/bin/sh
 # Sets up what a task needs, in a virtual environment of its own, and runs the task.
 #   sh run.sh demo    the library's main job on built-in examples
-#   sh run.sh test    lint, types, doctests, README examples and the test suite
+#   sh run.sh test    lint, types, doctests, README examples, the test suite, the site
+#   sh run.sh docs    build the documentation site in build/site
 set -eu
 cd "$(dirname "$0")"
 
@@ -58,9 +59,17 @@ test)
     "$venv/bin/ruff" format --check .
     "$venv/bin/mypy"
     "$venv/bin/python" -m pytest "$@"
+    if [ $# -eq 0 ]; then # not when a few tests were asked for
+        "$venv/bin/python" -m mkdocs build --strict --quiet
+    fi
+    ;;
+docs)
+    install docs
+    "$venv/bin/python" -m mkdocs build --strict --quiet
+    echo "Open build/site/index.html"
     ;;
 *)
-    echo "run.sh: unknown task '$task'; use 'demo' or 'test'." >&2
+    echo "run.sh: unknown task '$task'; use 'demo', 'test' or 'docs'." >&2
     exit 2
     ;;
 esac

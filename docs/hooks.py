@@ -63,7 +63,9 @@ def _section(path: Path, said: str, n_pictures: int) -> str:
     code = source.split('"""', 2)[2].strip()
     lines = [f"## {title}", "", " ".join(text).strip(), ""]
     for number in range(n_pictures):
-        lines.append(f"![{title}, picture {number + 1}](gallery/{path.stem}-{number}.png)")
+        lines.append(
+            f"![{title}, picture {number + 1}](gallery/{path.stem}-{number}.png)"
+        )
         lines.append("")
     lines += ["```python", code, "```", "", "It prints", "", "```text", said.rstrip()]
     return "\n".join([*lines, "```", ""])

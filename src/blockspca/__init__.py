@@ -50,12 +50,14 @@ _EXPORTS = {
     "threshold_path": "blocks.path",
     "verify": "certify.verify",
 }
-_MODULES = ("datasets", "solvers")
+_MODULES = ("datasets", "plotting", "report", "solvers")
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES]
 
 if TYPE_CHECKING:
     from . import datasets as datasets
+    from . import plotting as plotting
+    from . import report as report
     from . import solvers as solvers
     from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise

@@ -117,7 +117,13 @@ class SolveOptions:
         _option(_SOLVE, "Stop when this is proved; 0.01 is 1 %.", "--gap", min=0.0),
     ] = None
     nodes: Annotated[
-        int | None, _option(_SOLVE, "Stop after so many nodes; 2 million without limits.", "--nodes", min=1)
+        int | None,
+        _option(
+            _SOLVE,
+            "Stop after so many nodes; 2 million without limits.",
+            "--nodes",
+            min=1,
+        ),
     ] = None
     jobs: Annotated[
         int | None, _option(_SOLVE, "Threads; -1 uses all cores.", "--jobs", "-j")
