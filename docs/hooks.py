@@ -1,4 +1,4 @@
-"""The gallery of the site: each `examples/plot_*.py` run, with its text and pictures."""
+"""The gallery of the site: each `examples/plot_*.py` run, with text and pictures."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca import choosing_k
 from blockspca._pictures import block_order, runs_of, select_features
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -47,11 +46,9 @@ def drawn(solved, name, ax):
         "scores": lambda: plotting.plot_scores(X[:, :2], colour=X[:, 0] > 0, ax=ax),
         "one score": lambda: plotting.plot_scores(X[:, 0], ax=ax),
         "proof": lambda: plotting.plot_proof(events, ax=ax),
-        "folds": lambda: plotting.plot_cross_validation(
-            choosing_k.cross_validate(X, 4), ax=ax
-        ),
+        "folds": lambda: plotting.plot_cross_validation(bs.cross_validate(X, 4), ax=ax),
         "permuted": lambda: plotting.plot_permutation_reference(
-            choosing_k.permutation_reference(X, 4, n_permutations=3), ax=ax
+            bs.permutation_reference(X, 4, n_permutations=3), ax=ax
         ),
     }[name]()
 

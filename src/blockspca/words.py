@@ -38,4 +38,4 @@ def _small(gap: float) -> str:
 
 def count(number: int, one: str, many: str | None = None) -> str:
     """Return '1 sample' or '3 samples'."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}".replace(",", " ")
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -62,8 +62,12 @@ def slider_levels(report: Report) -> FloatArray:
     """
     levels = np.concatenate([[0.0], report.thresholds.distinct_thresholds()[::-1]])
     if len(levels) > MAX_LEVELS:
-        keep = np.linspace(0, len(levels) - 1, MAX_LEVELS).round().astype(int)
-        levels = levels[keep]
+        # Most edges are weak, and most of what there is to see happens above them: two
+        # thirds of the levels are even in ε, the others even in the number of blocks.
+        even = np.linspace(0, levels[-1], 2 * MAX_LEVELS // 3)
+        by_value = np.searchsorted(levels, even, side="right") - 1
+        by_number = np.linspace(0, len(levels) - 1, MAX_LEVELS // 3).round()
+        levels = levels[np.union1d(by_value, by_number.astype(int))]
     used = report.components.results[0].threshold
     return levels if used is None else np.unique(np.append(levels, used))
 

@@ -158,7 +158,8 @@ def explained_variance(report: Report) -> Markup:
     total = report.components.total_variance or 1.0
     sparse = report.components.adjusted_explained_variance / total
     most = min(1.0, report.components.joint_upper_bound / total)
-    left, width = 60, WIDTH - 200
+    widest = max(most, float(sparse.sum()), float(report.pca.sum()) / total)
+    left, width = 60, (WIDTH - 200) / (widest or 1.0)
     edge = round(left + most * width, 2)
     rows = [
         ("sparse", sparse, f", at most {percent(most)}", edge),

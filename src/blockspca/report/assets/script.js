@@ -175,6 +175,10 @@
   slider.value = data.start;
   slider.addEventListener("input", draw);
   sorted.addEventListener("change", () => { arrange(); draw(); cursor.style.display = "none"; });
+  // On paper nothing can be opened, so everything is.
+  window.addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details")) part.open = true;
+  });
   arrange();
   draw();
 })();
