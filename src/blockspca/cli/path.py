@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +41,8 @@ def path(
         raise WriteError(f"--output {output} must end with .csv or .json.")
     if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
         raise WriteError(f"--plot {plot} must end with .png, .svg or .pdf.")
+    if plot is not None and find_spec("matplotlib") is None:
+        raise ImportError("--plot needs matplotlib; pip install 'blockspca[plot]'.")
     check_free([p for p in (output, plot) if p is not None], force)
     display = Display(show)
     from .loading import load
