@@ -2,7 +2,7 @@
 =============================
 
 The largest variance for every number of features, with a proof for each. With a gap of
-one percent the proofs are much cheaper, and the truth lies in the shaded band.
+five percent the proofs are much cheaper, and the truth lies in the shaded band.
 """
 
 import matplotlib.pyplot as plt
