@@ -20,9 +20,8 @@ _EXPORTS = {
     "DisjointSupports": "components",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
-    "Limits": "limits",
     "HotellingDeflation": "components",
-    "Limits": "solvers.base",
+    "Limits": "limits",
     "NoiseThreshold": "blocks.strategies",
     "Orthogonalised": "components",
     "PermutationReference": "choosing_k",
@@ -85,10 +84,10 @@ if TYPE_CHECKING:
     from .components import ProjectionDeflation as ProjectionDeflation
     from .components import solve_components as solve_components
     from .covariance import Covariance as Covariance
-    from .limits import Limits as Limits
     from .cross_validation import CrossValidation as CrossValidation
     from .cross_validation import cross_validate as cross_validate
     from .estimator import SparsePCA as SparsePCA
+    from .limits import Limits as Limits
     from .pipeline import solve as solve
     from .pipeline import solve_path as solve_path
     from .progress import Event as Event

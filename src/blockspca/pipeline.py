@@ -118,6 +118,8 @@ def solve(
         guarantee=found.guarantee,
         solver=found.solver,
         message=found.message,
+        nodes=found.nodes
+        + sum(step.statistics["nodes"] for step in proved.certificate.steps),
         time=deadline.elapsed(),
         timings={**found.timings, **proved.timings},
     )

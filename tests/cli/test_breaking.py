@@ -97,7 +97,7 @@ BROKEN = {
     "fit constant.csv -k 2": "every feature of constant.csv is constant",
     "fit constant.csv -k 2 --scale": "leave --scale out",
     "fit ragged.csv -k 2": "row 21 has 3 cells where the header has 4",
-    "fit duplicates.csv -k 2": "repeats ['a']",
+    "fit duplicates.csv -k 2": "repeat ['a']",
     "fit commas.csv -k 1": "decimals with a point",
     "fit latin.csv -k 1": "not UTF-8",
     "fit bad.csv.gz -k 1": "Not a gzipped file",

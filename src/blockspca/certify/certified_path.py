@@ -17,6 +17,7 @@ from .._validation import check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
 from ..result import Status
+from ..vectors import leading_eigenvector, rayleigh
 from ._blas import single_threaded
 from .best_bound import best_bound
 from .candidates import Candidates
@@ -359,9 +360,8 @@ class _Walk:
             self.cheap_bounds(k)
         unit, support = self.unit, self.incumbents.supports[k]
         block = self.cov.submatrix(support) / unit
-        x = np.linalg.eigh(block)[1][:, -1]
-        x *= np.sign(x[np.argmax(np.abs(x))]) / np.linalg.norm(x)
-        objective = float(x @ block @ x)
+        x = leading_eigenvector(block)
+        objective = rayleigh(block, x)
         tau, previous, survivors = self.proofs.get(
             k, (np.nan, np.nan, np.empty(0, dtype=np.int64))
         )
@@ -390,8 +390,8 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
     diagonal = cov.diagonal()
     support = np.sort(np.argsort(-diagonal, kind="stable")[:k])
     block = cov.submatrix(support)
-    x = np.linalg.eigh(block)[1][:, -1]
-    objective = float(x @ block @ x)
+    x = leading_eigenvector(block)
+    objective = rayleigh(block, x)
     upper = np.inf
     if k == 1:
         upper = float(diagonal.max())

@@ -86,7 +86,10 @@ def make_problem(
         # A little more on the diagonal, so that rounding cannot stop the factorization
         slack = 8 * (count + 4) * _EPS * float(diagonal[order[:count]].sum())
         inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
-        C = np.linalg.cholesky(inner).T
+        try:
+            C = np.linalg.cholesky(inner).T
+        except np.linalg.LinAlgError:  # indefinite after all, by more than rounding
+            return None
         slack *= 2
     leading = C @ x[chosen]
     if not np.linalg.norm(leading) > 0:

@@ -76,12 +76,19 @@ class Incumbents:
             self.offer(k, support, source)
 
     def fill(self, k: int) -> None:
-        """Extend the support of k − 1 and leave it at that."""
-        previous = self.pool.positions(self.supports[k - 1])
-        support = extended(self.pool.matrix, previous, k)
-        self.values[k], _ = leading_pair(self.pool.matrix, support)
-        self.supports[k] = np.sort(self.pool.features[support])
-        self.sources[k] = "extension"
+        """Extend the support of k − 1, or take what was given, without swaps."""
+        starts = [(self.supports[k - 1], "extension")]
+        given = self.given.get(k)
+        if given is not None and len(given) <= k:
+            starts.append((given, "given"))
+        for features, source in starts:
+            positions = self.pool.positions(features)
+            support = extended(self.pool.matrix, positions, k)
+            value, _ = leading_pair(self.pool.matrix, support)
+            if value > self.values[k]:
+                self.values[k] = value
+                self.supports[k] = np.sort(self.pool.features[support])
+                self.sources[k] = source
 
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""

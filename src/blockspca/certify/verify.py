@@ -345,7 +345,7 @@ class _Checker:
         else:
             norms = (self.tops[:, : k - 1] ** 2).sum(axis=1)
             left = np.flatnonzero(self._may_stay(norms, self.diagonal, tau, previous))
-            while len(left) > len(survivors) and not np.isin(left, survivors).all():
+            while not np.isin(left, survivors).all():
                 norms = self._norms_within(left, k - 1)
                 stay = self._may_stay(norms, self.diagonal[left], tau, previous)
                 if stay.all():

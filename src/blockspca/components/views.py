@@ -6,16 +6,12 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .._sources import DenseDataSource, Indices, MatrixSource, Source
+from .._sources import EPS, DenseDataSource, Indices, MatrixSource, Source
 from .._validation import FloatArray
 from ..covariance import Covariance
-
-MAX_ROUNDINGS = 2**52  # beyond this an entry has no correct digit left
 
 
 class DerivedCovariance(Covariance):
@@ -113,6 +109,12 @@ class SubsetSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         return self.base.gram(self._lift(weights))
 
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        return self.base.factor_columns(self.keep[columns])
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
         lifted[self.keep] = x
@@ -153,14 +155,21 @@ class MaskedSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         return self.base.gram(np.where(self.used, 0.0, weights))
 
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        return np.where(self.used[columns], 0.0, self.base.factor_columns(columns))
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
 
 class LowRankSource:
     """A − (L R' + R L'), entry by entry.
 
-    `n_samples` is not the number of rows of the data but what the proofs need it for:
-    the rounded additions behind an entry, in units of the largest entry. A correction
-    that takes most of A away leaves the rounding errors of the larger matrix.
+    A correction that takes most of A away leaves the rounding errors of the larger
+    matrix, which `entry_error` states. No factor is known, so it has no samples.
     """
+
+    n_samples = None
 
     def __init__(
         self, base: Source, left: FloatArray, right: FloatArray, psd: bool
@@ -170,20 +179,11 @@ class LowRankSource:
         self.right = right
         self.known_psd = psd
         self.n_features = base.n_features
-        self.n_samples = None
-        if base.n_samples is not None:
-            self.n_samples = self._roundings(base.n_samples)
 
-    def _roundings(self, n_samples: int) -> int:
-        size = float(np.abs(self.base.diagonal()).max())
-        size += 2 * float(
-            (np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)).sum()
-        )
-        left_over = float(np.abs(self.diagonal()).max())
-        additions = (n_samples + 4 * self.left.shape[1]) * size
-        if additions >= MAX_ROUNDINGS * left_over:
-            return MAX_ROUNDINGS
-        return math.ceil(additions / left_over)
+    def entry_error(self) -> float:
+        largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
+        size = float(np.abs(self.base.diagonal()).max()) + 2 * float(largest.sum())
+        return self.base.entry_error() + 4 * (self.left.shape[1] + 1) * EPS * size
 
     def diagonal(self) -> FloatArray:
         both = np.einsum("ij,ij->i", self.left, self.right)
@@ -206,5 +206,11 @@ class LowRankSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         raise ValueError(
             "gram needs a covariance made from data; this one has a low-rank "
+            "correction, and its factor is not known."
+        )
+
+    def factor_columns(self, columns: Indices | slice) -> FloatArray:
+        raise ValueError(
+            "factor_columns needs a covariance made from data; this one has a low-rank "
             "correction, and its factor is not known."
         )

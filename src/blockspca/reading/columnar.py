@@ -112,7 +112,8 @@ def _h5_matrix(node: Any) -> Any:
 
     kind = csc_array if "csc" in str(node.attrs.get("encoding-type")) else csr_array
     parts = (node["data"][()], node["indices"][()], node["indptr"][()])
-    return kind(parts, shape=tuple(int(n) for n in node.attrs["shape"]))
+    n, d = (int(size) for size in node.attrs["shape"])
+    return kind(parts, shape=(n, d))
 
 
 def _h5_names(file: Any, axis: str) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ from ..vectors import on_support
 from .base import Deadline, Limits, Solution
 from .greedy import Greedy, best_addition
 
-IMPROVEMENT = 1e-12  # relative; smaller gains are rounding
+IMPROVEMENT = 1e-12  # relative to the largest entry; smaller gains are rounding
 
 
 def best_swap(
@@ -33,14 +33,15 @@ def best_swap(
     if len(outside) == 0:
         return None
     best: NDArray[np.intp] | None = None
-    best_value = value + IMPROVEMENT * abs(value)
+    rounding = IMPROVEMENT * max(abs(value), float(np.abs(A).max()))
+    best_value = value + rounding
     for position in range(len(support)):
         if deadline is not None and deadline.passed():
             break
         rest = np.delete(support, position)
         eigenvalues, vectors = np.linalg.eigh(A[np.ix_(rest, rest)])
         room = value - eigenvalues
-        if len(rest) and room[-1] <= IMPROVEMENT * abs(value):
+        if len(rest) and room[-1] <= rounding:
             # Feature i added nothing, so the inequality has no room: compare directly.
             j, _ = best_addition(A, rest)
         else:
