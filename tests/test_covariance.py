@@ -244,3 +244,71 @@ def test_real_sparse_data(data_dir, name):
     np.testing.assert_allclose(
         cov.submatrix(some), dense[np.ix_(some, some)], atol=1e-12
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, center):
+    import blockspca._sources as sources
+
+    monkeypatch.setattr(sources, "PART_BYTES", 8 * 9 * 5)
+    X = (10 * np.random.default_rng(0).normal(size=(23, 9))).astype(dtype)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    cov = Covariance.from_data(mapped, scale=scale, center=center)
+    assert repr(cov) == "Covariance(n_features=9, from data on disk)"
+    dense = Covariance.from_data(X, scale=scale, center=center)
+    assert_same_matrix(cov, dense.rows(slice(None)))
+    weights = np.linspace(0, 1, 9)
+    np.testing.assert_allclose(cov.gram(weights), dense.gram(weights), atol=1e-12)
+    assert cov.entry_error < 1e-11
+
+
+def test_memory_mapped_data_with_gaps_is_read(tmp_path):
+    X = np.random.default_rng(0).normal(size=(23, 9))
+    X[3, 4] = np.nan
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.raises(ValueError, match="missing"):
+        Covariance.from_data(mapped)
+    cov = Covariance.from_data(mapped, missing="pairwise")
+    assert_same_matrix(cov, pd.DataFrame(X).cov().to_numpy())
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("center", [False, True])
+def test_chunks_of_rows(X, container, scale, center):
+    X = X + 1e6 * (container is np.asarray)  # a mean that would cost digits
+    chunks = (container(X[i : i + 5]) for i in range(0, len(X), 5))
+    cov = Covariance.from_chunks(chunks, scale=scale, center=center)
+    dense = Covariance.from_data(X, scale=scale, center=center)
+    expected = dense.rows(slice(None))
+    error = cov.entry_error + dense.entry_error
+    np.testing.assert_allclose(cov.rows(slice(None)), expected, rtol=0, atol=error)
+    if not center or container is not np.asarray:
+        assert_same_matrix(cov, expected)
+    assert cov.known_psd
+    assert cov.in_memory
+
+
+def test_chunks_keep_constant_columns_exact():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    X[:, 2] = 0.1
+    cov = Covariance.from_chunks(np.split(X, 3))
+    assert (cov.rows([2]) == 0).all()
+    with pytest.raises(ValueError, match="constant"):
+        Covariance.from_chunks(np.split(X, 3), scale=True)
+
+
+def test_chunks_that_do_not_fit():
+    X = np.zeros((4, 3))
+    with pytest.raises(MemoryError, match="raise it"):
+        Covariance.from_chunks([X], memory_limit=100)
+    with pytest.raises(ValueError, match="chunk 1 has 2 columns"):
+        Covariance.from_chunks([X, X[:, :2]])
+    with pytest.raises(ValueError, match="too few"):
+        Covariance.from_chunks([])
+    with pytest.raises(ValueError, match="missing or infinite"):
+        Covariance.from_chunks([X + np.nan])

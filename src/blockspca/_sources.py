@@ -1,4 +1,4 @@
-"""Where the entries of A come from: a matrix, dense data, sparse data, data with gaps.
+"""Where the entries of A come from: a matrix, or data in memory, on disk or with gaps.
 
 Each class answers the same questions (diagonal, submatrix, matvec, gram, entry_error)
 and trusts its input; `Covariance` validates and is the only caller.
@@ -6,6 +6,7 @@ and trusts its input; `Covariance` validates and is the only caller.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,13 @@ from ._validation import FloatArray
 
 Indices = NDArray[np.intp]
 EPS = float(np.finfo(np.float64).eps)
+PART_BYTES = 2**25  # of samples read from disk at a time
+
+
+def sample_parts(n: int, d: int) -> Iterator[slice]:
+    """Stretches of n samples of d features that take about PART_BYTES each."""
+    step = max(1, PART_BYTES // (8 * d))
+    return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
 
 class Source(Protocol):
@@ -41,8 +49,6 @@ class Source(Protocol):
     def entry_error(self) -> float:
         """Bound |computed A_ij − A_ij|, rounding of the formula in the docstring."""
         ...
-
-    def factor_columns(self, columns: Indices | slice) -> FloatArray: ...
 
 
 def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
@@ -82,17 +88,12 @@ class MatrixSource:
     def entry_error(self) -> float:
         return 0.0
 
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        raise ValueError(
-            "factor_columns needs a covariance made from data (Covariance.from_data); "
-            "this one was made from a matrix, whose factor is not known."
-        )
-
 
 class DenseDataSource:
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof)."""
 
     known_psd = True
+    has_columns = True
 
     def __init__(self, C: FloatArray) -> None:
         self.C = C
@@ -100,6 +101,9 @@ class DenseDataSource:
 
     def diagonal(self) -> FloatArray:
         return np.einsum("ij,ij->j", self.C, self.C)
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return self.C[start:stop, index]
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left = self.C[:, rows]
@@ -117,14 +121,89 @@ class DenseDataSource:
         # n products and sums, of absolute values that sum to at most sqrt(A_ii A_jj)
         return (self.n_samples + 2) * EPS * float(self.diagonal().max())
 
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        return self.C[:, columns]
+
+class MappedDataSource:
+    """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
+
+    X is memory-mapped and never copied as a whole; samples are read in parts.
+    """
+
+    known_psd = True
+    has_columns = True
+
+    def __init__(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
+        self.X = X
+        self.mean = mean
+        self.factor = factor
+        self.n_samples, self.n_features = X.shape
+        self._diagonal: FloatArray | None = None
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        block = np.asarray(self.X[start:stop, index], dtype=np.float64)
+        block = block - self.mean[index]
+        block *= self.factor[index]
+        return block
+
+    def parts(self) -> Iterator[slice]:
+        """Stretches of samples of about PART_BYTES."""
+        return sample_parts(self.n_samples, self.n_features)
+
+    def diagonal(self) -> FloatArray:
+        if self._diagonal is None:
+            total = np.zeros(self.n_features)
+            for part in self.parts():
+                C = self.columns(slice(None), part.start, part.stop)
+                total += np.einsum("ij,ij->j", C, C)
+            self._diagonal = total
+        return self._diagonal.copy()
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        product: Any = 0.0
+        for part in self.parts():
+            left = self.columns(rows, part.start, part.stop)
+            same = columns is rows
+            right = left if same else self.columns(columns, part.start, part.stop)
+            product = product + left.T @ right
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        product: Any = 0.0
+        for part in self.parts():
+            C = self.columns(slice(None), part.start, part.stop)
+            product = product + C.T @ (C @ x)
+        return product
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        gram = np.zeros((self.n_samples, self.n_samples))
+        step = max(1, PART_BYTES // (8 * self.n_samples))
+        for j in range(0, self.n_features, step):
+            index = slice(j, min(j + step, self.n_features))
+            C = self.columns(index, 0, self.n_samples)
+            gram += (C * weights[index]) @ C.T
+        return gram
+
+    def entry_error(self) -> float:
+        return (self.n_samples + 4) * EPS * float(self.diagonal().max())
+
+
+class MomentSource(MatrixSource):
+    """A covariance accumulated from chunks of samples: a matrix that is known PSD."""
+
+    known_psd = True
+
+    def __init__(self, A: FloatArray, error: float) -> None:
+        super().__init__(A)
+        self._error = error
+
+    def entry_error(self) -> float:
+        return self._error
 
 
 class SparseDataSource:
     """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
 
     known_psd = True
+    has_columns = True
 
     def __init__(
         self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray
@@ -138,6 +217,13 @@ class SparseDataSource:
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        """Columns start, …, stop − 1 of C, dense: for a few features at a time."""
+        block = self.X[:, index][start:stop].toarray()
+        block -= self.mean[index]
+        block *= self.factor[index]
+        return block
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left, right = self.X[:, rows], self.X[:, columns]
@@ -175,10 +261,6 @@ class SparseDataSource:
         # large beside the deviation costs digits.
         moments = self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
         return 4 * (self.n_samples + 4) * EPS * float(moments.max())
-
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        centred = self.X[:, columns].toarray() - self.mean[columns]
-        return centred * self.factor[columns]
 
 
 class PairwiseSource:
@@ -250,9 +332,3 @@ class PairwiseSource:
         shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
         error = 4 * (n + 4) * EPS * largest / shared
         return float(error if self.scale is None else error / self.scale.min() ** 2)
-
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        raise ValueError(
-            "factor_columns needs complete data; a pairwise-complete covariance has "
-            "no factor."
-        )

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 
+class MemoryLimitError(MemoryError):
+    """The memory allowed is too small for the work; raised before any of it."""
+
+
 def is_sparse(value: object) -> bool:
     """Tell whether `value` is scipy sparse, without importing scipy."""
     module = type(value).__module__

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
+from ._ingest import (
+    accumulate,
+    dense_data,
+    mapped_data,
+    pairwise_data,
+    sparse_data,
+)
+from ._scan_dask import DaskSource, dask_data, is_dask
 from ._sources import (
     DenseDataSource,
+    MappedDataSource,
     MatrixSource,
+    MomentSource,
     PairwiseSource,
     Source,
     SparseDataSource,
@@ -129,7 +138,10 @@ class Covariance:
         ----------
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
             Rows are samples. Sparse data stays sparse: centring is done on the
-            covariance, as a rank-one term.
+            covariance, as a rank-one term. A memory-mapped array (`numpy.load` with
+            `mmap_mode="r"`) stays on disk and is read in parts. A dask array, in
+            chunks of rows and columns, stays where it is: products and the scan become
+            dask tasks, run by the scheduler that is active.
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool
@@ -157,27 +169,29 @@ class Covariance:
             )
         X, names = split_names(X)
         sparse = is_sparse(X)
-        X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
+        if is_dask(X) and X.ndim == 2 and X.dtype.kind in "fiub":
+            ddof = _checked_ddof(X.shape[0], ddof)
+            names = check_names(feature_names, X.shape[1])
+            return cls(dask_data(X, center, scale, ddof, names), names)
+        mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
+        if not mapped:
+            X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
         n, d = X.shape
         names = check_names(names if feature_names is None else feature_names, d)
-        if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
-            raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
-        ddof = int(ddof)
-        if n - ddof < 1:
-            raise ValueError(
-                f"X has {n} sample(s), too few for ddof = {ddof}; pass at least "
-                f"{ddof + 1} rows, or a smaller ddof."
-            )
+        ddof = _checked_ddof(n, ddof)
         source: Source
         if sparse:
-            source = _sparse_data(X, center, scale, ddof, names)
+            source = sparse_data(X, center, scale, ddof, names)
+        elif mapped and (on_disk := mapped_data(X, center, scale, ddof, names)):
+            source = on_disk
         else:
+            X = numeric_array(X, "X")
             _refuse_infinite(X, "X", names)
             gaps = np.isnan(X)
             if not gaps.any():
-                source = _dense_data(X, center, scale, ddof, names)
+                source = dense_data(X, center, scale, ddof, names)
             elif missing == "pairwise":
-                source = _pairwise_data(X, gaps, center, scale, ddof, names)
+                source = pairwise_data(X, gaps, center, scale, ddof, names)
             else:
                 columns = np.flatnonzero(gaps.any(axis=0))
                 raise ValueError(
@@ -194,6 +208,48 @@ class Covariance:
                 "too large for float64; rescale X."
             )
         return cov
+
+    @classmethod
+    def from_chunks(
+        cls,
+        chunks: Iterable[Any],
+        *,
+        center: bool = True,
+        scale: bool = False,
+        ddof: int = 1,
+        feature_names: Sequence[str] | None = None,
+        memory_limit: int | None = None,
+    ) -> Covariance:
+        """Covariance of samples that come in chunks of rows, each seen once.
+
+        For n too large for memory and d moderate: A itself, d × d, is accumulated.
+
+        Parameters
+        ----------
+        chunks : iterable of arrays, sparse matrices or DataFrames of shape (·, d)
+        center, scale, ddof, feature_names
+            As in `from_data`.
+        memory_limit : int, optional
+            Bytes for A and the work on it; an error before any work if 16 d² exceed it.
+
+        Notes
+        -----
+        Means and moments are updated by the formula of Chan, Golub and LeVeque, which
+        does not lose digits to a mean that is large beside the deviation.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import Covariance
+        >>> X = np.arange(12.0).reshape(6, 2) ** 2
+        >>> cov = Covariance.from_chunks(X[i : i + 2] for i in range(0, 6, 2))
+        >>> bool(np.allclose(cov.submatrix([0, 1]), np.cov(X.T)))
+        True
+        """
+        source, names = accumulate(chunks, center, scale, ddof, memory_limit)
+        d = source.n_features
+        names = check_names(names if feature_names is None else feature_names, d)
+        return cls(source, names)
 
     @property
     def n_features(self) -> int:
@@ -215,9 +271,12 @@ class Covariance:
     def __repr__(self) -> str:
         origin = {
             MatrixSource: "a matrix",
+            MomentSource: "chunks of data",
             DenseDataSource: "dense data",
+            MappedDataSource: "data on disk",
             SparseDataSource: "sparse data",
             PairwiseSource: "data with gaps",
+            DaskSource: "a dask array",
         }[type(self._source)]
         return f"Covariance(n_features={self.n_features}, from {origin})"
 
@@ -270,15 +329,39 @@ class Covariance:
         """
         return self._source.entry_error()
 
-    def factor_columns(self, indices: Sequence[int] | np.ndarray | slice) -> FloatArray:
-        """Return the columns C[:, indices], n × p, where A = C'C comes from data."""
-        return self._source.factor_columns(_as_index(indices))
-
     def sparse_data(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """Return X, μ and D of A = D (X'X − n μμ') D if made from sparse data X."""
         if isinstance(self._source, SparseDataSource):
             return self._source.X, self._source.mean, self._source.factor
         return None
+
+    def dask_source(self) -> DaskSource | None:
+        """Return the source if the data are a dask array, else None."""
+        return self._source if isinstance(self._source, DaskSource) else None
+
+    def stored_entries(self) -> Any:
+        """Return A itself (CSR) if it is a sparse matrix in memory, else None."""
+        if isinstance(self._source, MatrixSource) and self._source.sparse:
+            return self._source.A
+        return None
+
+    @property
+    def has_columns(self) -> bool:
+        """True if A = C'C and `columns` of C can be had."""
+        return getattr(self._source, "has_columns", False)
+
+    def columns(
+        self, indices: np.ndarray, start: int = 0, stop: int | None = None
+    ) -> FloatArray:
+        """Return C[start:stop, indices], where A = C'C comes from complete data."""
+        if not self.has_columns:
+            raise ValueError(
+                "columns needs a covariance made from complete data "
+                "(Covariance.from_data)."
+            )
+        stop = self.n_samples if stop is None else stop
+        source: Any = self._source
+        return source.columns(_as_index(indices), start, stop)
 
     def tiles(
         self, tile_size: int | None = None
@@ -318,6 +401,18 @@ class Covariance:
         if self.feature_names is None:
             return [str(int(i)) for i in indices]
         return [self.feature_names[int(i)] for i in indices]
+
+
+def _checked_ddof(n: int, ddof: Any) -> int:
+    if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
+        raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
+    ddof = int(ddof)
+    if n - ddof < 1:
+        raise ValueError(
+            f"X has {n} sample(s), too few for ddof = {ddof}; pass at least "
+            f"{ddof + 1} rows, or a smaller ddof."
+        )
+    return ddof
 
 
 def as_covariance(cov: Any) -> Covariance:
@@ -430,105 +525,3 @@ def _symmetric_sparse(A: Any) -> Any:
             "pass (A + A.T) / 2 if its symmetric part is meant."
         )
     return A if worst == 0 else ((A + A.T) / 2).tocsr()
-
-
-def _scales(
-    variance: FloatArray, constant: np.ndarray, names: tuple[str, ...] | None
-) -> FloatArray:
-    if constant.any():
-        columns = np.flatnonzero(constant).tolist()
-        raise ValueError(
-            f"scale=True, but {len(columns)} feature(s) are constant: "
-            f"{describe(columns, names)}; drop them or pass scale=False."
-        )
-    return np.sqrt(variance)
-
-
-def _dense_data(
-    X: FloatArray, center: bool, scale: bool, ddof: int, names: Any
-) -> DenseDataSource:
-    n = len(X)
-    constant = (X[0] == X).all(axis=0)
-    if center:
-        # The rounded mean of a constant column need not be that constant.
-        C = X - np.where(constant, X[0], X.mean(axis=0))
-    else:
-        C = X.copy()
-        constant = ~X.any(axis=0)
-    C /= np.sqrt(n - ddof)
-    vanished = ~constant & (np.einsum("ij,ij->j", C, C) == 0)
-    if vanished.any():
-        raise ValueError(
-            "X underflows: the variance of feature(s) "
-            f"{describe(np.flatnonzero(vanished).tolist(), names)} is not zero but too "
-            "small for float64; rescale X."
-        )
-    if scale:
-        C /= _scales(np.einsum("ij,ij->j", C, C), constant, names)
-    return DenseDataSource(np.ascontiguousarray(C))
-
-
-def _sparse_data(
-    X: Any, center: bool, scale: bool, ddof: int, names: Any
-) -> SparseDataSource:
-    n, d = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel() if center else np.zeros(d)
-    columns = X.tocsc()
-    stored = np.diff(columns.indptr)
-    centred = columns.data - np.repeat(mean, stored)
-    total = np.bincount(
-        np.repeat(np.arange(d), stored), weights=centred**2, minlength=d
-    )
-    total += (n - stored) * mean**2
-    variance = total / (n - ddof)
-    scales = np.ones(d)
-    if scale:
-        constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
-        scales = _scales(variance, constant if center else variance == 0, names)
-        variance = np.ones(d)
-    source = SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
-    if source.entry_error() > 1e-9 * float(variance.max()):
-        warnings.warn(
-            "X is sparse with means that are large beside its deviations: its "
-            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Pass X as a dense array, or subtract a constant.",
-            stacklevel=3,
-        )
-    return source
-
-
-def _pairwise_data(
-    X: FloatArray,
-    gaps: np.ndarray,
-    center: bool,
-    scale: bool,
-    ddof: int,
-    names: Any,
-) -> PairwiseSource:
-    n, d = X.shape
-    observed = (~gaps).astype(np.float64)
-    counts = observed.sum(axis=0)
-    filled = np.where(gaps, 0.0, X)
-    if center:
-        # Any shift leaves a centred product as it is; this one saves digits.
-        filled = np.where(gaps, 0.0, X - filled.sum(axis=0) / np.maximum(counts, 1))
-    source = PairwiseSource(filled, observed, ddof, center)
-    # Two features share at least count_i + count_j − n samples, so the full check is
-    # needed only if the two most incomplete ones could share too few.
-    if np.sort(counts)[:2].sum() - n * min(d - 1, 1) < ddof + 1:
-        step = max(1, 2**22 // d)
-        for i in range(0, d, step):
-            shared = source.counts(slice(i, i + step), slice(None))
-            if shared.min() < ddof + 1:
-                a, b = np.unravel_index(shared.argmin(), shared.shape)
-                pair = describe([i + int(a), int(b)], names)
-                raise ValueError(
-                    f"features {pair} have {int(shared.min())} sample(s) in common, "
-                    f"too few for a covariance with ddof = {ddof}; drop one of them."
-                )
-    if scale:
-        constant = np.array(
-            [np.ptp(X[~gaps[:, j], j]) == 0 for j in range(d)], dtype=bool
-        )
-        source.scale = _scales(source.diagonal(), constant, names)
-    return source

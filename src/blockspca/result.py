@@ -124,7 +124,7 @@ class Visit:
 
     epsilon: float
     largest_block: int
-    action: str  #: "solved", "too large" or "size solved before"
+    action: str  #: "solved", "too large", "size solved before", "not scanned"
     objective: float | None = None
 
 

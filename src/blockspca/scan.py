@@ -1,20 +1,30 @@
-"""One tiled pass over A: diagonal and the K largest |A_ij| of every row."""
+"""One pass over A: diagonal and the K largest |A_ij| of every row, in bounded memory.
+
+From them follow screening (design: r_m(i) of every row), every edge stronger than
+`Scan.complete_above`, and max |A_ij|. A itself is never formed: dense data go through
+BLAS in tiles, sparse data through a kernel that costs Σ_s nnz(x_s)².
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._validation import FloatArray
+from ._scan_passes import Pass, Progress
+from ._validation import FloatArray, MemoryLimitError, check_positive_integer
 from .covariance import Covariance
+
+__all__ = ["MemoryLimitError", "Scan", "scan"]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What screening needs to know about A.
+    """What screening and the threshold path need to know about A.
 
     Attributes
     ----------
@@ -24,8 +34,8 @@ class Scan:
         The K largest |A_ij|, j ≠ i, of each row, largest first, and where they are.
         Zeros are not listed: their place has value 0 and index −1.
     rounding : float
-        Bound on the error of a listed value against the same entry computed again;
-        0 if A is in memory.
+        No exact |A_ij| exceeds its listed value, or the last of its row if it is not
+        listed, by more than this; 0 if A is in memory.
     """
 
     diagonal: FloatArray
@@ -34,9 +44,38 @@ class Scan:
     rounding: float
 
     @property
+    def width(self) -> int:
+        """K, the length of the lists."""
+        return int(self.values.shape[1])
+
+    @property
     def max_abs(self) -> float:
         """The largest |A_ij|."""
         return float(max(np.abs(self.diagonal).max(), self.values.max(initial=0.0)))
+
+    @property
+    def complete_above(self) -> float:
+        """ε₀: every edge with |A_ij| > ε₀ is listed, in both its rows.
+
+        The largest of the last values of full lists. An entry above it exceeds the last
+        value of its row, so it is in the list.
+        """
+        if self.width >= len(self.diagonal) - 1:
+            return 0.0
+        full = self.indices[:, -1] >= 0
+        return float(self.values[full, -1].max(initial=0.0))
+
+    def edges(self) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return all pairs i < j with |A_ij| > `complete_above`, strongest first."""
+        row, place = np.nonzero(self.values > self.complete_above)
+        weights = self.values[row, place]
+        order = np.argsort(-weights, kind="stable")
+        pairs = np.stack([row, self.indices[row, place]], axis=1)[order]
+        pairs.sort(axis=1)
+        # Both rows of a pair list it; the first, if rounding made them differ, counts.
+        _, first = np.unique(pairs @ [len(self.diagonal), 1], return_index=True)
+        first.sort()
+        return pairs[first], weights[order[first]]
 
 
 def scan(
@@ -44,13 +83,18 @@ def scan(
     width: int,
     check: Callable[[], None] | None = None,
     features: NDArray[np.int64] | None = None,
+    *,
+    memory: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    precision: Literal["double", "single"] = "double",
 ) -> Scan:
     """Find the `width` largest |A_ij|, j ≠ i, of every row in one pass over A.
 
     Parameters
     ----------
     cov : Covariance
-        Never formed as a whole if it comes from data: memory is O(d · width).
+        Never formed as a whole if it comes from data.
     width : int
         K ≥ 1, how many entries a row keeps.
     check : callable, optional
@@ -58,40 +102,40 @@ def scan(
     features : array of int, optional
         Scan the principal submatrix of these features only; rows and indices of the
         result then count within them.
+    memory : int, optional
+        Bytes that the pass may hold above the data. Tiles shrink to fit, then the
+        lists, to 8 entries at the shortest; `MemoryLimitError` if that is not enough.
+    threads : int, optional
+        As many as there are cores by default. The values do not depend on it.
+    progress : callable, optional
+        Called with the work done and the total, between tiles.
+    precision : {"double", "single"}
+        "single" computes the entries of dense data in float32, with the larger
+        `rounding` that this entails.
 
     Notes
     -----
-    O(d²) comparisons, and O(d · width · log d) insertions on data in random order.
+    Dense data: n d² flops at the most. Features are taken by descending variance, and a
+    tile is passed over if sqrt(A_ii A_jj) ≥ |A_ij| shows that nothing in it can enter a
+    list; on data whose variances differ that is most of them. Sparse data: O(Σ_s
+    nnz(x_s)²) plus the list entries. Of entries equal to the last of a full list, which
+    ones are listed is not defined.
+
+    The widest full scan of a covariance is kept as long as the covariance is, and
+    returned again where it is wide enough.
     """
-    from ._kernels.rowtops import add_tile
-
-    d = cov.n_features if features is None else len(features)
-    width = max(1, min(width, d - 1))
-    values = np.zeros((d, width))
-    indices = np.full((d, width), -1, dtype=np.int64)
-    smallest = np.zeros(d)
-    tiles = cov.tiles() if features is None else _tiles_of(cov, features)
-    for i0, _, j0, _, tile in tiles:
-        if check is not None:
-            check()
-        # One memory layout, one compiled signature.
-        tile = np.require(tile, np.float64, ["C", "W"])
-        add_tile(tile, i0, j0, values, indices, smallest)
-    diagonal = np.array(cov.diagonal(), dtype=np.float64)
-    if features is not None:
-        diagonal = diagonal[features]
-    # An entry computed twice differs by at most twice its error.
-    return Scan(diagonal, values, indices, 2 * cov.entry_error)
+    if precision not in ("double", "single"):
+        raise ValueError(f"precision = {precision!r}; pass 'double' or 'single'.")
+    width = check_positive_integer(width, "width")
+    keep = features is None and precision == "double"
+    known = _known.get(cov) if keep else None
+    if known is not None and known.width >= min(width, cov.n_features - 1):
+        return known
+    job = Pass(cov, width, check, features, memory, threads, progress, precision)
+    found = Scan(*job.run())
+    if keep:
+        _known[cov] = found
+    return found
 
 
-def _tiles_of(
-    cov: Covariance, features: NDArray[np.int64], size: int = 2048
-) -> Iterator[tuple[int, int, int, int, FloatArray]]:
-    """The upper half of a principal submatrix, as `Covariance.tiles` gives A."""
-    n = len(features)
-    for i0 in range(0, n, size):
-        rows = features[i0 : i0 + size]
-        for j0 in range(i0, n, size):
-            columns = features[j0 : j0 + size]
-            block = cov.submatrix(rows) if i0 == j0 else cov.submatrix(rows, columns)
-            yield i0, i0 + len(rows), j0, j0 + len(columns), block
+_known: weakref.WeakKeyDictionary[Covariance, Scan] = weakref.WeakKeyDictionary()

@@ -11,10 +11,21 @@ from ..covariance import Covariance
 from ..limits import Deadline, Limits
 from ..progress import Event, Listener
 from ..result import Result, Status, Visit
+from ..scan import scan
 from ..solvers.base import Solver, SolverError
 from .framework import BlockSolve, block_solve, claim
-from .path import threshold_path
+from .path import (
+    IncompletePathError,
+    ThresholdPath,
+    path_from_scan,
+    threshold_path,
+)
 from .strategies import ThresholdStrategy
+
+# Data with more features than this are scanned once, for the path and for the proof.
+SCAN_FROM = 5000
+SHORTEST_LISTS = 64
+LIST_BYTES = 2**29
 
 BOUND_NAME = "blocks + (k − 1) · largest entry between them"
 
@@ -66,9 +77,14 @@ def solve_blocks(
     stopped: Status | None = None
     visits: tuple[Visit, ...]
     try:
-        path = threshold_path(cov, deadline=deadline, memory=limits.memory)
+        path = _path(cov, k, strategy, limits, deadline, tell)
         path_time = deadline.elapsed()
-        best, visits = strategy.search(cov, k, path, solve_at)
+        try:
+            best, visits = strategy.search(cov, k, path, solve_at)
+        except IncompletePathError:  # a threshold that only the whole of A answers
+            path = threshold_path(cov, deadline=deadline, memory=limits.memory)
+            path_time = deadline.elapsed()
+            best, visits = strategy.search(cov, k, path, solve_at)
     except TimeoutError:
         return _single_feature(cov, k, Status.TIME_LIMIT, deadline, solver)
     except KeyboardInterrupt:
@@ -130,6 +146,39 @@ def _failures(cov: Covariance, solves: list[BlockSolve], solver: Solver) -> str:
         f"({report.size} features, first {first!r}): it {report.message}. "
         f"{len(failed)} of {given} blocks failed."
     )
+
+
+def _path(
+    cov: Covariance,
+    k: int,
+    strategy: ThresholdStrategy,
+    limits: Limits,
+    deadline: Deadline,
+    tell: Listener | None,
+) -> ThresholdPath:
+    """The whole threshold path, or, for large data, the part that the search needs.
+
+    Lists as long as the largest block the strategy solves make the two equivalent for
+    `BlockSearch`. The proof uses the same scan.
+    """
+    local = cov.dask_source() is None
+    if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
+        return threshold_path(cov, deadline=deadline, memory=limits.memory)
+
+    def check() -> None:
+        if deadline.passed():
+            raise TimeoutError("the time was up before the scan was complete")
+
+    def report(done: int, total: int) -> None:
+        if tell is not None:
+            objective = float(cov.diagonal().max())
+            tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
+
+    wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
+    longest = max(SHORTEST_LISTS, LIST_BYTES // (16 * cov.n_features))
+    width = min(max(wanted, k - 1, 1), longest)
+    found = scan(cov, width, check, memory=limits.memory, progress=report)
+    return path_from_scan(found)
 
 
 def _single_feature(

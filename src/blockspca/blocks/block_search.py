@@ -62,11 +62,15 @@ class BlockSearch:
                 "a · noise_level to b · noise_level."
             )
 
+    def largest_useful_block(self, k: int) -> int:
+        """Return d0: how long the lists of a scan must be for this search."""
+        return self.max_block_size or max(30, 2 * k)
+
     def search(
         self, cov: Covariance, k: int, path: ThresholdPath, solve_at: SolveAt
     ) -> tuple[BlockSolve, tuple[Visit, ...]]:
         """Run the search; returns the best solve and the thresholds visited."""
-        limit = self.max_block_size or max(30, 2 * k)
+        limit = self.largest_useful_block(k)
         low, high, delta = self._interval(cov, path, limit)
         best = solve_at(high)
         solved = path.largest_block(high)
@@ -77,6 +81,12 @@ class BlockSearch:
             epsilon = (low + high) / 2
             if epsilon in (low, high):  # no number lies between them
                 break
+            if epsilon < path.complete_above:
+                # Of blocks larger than its lists, a scan does not know the thresholds.
+                known = "too large" if path.crowded_below > limit else "not scanned"
+                visits.append(Visit(epsilon, path.crowded_below, known))
+                low = epsilon
+                continue
             size = path.largest_block(epsilon)
             if size <= solved:
                 visits.append(Visit(epsilon, size, "size solved before"))

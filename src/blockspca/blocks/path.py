@@ -8,7 +8,7 @@ hence give the blocks at every ε.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,15 +18,20 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance import Covariance, as_covariance
 from ..limits import Deadline
+from ..scan import Scan
 
 # Rows computed ahead of need, and the memory for those kept (see `_RowsAhead`).
 LOOKAHEAD = 64
 CACHE_BYTES = 2**26
 
 
+class IncompletePathError(ValueError):
+    """A threshold below what the scan behind a path has seen was asked for."""
+
+
 @dataclass(frozen=True)
 class ThresholdPath:
-    """The blocks of A at every threshold ε ≥ 0.
+    """The blocks of A at every threshold ε ≥ `complete_above`.
 
     Attributes
     ----------
@@ -36,6 +41,11 @@ class ThresholdPath:
         Absolute values of the forest's edges, all positive.
     edges : array of shape (len(weights), 2)
         The pairs of features they join.
+    complete_above : float
+        0 for a complete path. A path made from a scan is exact for every ε from here
+        up, and refuses a smaller one with `IncompletePathError`.
+    crowded_below : int
+        For every ε < `complete_above` the largest block has at least this size.
 
     Examples
     --------
@@ -54,6 +64,8 @@ class ThresholdPath:
     n_features: int
     weights: FloatArray
     edges: NDArray[np.int64]
+    complete_above: float = 0.0
+    crowded_below: int = 0
 
     @cached_property
     def _largest(self) -> NDArray[np.int64]:
@@ -78,6 +90,12 @@ class ThresholdPath:
     def n_edges(self, epsilon: float) -> int:
         """Return the number of forest edges larger than ε."""
         epsilon = check_real(epsilon, "epsilon", minimum=0)
+        if epsilon < self.complete_above:
+            raise IncompletePathError(
+                f"ε = {epsilon:.6g} is below {self.complete_above:.6g}, down to which "
+                "this path, made from a scan, is exact; pass a larger ε, scan with "
+                "longer lists, or build the complete path with threshold_path(cov)."
+            )
         return int(np.searchsorted(-self.weights, -epsilon, side="left"))
 
     def n_blocks(self, epsilon: float) -> int:
@@ -89,15 +107,22 @@ class ThresholdPath:
         return int(self._largest[self.n_edges(epsilon)])
 
     def largest_ignored(self, epsilon: float) -> float:
-        """Return the largest |A_ij| between features of different blocks; it is ≤ ε."""
+        """Return the largest |A_ij| between features of different blocks; it is ≤ ε.
+
+        Where the path ends above 0, its end, which no such entry exceeds.
+        """
         m = self.n_edges(epsilon)
-        return float(self.weights[m]) if m < len(self.weights) else 0.0
+        return float(self.weights[m] if m < len(self.weights) else self.complete_above)
 
     def threshold_for(self, max_block_size: int) -> float:
-        """Return the smallest ε whose blocks have at most `max_block_size` features."""
+        """Return the smallest ε whose blocks have at most `max_block_size` features.
+
+        Of a path that ends above 0, the smallest that it knows: exact if the size is
+        below `crowded_below`.
+        """
         size = check_positive_integer(max_block_size, "max_block_size")
         m = int(np.searchsorted(self._largest, size, side="right")) - 1
-        return float(self.weights[m]) if m < len(self.weights) else 0.0
+        return float(self.weights[m] if m < len(self.weights) else self.complete_above)
 
     def labels(self, epsilon: float) -> NDArray[np.intp]:
         """Return the block of each feature, blocks numbered by their first feature."""
@@ -183,6 +208,34 @@ def threshold_path(
     return ThresholdPath(
         d, weights[strongest], np.stack([parent[child], child], axis=1)
     )
+
+
+def path_from_scan(found: Scan) -> ThresholdPath:
+    """Build the maximum spanning forest of the edges that a scan lists.
+
+    Exact for every ε ≥ ε₀ = `Scan.complete_above`: all edges above ε₀ are listed, and
+    the blocks at ε depend on the edges above ε only. With lists of K entries that is
+    enough for every block size up to K: if ε₀ > 0, the row that attains it has K
+    entries of ε₀ or more, so that below ε₀ the largest block has more than K features.
+
+    Notes
+    -----
+    O(E log E) for E edges, at most d K / 2.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    d = len(found.diagonal)
+    edges, weights = found.edges()
+    # Ranks, not weights: exact, never 0, and the strongest edge has the smallest.
+    rank = np.arange(1.0, len(weights) + 1)
+    graph = coo_array((rank, (edges[:, 0], edges[:, 1])), shape=(d, d)).tocsr()
+    kept = np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1
+    path = ThresholdPath(d, weights[kept], edges[kept], found.complete_above)
+    if path.complete_above == 0:
+        return path
+    crowd = max(found.width + 1, path.largest_block(path.complete_above))
+    return replace(path, crowded_below=crowd)
 
 
 class _RowsAhead:

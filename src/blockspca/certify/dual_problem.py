@@ -22,7 +22,7 @@ class Problem:
     """Columns that matter, longest first; the rest is no longer than `floor`.
 
     `chosen` are their features, and `same_basis` tells that they are columns as given
-    by `factor_columns`, so that those of other features have the same coordinates.
+    by `Covariance.columns`, so that those of other features have the same coordinates.
     All in multiples of `unit`, a power of four near the largest variance.
     """
 
@@ -71,14 +71,14 @@ def make_problem(
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
     penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     order = np.argsort(-diagonal, kind="stable")
-    rows = cov.n_samples if cov.known_psd and cov.n_samples else None
-    most = len(order) if rows is None else max(k, _ENTRIES // rows)
+    rows = cov.n_samples if cov.has_columns else None
+    most = _LARGEST_DENSE if rows is None else max(k, _ENTRIES // rows)
     count = min(int((diagonal > 0.8 * penalty).sum()), most)
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
     floor *= 1 + 8 * ((rows or 0) + 4) * _EPS
     if rows is not None:
-        C = cov.factor_columns(chosen) / np.sqrt(unit)
+        C = cov.columns(chosen) / np.sqrt(unit)
         if len(C) > count:
             C = np.linalg.qr(C, mode="reduced")[1]
             slack = 8 * (rows + count) * _EPS * float(diagonal[order[:count]].sum())

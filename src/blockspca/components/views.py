@@ -6,6 +6,8 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -88,9 +90,10 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
 class SubsetSource:
     """Some features of another source."""
 
-    def __init__(self, base: Source, keep: NDArray[np.intp]) -> None:
+    def __init__(self, base: Any, keep: NDArray[np.intp]) -> None:
         self.base = base
         self.keep = keep
+        self.has_columns = getattr(base, "has_columns", False)
         self.known_psd = base.known_psd
         self.n_samples = base.n_samples
         self.n_features = len(keep)
@@ -109,8 +112,8 @@ class SubsetSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         return self.base.gram(self._lift(weights))
 
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        return self.base.factor_columns(self.keep[columns])
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return self.base.columns(self.keep[index], start, stop)
 
     def entry_error(self) -> float:
         return self.base.entry_error()
@@ -124,8 +127,9 @@ class SubsetSource:
 class MaskedSource:
     """Another source with some features cut off; see `masked`."""
 
-    def __init__(self, base: Source, used: NDArray[np.intp]) -> None:
+    def __init__(self, base: Any, used: NDArray[np.intp]) -> None:
         self.base = base
+        self.has_columns = getattr(base, "has_columns", False)
         self.used = np.zeros(base.n_features, dtype=bool)
         self.used[used] = True
         self.known_psd = base.known_psd
@@ -155,8 +159,8 @@ class MaskedSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         return self.base.gram(np.where(self.used, 0.0, weights))
 
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        return np.where(self.used[columns], 0.0, self.base.factor_columns(columns))
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return np.where(self.used[index], 0.0, self.base.columns(index, start, stop))
 
     def entry_error(self) -> float:
         return self.base.entry_error()
@@ -206,11 +210,5 @@ class LowRankSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         raise ValueError(
             "gram needs a covariance made from data; this one has a low-rank "
-            "correction, and its factor is not known."
-        )
-
-    def factor_columns(self, columns: Indices | slice) -> FloatArray:
-        raise ValueError(
-            "factor_columns needs a covariance made from data; this one has a low-rank "
             "correction, and its factor is not known."
         )

@@ -1,0 +1,309 @@
+"""Large data on two cores: time, peak memory and proofs; writes a Markdown table.
+
+    python benchmarks/scale.py [--only dorothea] [--output docs/benchmark-scale.md]
+
+Every case runs in a process of its own, so that its peak memory is its own; kernels are
+compiled, and libraries loaded, by a small problem before the clock starts. Peak memory
+is that of the whole process, Python and libraries (about 150 MB) included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from common import DATA, load, machine, markdown, seconds
+
+Case = Callable[[], dict[str, Any]]
+
+# d at fixed n, for the growth of time and memory
+GROWTH = (5_000, 10_000, 20_000, 40_000)
+LARGE_K = {200: 3.3454, 500: 5.1084, 1000: 6.4547, 2000: 7.4863}
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def warm_up() -> None:
+    """Compile and load what the cases use."""
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 60))
+    for data in (X, sp.random_array((9, 400), density=0.02, rng=rng, format="csr")):
+        cov = bs.Covariance.from_data(data)
+        scan(cov, 5)
+        bs.solve(cov, 3)
+    bs.solve_path(np.cov(X.T), 12)
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def dorothea(k_max: int = 50) -> dict[str, Any]:
+    """The full scan, and the whole path proved from it."""
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    X = sp.load_npz(DATA / "Dorothea_train.npz")
+    cov = bs.Covariance.from_data(X)
+    scanned, found = timed(lambda: scan(cov, k_max - 1))
+    proved_in, path = timed(lambda: bs.solve_path(cov, k_max))
+    proved = sum(r.status is bs.Status.OPTIMAL for r in path.values())
+    return {
+        "seconds": scanned + proved_in,
+        "scan": scanned,
+        "proved": f"{proved} of {k_max}",
+        "ok": proved == k_max,
+        "width": found.width,
+    }
+
+
+def dorothea_solve(k: int = 10) -> dict[str, Any]:
+    """`solve` from data to proof, one call."""
+    import blockspca as bs
+
+    X = sp.load_npz(DATA / "Dorothea_train.npz")
+    taken, result = timed(lambda: bs.solve(bs.Covariance.from_data(X), k))
+    return {"seconds": taken, "proved": str(result.status)}
+
+
+def large_k(k: int) -> dict[str, Any]:
+    import blockspca as bs
+    from blockspca.large_k import truncated_power
+
+    cov = bs.Covariance.from_data(sp.load_npz(DATA / "Dorothea_train.npz"))
+    limits = bs.Limits(time=100)
+    taken, solution = timed(lambda: truncated_power(cov, k, limits=limits))
+    return {
+        "seconds": taken,
+        "objective": float(solution.x @ cov.matvec(solution.x)),
+    }
+
+
+def half_product(X: np.ndarray, size: int = 1024) -> None:
+    """The yardstick: X'X, symmetric half, in tiles, by BLAS alone."""
+    d = X.shape[1]
+    out = np.empty(size * size)
+    for i in range(0, d, size):
+        left = X[:, i : i + size]
+        for j in range(i, d, size):
+            right = X[:, j : j + size]
+            shape = (left.shape[1], right.shape[1])
+            np.dot(left.T, right, out=out[: shape[0] * shape[1]].reshape(shape))
+
+
+def dense_scan(X: np.ndarray, width: int = 14) -> dict[str, Any]:
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    unit, _ = seconds(lambda: half_product(X))
+    result = {"seconds": 0.0, "blas": unit}
+    for name in ("double", "single"):
+        taken = []
+        for _ in range(3):
+            cov = bs.Covariance.from_data(X)
+            taken.append(timed(lambda: scan(cov, width, precision=name))[0])  # noqa: B023
+        result[name] = float(np.median(taken))
+    result["seconds"] = result["double"]
+    result["ratio"] = result["double"] / unit
+    return result
+
+
+def expression_data(n: int, d: int, group: int = 50, seed: int = 0) -> np.ndarray:
+    """Groups of correlated features with log-normal variances, as expression data.
+
+    Features of a group share a factor, with correlations of 0.5 to 0.95 to it. The
+    variance is log-normal, mostly between groups, some of it within.
+    """
+    rng = np.random.default_rng(seed)
+    X = np.empty((n, d), dtype=np.float64)
+    for start in range(0, d, group):
+        size = min(group, d - start)
+        loading = rng.uniform(0.5, 0.95, size=size)
+        deviation = np.exp(rng.normal(0, 0.5) + rng.normal(0, 0.2, size=size))
+        block = rng.normal(size=(n, size)) * np.sqrt(1 - loading**2)
+        block += rng.normal(size=(n, 1)) * loading
+        X[:, start : start + size] = block * deviation
+    return X
+
+
+def glabra(k_max: int = 15) -> dict[str, Any]:
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    X = expression_data(180, 49_151)
+    cov = bs.Covariance.from_data(X)
+    scanned, _ = timed(lambda: scan(cov, k_max - 1))
+    taken, path = timed(lambda: bs.solve_path(cov, k_max))
+    proved = sum(r.status is bs.Status.OPTIMAL for r in path.values())
+    return {
+        "seconds": scanned + taken,
+        "scan": scanned,
+        "proved": f"{proved} of {k_max}",
+        "ok": proved == k_max,
+    }
+
+
+def growth(d: int) -> dict[str, Any]:
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    X = np.random.default_rng(0).normal(size=(100, d))
+    cov = bs.Covariance.from_data(X)
+    before = peak_mb()
+    taken, _ = timed(lambda: scan(cov, 14))
+    return {"seconds": taken, "above_mb": peak_mb() - before}
+
+
+def dask_case() -> dict[str, Any]:
+    import dask.array as da
+    from distributed import Client, LocalCluster
+
+    import blockspca as bs
+    from blockspca.scan import scan
+
+    X = expression_data(200, 8_000)
+    cov = bs.Covariance.from_data(X)
+    here, found = timed(lambda: scan(cov, 14))
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as c,
+        Client(c),
+    ):
+        chunked = da.from_array(X, chunks=(100, 2_000))
+        remote = bs.Covariance.from_data(chunked)
+        scan(remote, 3, features=np.arange(200))
+        there, same = timed(lambda: scan(remote, 14))
+    slack = found.rounding + same.rounding
+    return {
+        "seconds": there,
+        "here": here,
+        "ok": bool(np.abs(found.values - same.values).max() <= slack),
+    }
+
+
+CASES: dict[str, Case] = {
+    "dorothea": dorothea,
+    "dorothea-solve": dorothea_solve,
+    **{f"large-{k}": (lambda k=k: large_k(k)) for k in LARGE_K},  # type: ignore[misc]
+    "borovecki": lambda: dense_scan(load("borovecki")),
+    "random": lambda: dense_scan(np.random.default_rng(0).normal(size=(100, 22_283))),
+    "glabra": glabra,
+    **{f"growth-{d}": (lambda d=d: growth(d)) for d in GROWTH},  # type: ignore[misc]
+    "dask": dask_case,
+}
+
+
+def measure(name: str, cores: int) -> dict[str, Any]:
+    """Run a case in a new process on some cores; return what it printed."""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(cores)}
+    command = [sys.executable, __file__, "--case", name, "--cores", str(cores)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError(f"{name} failed:\n{run.stderr}")
+    return json.loads(run.stdout.strip().splitlines()[-1])
+
+
+def run_case(name: str, cores: int) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, set(available[:cores]))
+    warm_up()
+    result = CASES[name]()
+    print(json.dumps({**result, "peak_mb": peak_mb()}))
+
+
+def row(name: str, what: str, cores: int, target: str, met: bool, r: dict) -> list:
+    details = {k: v for k, v in r.items() if k not in ("seconds", "peak_mb", "ok")}
+    shown = ", ".join(
+        f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}"
+        for k, v in details.items()
+    )
+    line = [what, cores, f"{r['seconds']:.2f}", f"{r['peak_mb']:.0f}", shown, target]
+    print(*line, "yes" if met else "no", sep="  ", flush=True)
+    return [*line, "yes" if met else "no"]
+
+
+def exponent(small: dict, large: dict, key: str, ratio: float) -> float:
+    return float(np.log(large[key] / small[key]) / np.log(ratio))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--only", help="names of cases that start with this")
+    parser.add_argument("--case", choices=CASES)
+    parser.add_argument("--cores", type=int, default=2)
+    options = parser.parse_args()
+    if options.case:
+        run_case(options.case, options.cores)
+        return
+    wanted = [n for n in CASES if not options.only or n.startswith(options.only)]
+    rows = []
+    results: dict[str, dict] = {}
+    for name in wanted:
+        r = results[name] = measure(name, 2)
+        if name == "dorothea":
+            what = "Dorothea_train: scan, every k ≤ 50 proved"
+            met = r["ok"] and r["seconds"] <= 8 and r["peak_mb"] <= 1000
+            rows.append(row(name, what, 2, "≤ 8 s, ≤ 1 GB", met, r))
+            r = measure(name, 1)
+            met = r["ok"] and r["seconds"] <= 12 and r["peak_mb"] <= 1000
+            rows.append(row(name, what, 1, "≤ 12 s, ≤ 1 GB", met, r))
+        elif name == "dorothea-solve":
+            what = "Dorothea_train: solve(cov, 10), data to proof"
+            rows.append(row(name, what, 2, "optimal", r["proved"] == "optimal", r))
+        elif name.startswith("large"):
+            k = int(name.split("-")[1])
+            met = round(r["objective"], 4) >= LARGE_K[k] and r["seconds"] <= 120
+            target = f"≥ {LARGE_K[k]}, ≤ 120 s"
+            rows.append(row(name, f"Dorothea_train, k = {k}", 2, target, met, r))
+        elif name in ("borovecki", "random"):
+            what = f"dense scan, {'31' if name == 'borovecki' else '100'} × 22,283"
+            rows.append(row(name, what, 2, "≤ 2 × BLAS", r["ratio"] <= 2, r))
+        elif name == "glabra":
+            met = r["ok"] and r["seconds"] <= 60 and r["peak_mb"] <= 2000
+            what = "dense 180 × 49,151: scan, k ≤ 15 proved"
+            rows.append(row(name, what, 2, "≤ 60 s, ≤ 2 GB", met, r))
+        elif name.startswith("growth"):
+            d = int(name.split("-")[1])
+            before = results.get(f"growth-{d // 2}")
+            target, met = "", True
+            if before:
+                r["time_exponent"] = exponent(before, r, "seconds", 2)
+                r["memory_exponent"] = exponent(before, r, "above_mb", 2)
+            if d == GROWTH[-1] and GROWTH[0] == int(min(GROWTH)):
+                first = results[f"growth-{GROWTH[0]}"]
+                whole = d / GROWTH[0]
+                r["time_overall"] = exponent(first, r, "seconds", whole)
+                r["memory_overall"] = exponent(first, r, "above_mb", whole)
+                target = "exponents ≤ 2.1, 1.1"
+                met = r["time_overall"] <= 2.1 and r["memory_overall"] <= 1.1
+            rows.append(row(name, f"growth, 100 × {d:,}", 2, target, met, r))
+        else:
+            what = "dask, two workers, 200 × 8,000"
+            rows.append(row(name, what, 2, "same result", r["ok"], r))
+    header = ["case", "cores", "seconds", "peak MB", "details", "target", "met"]
+    text = ["# Scale, measured", "", f"On {machine()}.", "", markdown(header, rows), ""]
+    if options.output:
+        options.output.write_text("\n".join(text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""From data to the source of a covariance: means, scales and what must be refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ._sources import (
+    EPS,
+    DenseDataSource,
+    MappedDataSource,
+    MomentSource,
+    PairwiseSource,
+    SparseDataSource,
+    sample_parts,
+)
+from ._validation import (
+    FloatArray,
+    MemoryLimitError,
+    describe,
+    is_sparse,
+    numeric_array,
+    split_names,
+)
+
+
+def scales_of(
+    variance: FloatArray, constant: np.ndarray, names: tuple[str, ...] | None
+) -> FloatArray:
+    if constant.any():
+        columns = np.flatnonzero(constant).tolist()
+        raise ValueError(
+            f"scale=True, but {len(columns)} feature(s) are constant: "
+            f"{describe(columns, names)}; drop them or pass scale=False."
+        )
+    return np.sqrt(variance)
+
+
+def dense_data(
+    X: FloatArray, center: bool, scale: bool, ddof: int, names: Any
+) -> DenseDataSource:
+    n = len(X)
+    constant = (X[0] == X).all(axis=0)
+    if center:
+        # The rounded mean of a constant column need not be that constant.
+        C = X - np.where(constant, X[0], X.mean(axis=0))
+    else:
+        C = X.copy()
+        constant = ~X.any(axis=0)
+    C /= np.sqrt(n - ddof)
+    vanished = ~constant & (np.einsum("ij,ij->j", C, C) == 0)
+    if vanished.any():
+        raise ValueError(
+            "X underflows: the variance of feature(s) "
+            f"{describe(np.flatnonzero(vanished).tolist(), names)} is not zero but too "
+            "small for float64; rescale X."
+        )
+    if scale:
+        C /= scales_of(np.einsum("ij,ij->j", C, C), constant, names)
+    return DenseDataSource(np.ascontiguousarray(C))
+
+
+def sparse_data(
+    X: Any, center: bool, scale: bool, ddof: int, names: Any
+) -> SparseDataSource:
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0)).ravel() if center else np.zeros(d)
+    columns = X.tocsc()
+    stored = np.diff(columns.indptr)
+    centred = columns.data - np.repeat(mean, stored)
+    total = np.bincount(
+        np.repeat(np.arange(d), stored), weights=centred**2, minlength=d
+    ).astype(np.float64)  # of no entries at all, numpy counts integers
+    total += (n - stored) * mean**2
+    variance = total / (n - ddof)
+    scales = np.ones(d)
+    if scale:
+        constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
+        scales = scales_of(variance, constant if center else variance == 0, names)
+        variance = np.ones(d)
+    source = SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
+    if source.entry_error() > 1e-9 * float(variance.max()):
+        warnings.warn(
+            "X is sparse with means that are large beside its deviations: its "
+            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
+            "proofs from closing. Pass X as a dense array, or subtract a constant.",
+            stacklevel=3,
+        )
+    return source
+
+
+def pairwise_data(
+    X: FloatArray,
+    gaps: np.ndarray,
+    center: bool,
+    scale: bool,
+    ddof: int,
+    names: Any,
+) -> PairwiseSource:
+    n, d = X.shape
+    observed = (~gaps).astype(np.float64)
+    counts = observed.sum(axis=0)
+    filled = np.where(gaps, 0.0, X)
+    if center:
+        # Any shift leaves a centred product as it is; this one saves digits.
+        filled = np.where(gaps, 0.0, X - filled.sum(axis=0) / np.maximum(counts, 1))
+    source = PairwiseSource(filled, observed, ddof, center)
+    # Two features share at least count_i + count_j − n samples, so the full check is
+    # needed only if the two most incomplete ones could share too few.
+    if np.sort(counts)[:2].sum() - n * min(d - 1, 1) < ddof + 1:
+        step = max(1, 2**22 // d)
+        for i in range(0, d, step):
+            shared = source.counts(slice(i, i + step), slice(None))
+            if shared.min() < ddof + 1:
+                a, b = np.unravel_index(shared.argmin(), shared.shape)
+                pair = describe([i + int(a), int(b)], names)
+                raise ValueError(
+                    f"features {pair} have {int(shared.min())} sample(s) in common, "
+                    f"too few for a covariance with ddof = {ddof}; drop one of them."
+                )
+    if scale:
+        constant = np.array(
+            [np.ptp(X[~gaps[:, j], j]) == 0 for j in range(d)], dtype=bool
+        )
+        source.scale = scales_of(source.diagonal(), constant, names)
+    return source
+
+
+def mapped_data(
+    X: Any, center: bool, scale: bool, ddof: int, names: Any
+) -> MappedDataSource | None:
+    """Means and scales of data on disk, in parts; None if values are missing."""
+    n, d = X.shape
+    first = np.asarray(X[0], dtype=np.float64)
+    constant = np.ones(d, dtype=bool)
+    total = np.zeros(d)
+    for part in sample_parts(n, d):
+        block = np.asarray(X[part], dtype=np.float64)
+        if not np.isfinite(block).all():
+            return None  # the dense path says what is wrong, or fills the gaps
+        constant &= (block == first).all(axis=0)
+        total += (block - first).sum(axis=0)
+    if center:
+        mean = np.where(constant, first, first + total / n)
+    else:
+        mean, constant = np.zeros(d), constant & (first == 0)
+    factor = np.full(d, 1 / np.sqrt(n - ddof))
+    source = MappedDataSource(X, mean, factor)
+    if scale:
+        source.factor = factor / scales_of(source.diagonal(), constant, names)
+        source = MappedDataSource(X, mean, source.factor)
+    return source
+
+
+def accumulate(
+    chunks: Iterable[Any],
+    center: bool,
+    scale: bool,
+    ddof: int,
+    memory_limit: int | None,
+) -> tuple[MomentSource, tuple[str, ...] | None]:
+    """Moments of chunks of samples, each merged into those before it."""
+    n, n_chunks, names = 0, 0, None
+    for chunk in chunks:
+        values, chunk_names = split_names(chunk)
+        block = values.toarray() if is_sparse(values) else values
+        block = numeric_array(block, "a chunk")
+        if n == 0:
+            d, names, first = block.shape[1], chunk_names, block[0].copy()
+            if memory_limit is not None and 16 * d**2 > memory_limit:
+                raise MemoryLimitError(
+                    f"memory_limit = {memory_limit:,} bytes is too small: {d:,} "
+                    f"features need {16 * d**2:,}; raise it, or pass all data at once "
+                    "to Covariance.from_data, which forms no d × d matrix."
+                )
+            moments, mean = np.zeros((d, d)), np.zeros(d)
+            constant = np.ones(d, dtype=bool)
+        if block.shape[1] != d:
+            raise ValueError(
+                f"chunk {n_chunks} has {block.shape[1]} columns and the first has {d}; "
+                "pass chunks of rows with the same features."
+            )
+        if not np.isfinite(block).all():
+            raise ValueError(
+                f"chunk {n_chunks} has missing or infinite values; fill or drop them."
+            )
+        constant &= (block == first).all(axis=0)
+        m = len(block)
+        if center:
+            own = block.mean(axis=0)
+            centred = block - own
+            moments += centred.T @ centred
+            step = own - mean
+            moments += np.outer(step, step) * (n * m / (n + m))
+            mean += step * (m / (n + m))
+        else:
+            moments += block.T @ block
+        n, n_chunks = n + m, n_chunks + 1
+    if n - ddof < 1:
+        raise ValueError(
+            f"the chunks hold {n} sample(s), too few for ddof = {ddof}; pass at least "
+            f"{ddof + 1} rows."
+        )
+    moments /= n - ddof
+    if center:  # exactly, whatever the rounding of their means
+        moments[constant], moments[:, constant] = 0.0, 0.0
+    variances = moments.diagonal().copy()
+    largest = float((variances + n / (n - ddof) * mean**2).max())
+    error = 4 * (n + 4 * n_chunks) * EPS * largest
+    if scale:
+        scales = scales_of(variances, ~(variances > 0), names)
+        moments /= scales
+        moments /= scales[:, None]
+        np.fill_diagonal(moments, 1.0)
+        error /= float(scales.min()) ** 2
+    return MomentSource(moments, error), names

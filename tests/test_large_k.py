@@ -1,0 +1,53 @@
+"""Truncated power on a whole covariance, by products alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+
+import blockspca as bs
+from blockspca.large_k import truncated_power
+from strategies import problems
+
+
+@given(problem=problems(max_features=9))
+@settings(deadline=None, max_examples=100)
+def test_feasible_and_never_above_the_optimum(problem, brute_force):
+    A, k = problem
+    x = truncated_power(A, k).x
+    assert np.count_nonzero(x) <= k
+    assert np.linalg.norm(x) == pytest.approx(1)
+    optimum = brute_force(A, k)
+    assert x @ A @ x <= optimum + 1e-9 * max(1, abs(optimum))
+
+
+def test_finds_a_planted_component():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 500))
+    X[:, 100:130] += 3 * rng.normal(size=(40, 1))
+    solution = truncated_power(bs.Covariance.from_data(sp.csr_array(X)), 30)
+    assert np.flatnonzero(solution.x).tolist() == list(range(100, 130))
+    assert solution.status is bs.Status.FEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        (bs.Limits(time=0.0), bs.Status.TIME_LIMIT),
+        (bs.Limits(nodes=1), bs.Status.NODE_LIMIT),
+    ],
+)
+def test_limits(limits, status):
+    cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 50)))
+    solution = truncated_power(cov, 7, limits=limits)
+    assert solution.status is status
+    assert np.count_nonzero(solution.x) == 7
+
+
+@pytest.mark.data
+def test_reaches_the_known_value_on_dorothea(data_dir):
+    cov = bs.Covariance.from_data(sp.load_npz(data_dir / "Dorothea_train.npz"))
+    x = truncated_power(cov, 200).x
+    assert round(float(x @ cov.matvec(x)), 4) >= 3.3454
