@@ -229,4 +229,4 @@ def test_progress_shows_before_a_million_cells_are_read(tmp_path):
     os.close(ours)
     assert process.wait(timeout=60) == 2
     assert b"Reading million.csv" in shown
-    assert waited < 5  # a second on an idle machine; CI may be busy
+    assert waited < 20  # a second on an idle machine; CI may be busy

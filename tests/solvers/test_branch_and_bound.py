@@ -119,7 +119,7 @@ def test_interrupted_it_returns_what_it_has():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-    assert time.perf_counter() - start < 10
+    assert time.perf_counter() - start < 20
     assert solution.status is Status.INTERRUPTED
     assert solution.upper_bound >= solution.x @ A @ solution.x
 

