@@ -79,6 +79,8 @@ def solve(
     >>> result.support, round(result.objective, 6), result.status.value
     (array([0, 1]), 3.0, 'optimal')
     """
+    from .certify.results import certified_results
+
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(_default_solver(k) if solver is None else solver)
@@ -86,7 +88,14 @@ def solve(
     limits = as_limits(limits)
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     deadline = Deadline(limits.time)
+    by_default = solver is None and threshold is None
     with as_listener(progress) as tell:
+        if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
+            # Large k from data: blocks of 2k features would cost more than the proof.
+            proved = certified_results(cov, k, k, limits, {}, n_jobs=n_jobs, tell=tell)[
+                k
+            ]
+            return replace(proved, time=deadline.elapsed())
         found = solve_blocks(
             cov,
             k,
@@ -99,8 +108,6 @@ def solve(
         )
         if not certify or found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
             return found
-        from .certify.results import certified_results
-
         proved = certified_results(
             cov,
             k,

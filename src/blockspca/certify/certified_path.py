@@ -30,19 +30,15 @@ from .step_proof import SPECTRAL_FIRST, StepProof
 # Gaps proved on the way to 0 when the exact proof does not come at once.
 _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 
-# Seconds for the bounds that do without the chain: for a k that resists, and for a
-# single k that is large enough for them to come first.
+# Seconds for the bounds that do without the chain, for a k that resists.
 _NAMED_SECONDS = 2.0
 _NAMED_FROM_GAP = 0.005  # they seldom get closer than this
-_DIRECT_SECONDS = 30.0
-_DIRECT_FROM = 30
 
 
 def certified_path(
     cov: Covariance,
     k_max: int,
     *,
-    single: bool = False,
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
     n_jobs: int = 1,
@@ -55,9 +51,6 @@ def certified_path(
     cov : Covariance
         Any symmetric A.
     k_max : int
-    single : bool
-        Only k_max is wanted. If it is large, bounds that need no chain come first, and
-        if they suffice, the smaller k are not looked at.
     limits : Limits, optional
         Of the whole path.  With a gap every k is proved to that gap at least; without
         one to 0, by way of coarser gaps if the proof is long.
@@ -72,9 +65,8 @@ def certified_path(
     Returns
     -------
     dict from k to CertifiedStep
-        Complete, unless `single` made the smaller k superfluous. A step that was not
-        reached has a support, the best bound that costs nothing, and the status of the
-        limit (or Ctrl-C) that ended the run.
+        Always complete: a step that was not reached has a support, the best bound
+        that costs nothing, and the status of the limit (or Ctrl-C) that ended the run.
 
     Notes
     -----
@@ -95,17 +87,13 @@ def certified_path(
     meter = Meter(limits or Limits())
     stopped = None
     walk = None
-    first = 1
     try:
         candidates = Candidates(cov, k_max, meter.check)
         with single_threaded():
             walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
             walk.n_jobs, walk.callback = n_jobs, callback
-            if single and k_max >= _DIRECT_FROM and walk.direct(k_max):
-                first = k_max
-            else:
-                for k in range(1, k_max + 1):
-                    walk.step(k)
+            for k in range(1, k_max + 1):
+                walk.step(k)
     except LimitReached as reached:
         stopped = reached.status
     except KeyboardInterrupt:
@@ -115,7 +103,7 @@ def certified_path(
             status = stopped or Status.FEASIBLE
             steps = [_without_scan(cov, k, status) for k in range(1, k_max + 1)]
         else:
-            steps = [walk.finish(k, stopped) for k in range(first, k_max + 1)]
+            steps = [walk.finish(k, stopped) for k in range(1, k_max + 1)]
     return {step.k: step for step in steps}
 
 
@@ -247,20 +235,6 @@ class _Walk:
             self.upper[k], self.names[k] = bound.value / self.unit, bound.name
             self.proofs.pop(k, None)
         self.report(k, self.cov.n_features)
-
-    def direct(self, k: int) -> bool:
-        """Try k without 1, …, k − 1; True if that is all that was asked for.
-
-        For large k the direction dual is within a per cent, in less time than the
-        chain takes to get there.
-        """
-        started = time.perf_counter()
-        gap = self.meter.limits.gap or 0.0
-        self.incumbents.start_directly(k)
-        self.cheap_bounds(k)
-        self.named_bound(k, gap, most=_DIRECT_SECONDS)
-        self.times[k] = time.perf_counter() - started
-        return self.is_proved(k, gap)
 
     def attempt(self, k: int, gap: float, turns: int | None = None) -> bool:
         """Prove that no k-set beats the incumbent by more than the gap.

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from .dual_problem import truncated_power_support
 from .incumbent import Pool, best_supports, extended, leading_pair, swapped
 from .screening import Screening
 
@@ -62,18 +61,6 @@ class Incumbents:
         given = self.given.get(k)
         if given is not None and len(given) <= k:
             self.offer(k, extended(matrix, positions(given), k), "given")
-
-    def start_directly(self, k: int) -> None:
-        """Take what was given and truncated power steps; improve by swaps."""
-        given = self.given.get(k)
-        candidates = [] if given is None or len(given) > k else [(given, "given")]
-        everything = np.arange(self.pool.n_features)
-        powered = truncated_power_support(self.pool.cov, k, everything)
-        candidates.append((powered.astype(np.int64), "power steps"))
-        for features, source in candidates:
-            self.pool.add(features)
-            support = extended(self.pool.matrix, self.pool.positions(features), k)
-            self.offer(k, support, source)
 
     def fill(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import joblib
 
 from ..covariance import Covariance
 from ..progress import Event, Listener
-from ..result import Result
+from ..result import Result, Status
 from ..solvers.base import Limits
 from .certificate import Certificate, StepClaim
 from .certified_path import certified_path
+from .direct import direct_step
 from .records import CertifiedStep, PathEvent
+
+# A single k from here on is first bounded by itself; beyond the second number the
+# chain is too long to be worth walking.
+DIRECT_FROM = 30
+CHAIN_UP_TO = 500
 
 
 def certified_results(
@@ -33,17 +39,42 @@ def certified_results(
         if tell is not None and progress.k >= k_min:
             tell(_as_event(progress, k_min, k_max))
 
+    if k_min == k_max >= DIRECT_FROM:
+        step = direct_step(cov, k_max, limits, incumbents.get(k_max))
+        result = _as_result(cov, step, [_as_claim(step)])
+        if step.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO:
+            return {k_max: result}
+        if limits.time is not None:
+            limits = replace(limits, time=max(0.0, limits.time - step.time))
+        incumbents = {**incumbents, k_max: step.support.tolist()}
     steps = certified_path(
         cov,
         k_max,
-        single=k_min == k_max,
         limits=limits,
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
         callback=report,
     )
     claims = [_as_claim(step) for step in steps.values()]
-    return {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
+    results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
+    if k_min == k_max >= DIRECT_FROM:
+        results[k_max] = _tighter(cov, results[k_max], step, steps[k_max])
+    return results
+
+
+def _tighter(
+    cov: Covariance, chained: Result, direct: CertifiedStep, last: CertifiedStep
+) -> Result:
+    """Keep the chain's component, with the other bound if that is less."""
+    if chained.upper_bound <= direct.upper_bound:
+        return chained
+    step = replace(
+        last,
+        upper_bound=max(direct.upper_bound, last.objective),
+        bound_name=direct.bound_name,
+        tau=math.nan,
+    )
+    return _as_result(cov, step, [_as_claim(step)])
 
 
 def _as_event(progress: PathEvent, k_min: int, k_max: int) -> Event:
