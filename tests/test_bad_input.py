@@ -134,7 +134,7 @@ def test_a_pair_that_is_never_observed_together():
 
 def test_a_column_of_nothing_but_gaps():
     gaps = np.column_stack([np.full(5, np.nan), np.arange(5.0)])
-    with pytest.raises(ValueError, match="0 sample"):
+    with pytest.raises(ValueError, match="0 have no values at all; drop"):
         Covariance.from_data(gaps, missing="pairwise")
 
 

@@ -320,7 +320,7 @@ def test_bad_data_with_gaps(X):
         SparsePCA(missing="pairwise").fit(with_value(X, np.inf))
     empty = X.copy()
     empty[:, 0] = np.nan
-    with pytest.raises(ValueError, match="0 sample"):
+    with pytest.raises(ValueError, match="no values at all"):
         SparsePCA(missing="pairwise").fit(empty)
     with pytest.raises(ValueError, match="constant: 0"):
         SparsePCA(scale=True).fit(np.where(np.arange(12) == 0, 1.0, X))

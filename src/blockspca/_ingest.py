@@ -103,6 +103,11 @@ def pairwise_data(
     n, d = X.shape
     observed = (~gaps).astype(np.float64)
     counts = observed.sum(axis=0)
+    if not counts.all():
+        empty = np.flatnonzero(counts == 0).tolist()
+        raise ValueError(
+            f"feature(s) {describe(empty, names)} have no values at all; drop them."
+        )
     filled = np.where(gaps, 0.0, X)
     if center:
         # Any shift leaves a centred product as it is; this one saves digits.

@@ -510,8 +510,9 @@ def _symmetric_dense(A: FloatArray) -> FloatArray:
     if worst > SYMMETRY_TOLERANCE:
         i, j = where
         raise ValueError(
-            f"A is not symmetric: A[{i}, {j}] = {A[i, j]!r} but A[{j}, {i}] = "
-            f"{A[j, i]!r}; pass (A + A.T) / 2 if its symmetric part is meant."
+            f"A is not symmetric: A[{i}, {j}] = {A[i, j]} but A[{j}, {i}] = "
+            f"{A[j, i]}; pass (A + A.T) / 2 if its symmetric part is meant, or data "
+            "(rows are samples) to Covariance.from_data."
         )
     return A if symmetric else (A + A.T) / 2
 

@@ -128,7 +128,7 @@ class Visit:
     objective: float | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """A sparse component x with what is known about it.
 
@@ -180,6 +180,13 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     solver: str = ""
     feature_names: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Result(k={self.k}, objective={self.objective:.6g}, "
+            f"upper_bound={self.upper_bound:.6g}, status={self.status}, "
+            f"features={self.features[:5]}{'...' if len(self.support) > 5 else ''})"
+        )
 
     def __post_init__(self) -> None:
         self.x.flags.writeable = False

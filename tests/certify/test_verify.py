@@ -178,7 +178,7 @@ def test_the_node_cap_is_said(monkeypatch):
     result = bs.solve(A, 6)
     outcome = bs.verify(result, A, max_nodes=1)
     assert not outcome.complete
-    assert "raise max_nodes = 1" in str(outcome)
+    assert "raise max_nodes = 1 and time_limit" in str(outcome)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from .records import TOLERANCE, CertifiedStep
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
+BOUND_SHARE = 0.8
 
 
 def direct_step(
@@ -75,9 +76,10 @@ def direct_step(
             k,
             support,
             target=objective + max(gap * abs(objective), 0.5 * TOLERANCE * spread),
-            time_limit=SECONDS if left is None else left,
+            # the step that is under way when the time is up still has to end
+            time_limit=SECONDS if left is None else BOUND_SHARE * left,
         )
-        if deadline.passed():
+        if limits.time is not None and deadline.elapsed() >= BOUND_SHARE * limits.time:
             status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         status = Status.INTERRUPTED

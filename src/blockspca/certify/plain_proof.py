@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..limits import Deadline
 from .spectral import Tightened, eliminate, tighten
 
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
@@ -25,7 +26,12 @@ class NodeCapReached(Exception):
 
 
 def prove_none_above(
-    A: FloatArray, k: int, tau: float, upper: FloatArray, max_nodes: int
+    A: FloatArray,
+    k: int,
+    tau: float,
+    upper: FloatArray,
+    max_nodes: int,
+    deadline: Deadline | None = None,
 ) -> int:
     """Prove that no k-set S has λmax(A_SS) > τ; return the number of nodes it took.
 
@@ -41,14 +47,14 @@ def prove_none_above(
     Refuted
         If such a set is found.
     NodeCapReached
-        If `max_nodes` nodes did not suffice.
+        If `max_nodes` nodes did not suffice, or the deadline passed.
     """
     nodes = 0
 
     def visit(B: FloatArray, chosen: int) -> None:
         nonlocal nodes
         nodes += 1
-        if nodes > max_nodes:
+        if nodes > max_nodes or (deadline is not None and deadline.passed()):
             raise NodeCapReached
         m = k - chosen
         if (np.diagonal(B) > tau).any():

@@ -35,13 +35,18 @@ def certified_results(
 ) -> dict[int, Result]:
     """Walk the certified path up to k_max; return the results from k_min on."""
 
+    settled = set()
+
     def report(progress: PathEvent) -> None:
-        if tell is not None and progress.k >= k_min:
-            tell(_as_event(progress, k_min, k_max))
+        if progress.status is not None:
+            settled.add(progress.k)
+        if tell is not None:
+            tell(_as_event(progress, k_max))
 
     if k_min == k_max >= DIRECT_FROM:
         step = direct_step(cov, k_max, limits, incumbents.get(k_max))
         result = _as_result(cov, step, [_as_claim(step)])
+        report(_as_path_event(step))
         if step.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO:
             return {k_max: result}
         if limits.time is not None:
@@ -56,6 +61,9 @@ def certified_results(
         callback=report,
     )
     claims = [_as_claim(step) for step in steps.values()]
+    for k in range(k_min, k_max + 1):
+        if k not in settled:  # a limit came first
+            report(_as_path_event(steps[k]))
     results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
     if k_min == k_max >= DIRECT_FROM:
         results[k_max] = _tighter(cov, results[k_max], step, steps[k_max])
@@ -77,12 +85,24 @@ def _tighter(
     return _as_result(cov, step, [_as_claim(step)])
 
 
-def _as_event(progress: PathEvent, k_min: int, k_max: int) -> Event:
-    done = progress.k - k_min + (progress.status is not None)
+def _as_path_event(step: CertifiedStep) -> PathEvent:
+    return PathEvent(
+        k=step.k,
+        survivors=len(step.survivors),
+        nodes=step.nodes,
+        objective=step.objective,
+        upper_bound=step.upper_bound,
+        elapsed=step.time,
+        source=step.source,
+        status=step.status,
+    )
+
+
+def _as_event(progress: PathEvent, k_max: int) -> Event:
     return Event(
         stage="proof",
-        done=done,
-        total=k_max - k_min + 1,
+        done=progress.k - (progress.status is None),
+        total=k_max,
         k=progress.k,
         objective=progress.objective,
         upper_bound=progress.upper_bound,

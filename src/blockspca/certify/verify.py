@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray, check_positive, check_positive_integer
 from ..covariance import Covariance, as_covariance
+from ..limits import Deadline
 from ..result import Result, Status
 from .best_bound import WEDGED_PARTS
 from .bounds import best_threshold_bound, largest_eigenvalue_bound
@@ -27,6 +28,7 @@ AGREEMENT = 1e-9  # relative, of a recomputed objective or norm
 ROUNDING = 1e-12  # relative, of sums over a row
 OPTIMAL_TOLERANCE = 1e-9  # relative to the objective or the largest entry
 MAX_NODES = 20_000
+TIME_LIMIT = 60.0
 COMFORTABLE_SIZE = 100
 DUAL_SECONDS = 60.0
 DUAL_AGREEMENT = 1e-3
@@ -67,7 +69,11 @@ class Verification:
 
 
 def verify(
-    claim: Result | Certificate, cov: Covariance | Any, *, max_nodes: int = MAX_NODES
+    claim: Result | Certificate,
+    cov: Covariance | Any,
+    *,
+    max_nodes: int = MAX_NODES,
+    time_limit: float = TIME_LIMIT,
 ) -> Verification:
     """Recompute every claim about a component; raise if one does not hold.
 
@@ -81,6 +87,9 @@ def verify(
         Searches are run again in a plain implementation, up to this many nodes for
         each k; fewer if it has more than 100 features, as a node then takes longer. A
         larger search is listed in `unchecked`.
+    time_limit : float
+        Seconds for all searches together; those it does not suffice for are listed in
+        `unchecked` too. The plain search is some hundred times slower than the proof.
 
     Returns
     -------
@@ -102,7 +111,8 @@ def verify(
     cov = as_covariance(cov)
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
     certificate = _certificate_of(claim)
-    checker = _Checker(cov, certificate, max_nodes)
+    deadline = Deadline(check_positive(time_limit, "time_limit"))
+    checker = _Checker(cov, certificate, max_nodes, deadline)
     checker.component()
     for step in certificate.steps:
         checker.step(step)
@@ -144,7 +154,11 @@ class _Checker:
     """The checks of one certificate; `upper` are the bounds established so far."""
 
     def __init__(
-        self, cov: Covariance, certificate: Certificate, max_nodes: int
+        self,
+        cov: Covariance,
+        certificate: Certificate,
+        max_nodes: int,
+        deadline: Deadline,
     ) -> None:
         _require(
             cov.n_features == certificate.n_features,
@@ -154,6 +168,7 @@ class _Checker:
         self.cov = cov
         self.certificate = certificate
         self.max_nodes = max_nodes
+        self.deadline = deadline
         self.diagonal = cov.diagonal()
         self.tops = _row_tops(cov, certificate.k - 1)
         self.largest = cov.max_abs()
@@ -211,7 +226,13 @@ class _Checker:
         }.get(claim.bound_name)
         if check is None:
             raise VerificationError(f"k = {k}: unknown bound {claim.bound_name!r}.")
-        words = check(claim)
+        try:
+            words = check(claim)
+        except VerificationError as error:
+            raise VerificationError(
+                f"{error} (The second and later components are certified for what the "
+                "earlier ones leave: check those with Components.verify.)"
+            ) from None
         self.upper[k] = claim.upper_bound
         self.checks.append(f"k = {k}: {words}")
 
@@ -395,7 +416,12 @@ class _Checker:
         try:
             for part in connected_parts(within, k, tau / unit, float(upper[k - 1])):
                 nodes += prove_none_above(
-                    within[np.ix_(part, part)], k, tau / unit, upper, cap - nodes
+                    within[np.ix_(part, part)],
+                    k,
+                    tau / unit,
+                    upper,
+                    cap - nodes,
+                    self.deadline,
                 )
         except Refuted:
             raise VerificationError(
@@ -404,7 +430,8 @@ class _Checker:
         except NodeCapReached:
             self.unchecked.append(
                 f"k = {k}: the search of {len(within)} features needs more than "
-                f"{cap} nodes; raise max_nodes = {self.max_nodes}"
+                f"{cap} nodes or {self.deadline.seconds:g} s; raise max_nodes = "
+                f"{self.max_nodes} and time_limit"
             )
             return "the rest was not searched again"
         return f"a search of the {len(within)} others, {nodes} nodes, found none"
