@@ -19,7 +19,7 @@ from ._scan_passes import Pass, Progress
 from ._validation import FloatArray, MemoryLimitError, check_positive_integer
 from .covariance import Covariance
 
-__all__ = ["MemoryLimitError", "Scan", "scan"]
+__all__ = ["MemoryLimitError", "Scan", "known_scan", "scan"]
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,21 @@ def scan(
         raise ValueError(f"precision = {precision!r}; pass 'double' or 'single'.")
     width = check_positive_integer(width, "width")
     keep = features is None and precision == "double"
-    known = _known.get(cov) if keep else None
-    if known is not None and known.width >= min(width, cov.n_features - 1):
+    if keep and (known := known_scan(cov, width)) is not None:
         return known
     job = Pass(cov, width, check, features, memory, threads, progress, precision)
     found = Scan(*job.run())
     if keep:
         _known[cov] = found
     return found
+
+
+def known_scan(cov: Covariance, width: int) -> Scan | None:
+    """Return the full scan of `cov` made before, if its lists are long enough."""
+    known = _known.get(cov)
+    if known is None or known.width < min(width, cov.n_features - 1):
+        return None
+    return known
 
 
 _known: weakref.WeakKeyDictionary[Covariance, Scan] = weakref.WeakKeyDictionary()

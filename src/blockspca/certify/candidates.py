@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from ..scan import scan
+from ..scan import known_scan, scan
 from ._blas import all_threads
 from .screening import Screening
 
@@ -40,6 +40,7 @@ class Candidates:
         self._check = check
         size = max(_FIRST_CANDIDATES, 6 * k_max)
         partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
+        partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
         found = scan(cov, self._width, check, features)
         # A positive semidefinite A has its largest entry on the diagonal, so that
@@ -62,7 +63,9 @@ class Candidates:
             assert self.screening.candidates is not None
             size = 2 * len(self.screening.candidates) + missing
             features = None
-            if size <= self._cov.n_features // 2:
+            # Of sparse data a part costs nearly as much as the whole.
+            most = self._cov.n_features // (8 if self._cov.sparse_data() else 2)
+            if size <= most:
                 features = self._largest_variances(size)
             with all_threads():
                 found = scan(self._cov, self._width, self._check, features)
