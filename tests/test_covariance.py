@@ -251,8 +251,10 @@ def test_real_sparse_data(data_dir, name):
 @pytest.mark.parametrize("center", [False, True])
 def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, center):
     import blockspca._sources as sources
+    import blockspca.covariance as covariance
 
     monkeypatch.setattr(sources, "PART_BYTES", 8 * 9 * 5)
+    monkeypatch.setattr(covariance, "MAP_FROM", 0)
     X = (10 * np.random.default_rng(0).normal(size=(23, 9))).astype(dtype)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -265,7 +267,10 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
     assert cov.entry_error < 1e-11
 
 
-def test_memory_mapped_data_with_gaps_is_read(tmp_path):
+def test_memory_mapped_data_with_gaps_is_read(tmp_path, monkeypatch):
+    import blockspca.covariance as covariance
+
+    monkeypatch.setattr(covariance, "MAP_FROM", 0)
     X = np.random.default_rng(0).normal(size=(23, 9))
     X[3, 4] = np.nan
     np.save(tmp_path / "X.npy", X)

@@ -1,4 +1,4 @@
-"""From data to the source of a covariance: means, scales and what must be refused."""
+"""From input to the source of a covariance: symmetry, means, scales, refusals."""
 
 from __future__ import annotations
 
@@ -25,6 +25,72 @@ from ._validation import (
     numeric_array,
     split_names,
 )
+
+TILE_SIZE = 2048  # a float64 tile of 32 MiB
+
+# Two halves of a matrix computed in floating point differ by rounding only.
+SYMMETRY_TOLERANCE = 1e-12
+
+
+def symmetric_dense(A: FloatArray) -> FloatArray:
+    """Check that A is finite and symmetric, tile by tile."""
+    d = len(A)
+    worst, largest, where = 0.0, 0.0, (0, 0)
+    deviation = np.sqrt(np.abs(np.diagonal(A)))
+    symmetric = True
+    for i0 in range(0, d, TILE_SIZE):
+        for j0 in range(i0, d, TILE_SIZE):
+            upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
+            lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
+            top = max(upper.max(), -upper.min(), lower.max(), -lower.min())
+            if not np.isfinite(top):
+                tile = np.isfinite(upper) & np.isfinite(lower)
+                i, j = np.argwhere(~tile)[0] + (i0, j0)
+                raise ValueError(
+                    f"A[{i}, {j}] = {A[i, j]} and A[{j}, {i}] = {A[j, i]}: A must be "
+                    "finite; replace or drop those features."
+                )
+            largest = max(largest, float(top))
+            if np.array_equal(upper, lower):
+                continue
+            symmetric = False
+            size = np.maximum(np.abs(upper), np.abs(lower))
+            size = np.maximum(
+                size,
+                np.outer(
+                    deviation[i0 : i0 + TILE_SIZE], deviation[j0 : j0 + TILE_SIZE]
+                ),
+            )
+            size[size == 0] = 1.0
+            difference = np.abs(upper / size - lower / size)
+            if difference.max() > worst:
+                worst = float(difference.max())
+                i, j = np.unravel_index(difference.argmax(), difference.shape)
+                where = (i0 + int(i), j0 + int(j))
+    if largest > np.finfo(float).max / (4 * d):
+        raise ValueError(
+            f"A has entries as large as {largest:.3g}, so that x'Ax overflows; divide "
+            "A by a constant."
+        )
+    if worst > SYMMETRY_TOLERANCE:
+        i, j = where
+        raise ValueError(
+            f"A is not symmetric: A[{i}, {j}] = {A[i, j]} but A[{j}, {i}] = "
+            f"{A[j, i]}; pass (A + A.T) / 2 if its symmetric part is meant, or data "
+            "(rows are samples) to Covariance.from_data."
+        )
+    return A if symmetric else (A + A.T) / 2
+
+
+def symmetric_sparse(A: Any) -> Any:
+    difference = abs(A - A.T)
+    worst = difference.max()
+    if worst > SYMMETRY_TOLERANCE * abs(A).max():
+        raise ValueError(
+            f"A is not symmetric: an entry differs from its mirror image by {worst}; "
+            "pass (A + A.T) / 2 if its symmetric part is meant."
+        )
+    return A if worst == 0 else ((A + A.T) / 2).tocsr()
 
 
 def scales_of(

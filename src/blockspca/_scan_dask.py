@@ -30,6 +30,7 @@ class DaskSource:
     """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns."""
 
     known_psd = True
+    has_columns = True
 
     def __init__(
         self, X: Any, mean: FloatArray, factor: FloatArray, variance: FloatArray

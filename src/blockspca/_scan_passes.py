@@ -59,7 +59,8 @@ class Pass:
         self.width = max(1, min(width, self.d - 1))
         diagonal = np.array(cov.diagonal(), dtype=np.float64)
         self.diagonal = diagonal if features is None else diagonal[features]
-        self.rounding = cov.entry_error
+        # An entry computed twice differs by at most twice its error.
+        self.rounding = 2 * cov.entry_error
         self.tile_size = TILE_SIZE
 
     def run(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64], float]:
@@ -212,6 +213,8 @@ class Pass:
 
         labels = np.arange(self.d)
         at_once = max(1, 2**17 // self.d) * 8
+        if not self.cov.in_memory:  # enough for a matrix product, 32 MiB
+            at_once = max(1, 2**22 // self.d)
         if not self.cov.in_memory and self.memory is not None:
             room = self.memory - 16 * self.d * self.width
             at_once = max(1, min(at_once, room // (64 * self.d)))
@@ -242,7 +245,7 @@ class Pass:
 
     def sparse_matrix(self, A: Any) -> None:
         """A sparse matrix in memory: its stored entries."""
-        from ._kernels.rowtops import add_stored
+        from ._kernels.sparse_tops import add_stored
 
         if self.features is not None:
             A = A[self.features][:, self.features]
@@ -256,7 +259,7 @@ class Pass:
 
     def sparse_data(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
         """Sparse data: rows of X'X by the samples that have the feature."""
-        from ._kernels.rowtops import add_products
+        from ._kernels.sparse_tops import add_products
 
         n = X.shape[0]
         if self.features is not None:

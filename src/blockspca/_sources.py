@@ -218,6 +218,10 @@ class SparseDataSource:
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
 
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray]:
+        """X, μ and D of A = D (X'X − n μμ') D."""
+        return self.X, self.mean, self.factor
+
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         """Columns start, …, stop − 1 of C, dense: for a few features at a time."""
         block = self.X[:, index][start:stop].toarray()

@@ -14,6 +14,8 @@ from ._ingest import (
     mapped_data,
     pairwise_data,
     sparse_data,
+    symmetric_dense,
+    symmetric_sparse,
 )
 from ._scan_dask import DaskSource, dask_data, is_dask
 from ._sources import (
@@ -37,8 +39,7 @@ from ._validation import (
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
 
-# Two halves of a matrix computed in floating point differ by rounding only.
-SYMMETRY_TOLERANCE = 1e-12
+MAP_FROM = 2**28  # bytes of memory-mapped data that are not copied into memory
 
 
 class Covariance:
@@ -118,7 +119,7 @@ class Covariance:
             )
         d = A.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        symmetric = _symmetric_sparse(A) if is_sparse(A) else _symmetric_dense(A)
+        symmetric = symmetric_sparse(A) if is_sparse(A) else symmetric_dense(A)
         return cls(MatrixSource(symmetric), names)
 
     @classmethod
@@ -139,7 +140,8 @@ class Covariance:
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
             Rows are samples. Sparse data stays sparse: centring is done on the
             covariance, as a rank-one term. A memory-mapped array (`numpy.load` with
-            `mmap_mode="r"`) stays on disk and is read in parts. A dask array, in
+            `mmap_mode="r"`) of more than 256 MiB as float64 stays on disk and is read
+            in parts. A dask array, in
             chunks of rows and columns, stays where it is: products and the scan become
             dask tasks, run by the scheduler that is active.
         center : bool
@@ -174,6 +176,7 @@ class Covariance:
             names = check_names(feature_names, X.shape[1])
             return cls(dask_data(X, center, scale, ddof, names), names)
         mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
+        mapped = mapped and 8 * X.size > MAP_FROM
         if not mapped:
             X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
         n, d = X.shape
@@ -331,9 +334,8 @@ class Covariance:
 
     def sparse_data(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """Return X, μ and D of A = D (X'X − n μμ') D if made from sparse data X."""
-        if isinstance(self._source, SparseDataSource):
-            return self._source.X, self._source.mean, self._source.factor
-        return None
+        parts = getattr(self._source, "sparse_parts", None)
+        return None if parts is None else parts()
 
     def dask_source(self) -> DaskSource | None:
         """Return the source if the data are a dask array, else None."""
@@ -465,64 +467,3 @@ def _checked_sparse(X: Any, argument: str) -> Any:
             "'pairwise' needs dense data)."
         )
     return X
-
-
-def _symmetric_dense(A: FloatArray) -> FloatArray:
-    """Check that A is finite and symmetric, tile by tile."""
-    d = len(A)
-    worst, largest, where = 0.0, 0.0, (0, 0)
-    deviation = np.sqrt(np.abs(np.diagonal(A)))
-    symmetric = True
-    for i0 in range(0, d, TILE_SIZE):
-        for j0 in range(i0, d, TILE_SIZE):
-            upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
-            lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
-            top = max(upper.max(), -upper.min(), lower.max(), -lower.min())
-            if not np.isfinite(top):
-                tile = np.isfinite(upper) & np.isfinite(lower)
-                i, j = np.argwhere(~tile)[0] + (i0, j0)
-                raise ValueError(
-                    f"A[{i}, {j}] = {A[i, j]} and A[{j}, {i}] = {A[j, i]}: A must be "
-                    "finite; replace or drop those features."
-                )
-            largest = max(largest, float(top))
-            if np.array_equal(upper, lower):
-                continue
-            symmetric = False
-            size = np.maximum(np.abs(upper), np.abs(lower))
-            size = np.maximum(
-                size,
-                np.outer(
-                    deviation[i0 : i0 + TILE_SIZE], deviation[j0 : j0 + TILE_SIZE]
-                ),
-            )
-            size[size == 0] = 1.0
-            difference = np.abs(upper / size - lower / size)
-            if difference.max() > worst:
-                worst = float(difference.max())
-                i, j = np.unravel_index(difference.argmax(), difference.shape)
-                where = (i0 + int(i), j0 + int(j))
-    if largest > np.finfo(float).max / (4 * d):
-        raise ValueError(
-            f"A has entries as large as {largest:.3g}, so that x'Ax overflows; divide "
-            "A by a constant."
-        )
-    if worst > SYMMETRY_TOLERANCE:
-        i, j = where
-        raise ValueError(
-            f"A is not symmetric: A[{i}, {j}] = {A[i, j]} but A[{j}, {i}] = "
-            f"{A[j, i]}; pass (A + A.T) / 2 if its symmetric part is meant, or data "
-            "(rows are samples) to Covariance.from_data."
-        )
-    return A if symmetric else (A + A.T) / 2
-
-
-def _symmetric_sparse(A: Any) -> Any:
-    difference = abs(A - A.T)
-    worst = difference.max()
-    if worst > SYMMETRY_TOLERANCE * abs(A).max():
-        raise ValueError(
-            f"A is not symmetric: an entry differs from its mirror image by {worst}; "
-            "pass (A + A.T) / 2 if its symmetric part is meant."
-        )
-    return A if worst == 0 else ((A + A.T) / 2).tocsr()

@@ -87,6 +87,12 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
     return image - basis @ ((within + within.T) / 4)
 
 
+def sparse_parts(source: Any) -> tuple[Any, FloatArray, FloatArray] | None:
+    """X, μ and D of A = D (X'X − n μμ') D if a source comes from sparse data."""
+    parts = getattr(source, "sparse_parts", None)
+    return None if parts is None else parts()
+
+
 class SubsetSource:
     """Some features of another source."""
 
@@ -114,6 +120,14 @@ class SubsetSource:
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         return self.base.columns(self.keep[index], start, stop)
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of the features kept, if the base is made from sparse data."""
+        parts = sparse_parts(self.base)
+        if parts is None:
+            return None
+        X, mean, factor = parts
+        return X[:, self.keep], mean[self.keep], factor[self.keep]
 
     def entry_error(self) -> float:
         return self.base.entry_error()
@@ -161,6 +175,14 @@ class MaskedSource:
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         return np.where(self.used[index], 0.0, self.base.columns(index, start, stop))
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
+        parts = sparse_parts(self.base)
+        if parts is None or self.fill != 0:
+            return None
+        X, mean, factor = parts
+        return X, mean, np.where(self.used, 0.0, factor)
 
     def entry_error(self) -> float:
         return self.base.entry_error()
