@@ -252,13 +252,21 @@ class SparseDataSource:
         return weights * back
 
     def gram(self, weights: FloatArray) -> FloatArray:
-        w = weights * self.factor**2
-        gram = ((self.X.multiply(w)) @ self.X.T).toarray()
-        shift = self.X @ (w * self.mean)
-        gram -= shift[:, None]
-        gram -= shift
-        gram += self.mean @ (w * self.mean)
+        # From centred columns: subtracting products of large means would cancel.
+        n = self.n_samples
+        gram = np.zeros((n, n))
+        used = np.flatnonzero(weights)
+        step = max(1, PART_BYTES // (8 * n))
+        for j in range(0, len(used), step):
+            index = used[j : j + step]
+            C = self.columns(index, 0, n)
+            gram += (C * weights[index]) @ C.T
         return gram
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖: every entry carries the rounding of its mean."""
+        size = float(np.sqrt(((self.mean * self.factor) ** 2).sum()))
+        return 4 * EPS * np.sqrt(self.n_samples) * size
 
     def entry_error(self) -> float:
         # As for dense data, with the moments before nμμ' is subtracted: a mean that is

@@ -365,6 +365,12 @@ class Covariance:
         source: Any = self._source
         return source.columns(_as_index(indices), start, stop)
 
+    @property
+    def factor_error(self) -> float:
+        """Bound on the spectral norm of the rounding error of C, where A = C'C."""
+        error = getattr(self._source, "factor_error", None)
+        return 0.0 if error is None else error()
+
     def tiles(
         self, tile_size: int | None = None
     ) -> Iterator[tuple[int, int, int, int, FloatArray]]:

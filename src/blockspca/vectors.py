@@ -10,22 +10,34 @@ from numpy.typing import NDArray
 from ._validation import FloatArray
 
 
+def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the `count` largest eigenvalues, ascending, and their eigenvectors.
+
+    LAPACK's search by index may fail, or return fewer than asked for, where
+    eigenvalues are repeated; then all of them are computed.
+    """
+    from scipy.linalg import LinAlgError, eigh
+
+    n = len(B)
+    count = min(count, n)
+    try:
+        values, vectors = eigh(B, subset_by_index=[n - count, n - 1])
+    except LinAlgError:
+        values, vectors = np.empty(0), np.empty((n, 0))
+    if len(values) != count:
+        values, vectors = np.linalg.eigh(B)
+    return values[-count:], vectors[:, -count:]
+
+
 def leading_eigenvector(A: FloatArray) -> FloatArray:
     """Return a unit eigenvector of the largest eigenvalue, largest entry positive.
 
     Entries tied for the largest are told apart by position, so that the sign does not
     depend on rounding.
     """
-    from scipy.linalg import eigh
-
-    d = len(A)
-    if d == 1:
+    if len(A) == 1:
         return np.ones(1)
-    _, vectors = eigh(A, subset_by_index=[d - 1, d - 1])
-    if vectors.shape[1] == 0:
-        # LAPACK's search by index finds nothing among eigenvalues equal but for an ulp
-        vectors = np.linalg.eigh(A)[1][:, -1:]
-    x = vectors[:, 0]
+    x = leading_eigenpairs(A, 1)[1][:, 0]
     size = np.abs(x)
     first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
     return x if x[first] > 0 else -x

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 import blockspca as bs
+from blockspca.certify.certificate import StepClaim
 from blockspca.certify.plain_proof import NodeCapReached, Refuted, prove_none_above
 from conftest import brute_force
 from strategies import problems, symmetric_matrix
@@ -149,8 +150,107 @@ def test_dropping_the_best_features_from_the_survivors_is_rejected(A):
     step = result.certificate.steps[-1]
     assert step.tau is not None
     fewer = tuple(i for i in step.survivors if i != result.support[0])
+    between = (step.tau + step.upper_previous) / 2
     with pytest.raises(bs.VerificationError, match="not among the survivors"):
-        bs.verify(with_step(result, 5, tau=0.95 * step.tau, survivors=fewer), A)
+        bs.verify(with_step(result, 5, tau=between, survivors=fewer), A)
+
+
+def forged(A: np.ndarray, k: int, support: tuple[int, ...], *steps: dict):
+    """A certificate that claims a support of equal loadings to be optimal."""
+    x = np.full(len(support), len(support) ** -0.5)
+    objective = float(x @ A[np.ix_(support, support)] @ x)
+    claims = tuple(
+        StepClaim(k=j, **{"upper_bound": objective, **step})
+        for j, step in enumerate(steps, 1)
+    )
+    return bs.Certificate(
+        k=k,
+        n_features=len(A),
+        support=support,
+        loadings=tuple(x),
+        objective=objective,
+        upper_bound=objective,
+        status=bs.Status.OPTIMAL,
+        tolerance=0.0,
+        steps=claims,
+    )
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_forged_certificates_are_rejected(scale):
+    """Proofs below the previous bound, numbers that are none, squares that vanish."""
+    A = scale * np.diag([5.0, 1.0, 1.0])
+    first = {"bound_name": "variances", "upper_bound": 5.0 * scale}
+    for tau in (scale * (1 + 1e-13), -np.inf, np.nan):
+        step = {
+            "bound_name": "screening",
+            "tau": tau,
+            "upper_previous": 5.0 * scale,
+            "survivors": (),
+        }
+        with pytest.raises(bs.VerificationError):
+            bs.verify(forged(A, 2, (1,), first, step), A)
+    B = scale * (np.eye(4) + 1)
+    first = {"bound_name": "variances", "upper_bound": 2.0 * scale}
+    for name in ("nested 2×2", "row sums"):
+        with pytest.raises(bs.VerificationError):
+            bs.verify(forged(B, 2, (0,), first, {"bound_name": name}), B)
+
+
+def test_certificates_that_are_none_are_rejected(result, A):
+    certificate = result.certificate
+    infinite = {"objective": np.inf, "upper_bound": np.inf}
+    for changes in (
+        {"steps": ()},
+        {"support": (0,) * 5},
+        {"upper_bound": np.nan},
+        infinite,
+    ):
+        with pytest.raises(bs.VerificationError):
+            bs.verify(altered(result, **changes), A)
+    *others, last = certificate.steps
+    for step in (replace(last, k=-1), replace(last, upper_previous=np.nan)):
+        with pytest.raises(bs.VerificationError):
+            bs.verify(altered(result, steps=(*others, step)), A)
+    limited = bs.solve(A, 5, limits=bs.Limits(gap=0.5))
+    shrunk = altered(limited, upper_bound=limited.objective)
+    if limited.upper_bound > limited.objective:
+        with pytest.raises(bs.VerificationError, match="below the proved"):
+            bs.verify(shrunk, A)
+    text = certificate.to_json().replace(
+        f'"objective": {certificate.objective!r}', f'"objective": {10**400}'
+    )
+    with pytest.raises(ValueError, match="not finite"):
+        bs.Certificate.from_json(text)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_extreme_scales_are_verified(A, scale):
+    assert bs.verify(bs.solve(A * scale, 5), A * scale).complete
+
+
+def test_repeated_eigenvalues_are_ordinary_input():
+    A = -0.1 * np.ones((31, 31)) - np.eye(31)
+    result = bs.solve(A, 30)
+    assert result.objective == pytest.approx(-1.0)
+
+
+def test_sparse_data_with_huge_means_claims_nothing_false():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(2)
+    X = np.zeros((4, 3000))
+    basis = np.linalg.qr(np.column_stack([np.ones(4), rng.normal(size=(4, 3))]))[0]
+    X[:, :5] = basis[:, 1:] @ rng.normal(size=(3, 5)) * 2
+    X += rng.uniform(1e6, 3e6, size=3000)
+    with pytest.warns(UserWarning, match="large beside"):
+        cov = bs.Covariance.from_data(sp.csr_array(X))
+    path = bs.solve_path(cov, 3, limits=bs.Limits(time=20))
+    exact = bs.solve_path(bs.Covariance.from_data(X), 3)
+    for k in (1, 2, 3):
+        assert path[k].upper_bound >= exact[k].objective - 2 * k * cov.entry_error
+        if path[k].status is bs.Status.OPTIMAL:
+            assert path[k].objective == pytest.approx(exact[k].objective, rel=1e-6)
 
 
 def test_a_status_that_was_not_proved_is_rejected(A):

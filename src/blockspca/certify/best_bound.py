@@ -90,5 +90,6 @@ def best_bound(
     if is_open() and cov.known_psd:
         known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
     if is_open() and A is not None:
-        known.append(NamedBound(best_threshold_bound(A, k)[0], "soft threshold"))
+        value = best_threshold_bound(A, k)[0] + error
+        known.append(NamedBound(value, "soft threshold"))
     return min(known)

@@ -42,8 +42,12 @@ def largest_eigenvalue_bound(cov: Covariance | FloatArray) -> float:
     cov = as_covariance(cov)
     if cov.known_psd and cov.n_samples is not None and cov.n_samples < cov.n_features:
         gram = cov.gram(np.ones(cov.n_features))
-        rounding = 2 * (cov.n_features + 16) * _EPS * float(np.trace(gram))
-        return eigenvalue_ceiling(gram) + rounding
+        trace = float(np.trace(gram))
+        rounding = 2 * (cov.n_features + 16) * _EPS * trace
+        # ‖(C + E)(C + E)' − CC'‖ ≤ 2 ‖C‖ ‖E‖ + ‖E‖²
+        error = cov.factor_error
+        rounding += 2 * np.sqrt(trace) * error + error**2
+        return float(eigenvalue_ceiling(gram) + rounding)
     return eigenvalue_ceiling(cov.submatrix(slice(None)))
 
 

@@ -114,10 +114,23 @@ class Certificate:
             tolerance=reader.number("tolerance"),
             steps=steps,
         )
-        certificate._check_shape()
+        certificate.check()
         return certificate
 
-    def _check_shape(self) -> None:
+    def check(self) -> None:
+        """Refuse what cannot be a certificate, whatever the matrix."""
+        bounds = (step.upper_bound for step in self.steps if step.bound_name != "none")
+        searches = (
+            number
+            for step in self.steps
+            for number in (step.tau, step.upper_previous)
+            if number is not None
+        )
+        known = [self.objective, self.tolerance, *self.loadings, *bounds, *searches]
+        if not all(math.isfinite(number) for number in known):
+            raise ValueError("certificate: a number is not finite.")
+        if math.isnan(self.upper_bound):
+            raise ValueError("certificate: the upper bound is not a number.")
         if not 1 <= self.k <= self.n_features <= MAX_FEATURES:
             raise ValueError(
                 f"certificate: k = {self.k} and n_features = {self.n_features} do not "
@@ -197,7 +210,7 @@ class _Reader:
     def number(self, name: str, optional: bool = False) -> Any:
         if optional and name in self.content and self.content[name] is None:
             return None
-        value = float(self.value(name, (int, float)))
+        value = _as_float(self.value(name, (int, float)))
         if math.isnan(value):
             raise ValueError(f"{self.where}.{name} is not a number.")
         return value
@@ -216,4 +229,11 @@ class _Reader:
         for v in values:
             if isinstance(v, bool) or not isinstance(v, (int, float)):
                 raise ValueError(f"{self.where}.{name} is not a list of numbers.")
-        return tuple(float(v) for v in values)
+        return tuple(_as_float(v) for v in values)
+
+
+def _as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

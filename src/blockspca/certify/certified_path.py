@@ -98,6 +98,15 @@ def certified_path(
         stopped = reached.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
+    try:
+        return _finished(cov, k_max, walk, stopped)
+    except KeyboardInterrupt:  # what is known takes a moment to write down
+        return _finished(cov, k_max, walk, Status.INTERRUPTED)
+
+
+def _finished(
+    cov: Covariance, k_max: int, walk: _Walk | None, stopped: Status | None
+) -> dict[int, CertifiedStep]:
     with single_threaded():
         if walk is None:
             status = stopped or Status.FEASIBLE
@@ -174,8 +183,10 @@ class _Walk:
         """Record that no k-set exceeds τ."""
         value = tau + self.allowance(k)
         if value < self.upper[k]:
-            self.upper[k], self.names[k] = value, name
+            # The bound itself comes last: Ctrl-C may strike between the lines.
             self.proofs[k] = (tau, float(self.upper[k - 1]), survivors)
+            self.names[k] = name
+            self.upper[k] = value
 
     def is_proved(self, k: int, gap: float) -> bool:
         excess = self.upper[k] - self.values[k]
@@ -231,9 +242,13 @@ class _Walk:
             target=target,
             time_limit=self.meter.share(0.2, most),
         )
-        if bound.value / self.unit < self.upper[k]:
-            self.upper[k], self.names[k] = bound.value / self.unit, bound.name
+        value = bound.value / self.unit
+        # Below the objective a bound cannot be right; better none than a wrong one.
+        sound = value >= self.values[k] - self.allowance(k)
+        if sound and value < self.upper[k]:
+            self.names[k] = bound.name
             self.proofs.pop(k, None)
+            self.upper[k] = value
         self.report(k, self.cov.n_features)
 
     def attempt(self, k: int, gap: float, turns: int | None = None) -> bool:

@@ -83,6 +83,8 @@ def direct_step(
             status = Status.TIME_LIMIT
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    if bound.value < objective - TOLERANCE * spread:  # it cannot be right
+        bound = NamedBound(np.inf, "none")
     upper_bound = max(bound.value, objective)
     excess = upper_bound - objective
     if excess <= TOLERANCE * spread:

@@ -73,9 +73,9 @@ class Incumbents:
             support = extended(self.pool.matrix, positions, k)
             value, _ = leading_pair(self.pool.matrix, support)
             if value > self.values[k]:
-                self.values[k] = value
                 self.supports[k] = np.sort(self.pool.features[support])
                 self.sources[k] = source
+                self.values[k] = value
 
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""
@@ -89,10 +89,12 @@ class Incumbents:
                 source += " + swaps"
         if value <= self.values[k]:
             return False
-        self.values[k] = value
+        # The value comes last: Ctrl-C may strike between the lines, and a status is
+        # judged by the value.
         self.supports[k] = np.sort(self.pool.features[positions])
         self.sources[k] = source
         self._pairs[k] = (positions, (value, x))
+        self.values[k] = value
         return True
 
     def admit(self, k: int, features: NDArray[np.int64]) -> bool:

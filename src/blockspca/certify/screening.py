@@ -10,8 +10,8 @@ and ‖A_iT‖² ≤ r_{k−1}(i)², the sum of the k − 1 largest squares of r
 
     r_{k−1}(i)² ≤ (τ − A_ii)(τ − upper)
 
-is in no such set.  Removing it can only shrink the r of the others: repeat.  With
-upper > τ nothing but r = 0 is removed, which is safe too: then λ(S) ≤ max(A_ii, λ(T)).
+is in no such set.  Removing it can only shrink the r of the others: repeat.  The
+argument needs τ ≥ upper; below it nothing is removed.
 
 **Variances alone.**  If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so
 
@@ -93,6 +93,8 @@ class Screening:
         """
         if k == 1:
             return self.to_features(np.flatnonzero(self.diagonal > tau))
+        if tau < upper:
+            return self.to_features(np.arange(len(self.diagonal)))
         from .._kernels.screen import screen
 
         count, _ = screen(

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..vectors import leading_eigenpairs
 
 # Share of ‖A‖ set aside for the rounding of LAPACK's eigenvalues and eigenvectors.
 _ROUNDING = 1e-13
@@ -86,7 +87,6 @@ def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
     p : {1, 2, 3}
         Eigenvectors kept.
     """
-    from scipy.linalg import eigh  # slow to import, and seldom needed
 
     kept = np.arange(len(A), dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
@@ -99,7 +99,7 @@ def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
             return Tightened(kept, kept, bound)
         block = A[kept[:, None], kept]
         q = min(p, n - 1)
-        values, vectors = eigh(block, subset_by_index=[n - 1 - q, n - 1])
+        values, vectors = leading_eigenpairs(block, q + 1)
         tail = float(values[0])
         slack = _ROUNDING * n * float(np.abs(block).sum(axis=1).max())
         G = vectors[:, 1:] * np.sqrt(np.maximum(values[1:] - tail, 0.0))

@@ -21,6 +21,7 @@ from .bounds import best_threshold_bound, largest_eigenvalue_bound
 from .certificate import Certificate, StepClaim
 from .connected import connected_parts
 from .dual_bound import dual_bound
+from .eigenvalues import psd_shift
 from .plain_proof import NodeCapReached, Refuted, prove_none_above
 from .proof_tree import rounding_allowance
 
@@ -32,6 +33,7 @@ TIME_LIMIT = 60.0
 COMFORTABLE_SIZE = 100
 DUAL_SECONDS = 60.0
 DUAL_AGREEMENT = 1e-3
+MOST_DENSE = 5000  # features of a matrix that is held as a whole
 ENTRIES_AT_ONCE = 2**23
 
 
@@ -46,7 +48,8 @@ class Verification:
     Attributes
     ----------
     upper_bound : float
-        The bound that this check has established by itself.
+        The bound that this check has established by itself; infinite if it is not
+        complete.
     complete : bool
         False if a proof was larger than the node cap and was not run again.
     checks : tuple of str
@@ -118,7 +121,7 @@ def verify(
         checker.step(step)
     checker.conclusion()
     return Verification(
-        upper_bound=float(checker.upper[-1]),
+        upper_bound=np.inf if checker.unchecked else float(checker.upper[-1]),
         checks=tuple(checker.checks),
         unchecked=tuple(checker.unchecked),
     )
@@ -126,6 +129,10 @@ def verify(
 
 def _certificate_of(claim: Result | Certificate) -> Certificate:
     if isinstance(claim, Certificate):
+        try:
+            claim.check()
+        except ValueError as error:
+            raise VerificationError(str(error)) from None
         return claim
     certificate = claim.certificate
     if certificate is None:
@@ -142,7 +149,7 @@ def _certificate_of(claim: Result | Certificate) -> Certificate:
         and np.array_equal(claim.x[claim.support], certificate.loadings),
         "the result and its certificate do not say the same",
     )
-    return certificate
+    return _certificate_of(certificate)
 
 
 def _require(condition: bool | np.bool_, otherwise: str) -> None:
@@ -172,7 +179,16 @@ class _Checker:
         self.diagonal = cov.diagonal()
         self.tops = _row_tops(cov, certificate.k - 1)
         self.largest = cov.max_abs()
-        self.spread = max(certificate.objective, self.largest)
+        # A power of two: exact to divide by, and squares neither overflow nor vanish.
+        self.unit = 2.0 ** np.floor(np.log2(self.largest)) if self.largest > 0 else 1.0
+        support = np.array(certificate.support)
+        _require(
+            support.min() >= 0 and support.max() < cov.n_features,
+            "the component uses features that the matrix does not have",
+        )
+        loadings = np.array(certificate.loadings)
+        self.objective = float(loadings @ cov.submatrix(support) @ loadings)
+        self.spread = max(self.objective, self.largest)
         # bounds established so far; inf for a k that the certificate leaves out
         self.upper = np.full(certificate.k + 1, np.inf)
         self.checks: list[str] = []
@@ -190,8 +206,7 @@ class _Checker:
             abs(np.linalg.norm(x) - 1) <= AGREEMENT,
             f"the component has norm {np.linalg.norm(x):.12g}, not 1",
         )
-        within = self.cov.submatrix(support)
-        objective = float(x @ within @ x)
+        objective = self.objective
         _require(
             abs(objective - certificate.objective) <= AGREEMENT * self.spread,
             f"the objective is {objective:.12g}, not {certificate.objective:.12g}",
@@ -209,7 +224,8 @@ class _Checker:
             f"k = {k}: the bound {claim.upper_bound} is not a finite number",
         )
         _require(
-            k < self.certificate.k or claim.upper_bound >= self.certificate.objective,
+            k < self.certificate.k
+            or claim.upper_bound >= self.objective - AGREEMENT * self.spread,
             f"k = {k}: the bound {claim.upper_bound:.12g} is below the objective",
         )
         check: Callable[[StepClaim], str] | None = {
@@ -240,12 +256,11 @@ class _Checker:
         """The upper bound and the status follow from the last step."""
         certificate = self.certificate
         _require(
-            certificate.upper_bound >= self.upper[-1]
-            or certificate.upper_bound == certificate.objective,
+            certificate.upper_bound >= self.upper[-1],
             f"the upper bound {certificate.upper_bound:.12g} is below the proved "
             f"{self.upper[-1]:.12g}",
         )
-        excess = self.upper[-1] - certificate.objective
+        excess = self.upper[-1] - self.objective
         allowed = OPTIMAL_TOLERANCE * self.spread
         _require(
             certificate.tolerance <= allowed * (1 + AGREEMENT),
@@ -274,12 +289,17 @@ class _Checker:
         )
 
     def _variances(self, claim: StepClaim) -> str:
-        if claim.k > 1:
+        bound = float(np.sort(self.diagonal)[-claim.k :].sum())
+        if claim.k > 1 and not self.cov.known_psd:
             _require(
-                self.cov.known_psd,
-                f"k = {claim.k}: a sum of variances bounds only covariances of data",
+                self.cov.n_features <= MOST_DENSE,
+                f"k = {claim.k}: a sum of variances bounds only what is known to be "
+                "positive semidefinite",
             )
-        self._at_least(claim, float(np.sort(self.diagonal)[-claim.k :].sum()))
+            # δ is of the size of rounding if A is, and then adds next to nothing.
+            shift = psd_shift(self.cov.submatrix(slice(None)))
+            bound += (claim.k - 1) * max(0.0, shift - AGREEMENT * self.spread)
+        self._at_least(claim, bound)
         return f"at most {claim.upper_bound:.12g}, by the largest variances"
 
     def _row_sums(self, claim: StepClaim) -> str:
@@ -290,7 +310,8 @@ class _Checker:
     def _nested(self, claim: StepClaim) -> str:
         previous = self.upper[claim.k - 1]
         _require(np.isfinite(previous), f"k = {claim.k}: no bound for {claim.k - 1}")
-        norms = np.sqrt((self.tops[:, : claim.k - 1] ** 2).sum(axis=1))
+        scaled = self.tops[:, : claim.k - 1] / self.unit
+        norms = self.unit * np.sqrt((scaled**2).sum(axis=1))
         half = (self.diagonal - previous) / 2
         bounds = (self.diagonal + previous) / 2 + np.hypot(half, norms)
         self._at_least(claim, float(bounds.max()))
@@ -303,7 +324,7 @@ class _Checker:
 
     def _soft_threshold(self, claim: StepClaim) -> str:
         bound, epsilon = best_threshold_bound(self.cov.submatrix(slice(None)), claim.k)
-        self._at_least(claim, bound)
+        self._at_least(claim, bound + claim.k * self.cov.entry_error)
         return f"at most {claim.upper_bound:.12g}, by thresholding at {epsilon:.6g}"
 
     def _direction_dual(self, claim: StepClaim) -> str:
@@ -322,7 +343,8 @@ class _Checker:
             if dual.value <= target:
                 return f"at most {claim.upper_bound:.12g}, by the direction dual"
         # The ascent depends a little on where it starts; more than that is no accident.
-        ended = dual.elapsed < DUAL_SECONDS
+        # Of a smaller k the component it started from is not known.
+        ended = dual.elapsed < DUAL_SECONDS and claim.k == self.certificate.k
         _require(
             not ended or dual.value - target <= DUAL_AGREEMENT * self.spread,
             f"k = {claim.k}: the direction dual gives {dual.value + error:.12g}, above "
@@ -352,6 +374,11 @@ class _Checker:
             f"k = {k}: the proof uses {claim.upper_previous:.12g} for k = {k - 1}, "
             f"where {previous:.12g} is proved",
         )
+        _require(
+            k == 1 or tau >= claim.upper_previous - ROUNDING * self.spread,
+            f"k = {k}: the proof is for {tau:.12g}, below what k = {k - 1} may reach, "
+            f"{claim.upper_previous:.12g}, where it says nothing",
+        )
         self._at_least(claim, tau + short + self._allowance(k))
         survivors = np.array(claim.survivors, dtype=np.intp)
         outside = self._screened(k, tau, claim.upper_previous, survivors)
@@ -364,7 +391,7 @@ class _Checker:
         if k == 1:
             left = np.flatnonzero(self.diagonal > tau)
         else:
-            norms = (self.tops[:, : k - 1] ** 2).sum(axis=1)
+            norms = ((self.tops[:, : k - 1] / self.unit) ** 2).sum(axis=1)
             left = np.flatnonzero(self._may_stay(norms, self.diagonal, tau, previous))
             while not np.isin(left, survivors).all():
                 norms = self._norms_within(left, k - 1)
@@ -385,16 +412,18 @@ class _Checker:
     def _may_stay(
         self, norms: FloatArray, diagonal: FloatArray, tau: float, previous: float
     ) -> np.ndarray:
-        margin = max(tau - previous, 0.0)
+        margin = max(tau - previous, 0.0) / self.unit
         # Features within rounding of the inequality are decided by the certificate.
-        return norms * (1 - 1e-9) > margin * (tau - diagonal)
+        # Written so that nothing is dropped for not being a number.
+        fails = norms * (1 - ROUNDING) <= margin * ((tau - diagonal) / self.unit)
+        return ~fails
 
     def _norms_within(self, features: np.ndarray, q: int) -> FloatArray:
         step = max(1, ENTRIES_AT_ONCE // len(features))
         norms = np.empty(len(features))
         for start in range(0, len(features), step):
             rows = features[start : start + step]
-            squares = self.cov.submatrix(rows, features) ** 2
+            squares = (self.cov.submatrix(rows, features) / self.unit) ** 2
             squares[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
             if q < len(features):
                 squares = np.partition(squares, len(features) - q, axis=1)

@@ -55,7 +55,7 @@ def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     used = used_features(earlier)
     loadings = np.array([result.x[used] for result in earlier]).T
     left, sizes, _ = np.linalg.svd(loadings, full_matrices=False)
-    basis = np.zeros((len(earlier[0].x), len(earlier)))
+    basis = np.zeros((len(earlier[0].x), left.shape[1]))
     basis[used] = left
     return basis[:, sizes > RANK_TOLERANCE * sizes[0]]
 

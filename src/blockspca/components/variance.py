@@ -69,7 +69,10 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, boo
         return None, cov.known_psd
     values = np.linalg.eigvalsh(matrix)[::-1]
     rounding = 4 * (len(matrix) + cov.n_features) * np.finfo(float).eps
-    rounding *= float(np.abs(values).max())
+    largest = float(np.abs(values).max())
+    rounding *= largest
+    # ‖(C + E)(C + E)' − CC'‖ ≤ 2 ‖C‖ ‖E‖ + ‖E‖²
+    rounding += 2 * np.sqrt(largest) * cov.factor_error + cov.factor_error**2
     top = np.zeros(m)
     top[: len(values)] = values[:m]
     return top + rounding, cov.known_psd or bool(values[-1] >= -rounding)
@@ -127,9 +130,10 @@ def joint_upper_bound(
 
 
 def _single_bound(first: Result, k: int, psd: bool) -> float:
-    if first.certificate is not None and k <= first.certificate.k:
-        proved = first.certificate.steps[k - 1].upper_bound
-        return min(proved, first.upper_bound)
+    if first.certificate is not None:
+        for step in first.certificate.steps:  # not always from 1 on
+            if step.k == k:
+                return min(step.upper_bound, first.upper_bound)
     if k <= first.k:
         return first.upper_bound
     return first.upper_bound * k / first.k if psd else float("inf")
