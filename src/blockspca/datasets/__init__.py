@@ -1,5 +1,19 @@
-"""Matrices to try things on."""
+"""Matrices to try things on: Model 1, and the data sets of the paper."""
 
+from .paper_sets import (
+    PAPER_SETS,
+    DataSetNotFound,
+    PaperSet,
+    data_folder,
+    load_paper_set,
+)
 from .synthetic import noisy_blocks
 
-__all__ = ["noisy_blocks"]
+__all__ = [
+    "PAPER_SETS",
+    "DataSetNotFound",
+    "PaperSet",
+    "data_folder",
+    "load_paper_set",
+    "noisy_blocks",
+]
