@@ -120,7 +120,7 @@ class BranchAndBound:
             return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
         deadline = Deadline(limits.time)
         best = Chan().solve_covariance(cov, k, limits=limits)
-        x, objective = _ascend(cov, best.x, k)
+        x, objective = ascend(cov, best.x, k)
         reached = objective if incumbent is None else max(objective, incumbent)
         bound = math.inf
         if cov.known_psd:
@@ -164,7 +164,7 @@ def _above(value: float) -> float:
     return value + TOLERANCE * abs(value)
 
 
-def _ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
+def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
     """Improve x by truncated power iteration with products of A alone."""
     best, best_value = np.flatnonzero(x), -math.inf
     while True:

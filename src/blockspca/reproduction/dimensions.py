@@ -1,0 +1,82 @@
+"""Dimensions and shares of non-zero entries of the paper's matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..covariance import Covariance
+from ..datasets.paper_sets import PAPER_SETS
+from .branch_and_bound import absent_sets, missing_note
+from .measurements import Measurements
+from .printed_values import Verdict, match, printed_rows
+from .table import Column, ReproducedTable
+
+NAME = "dimensions"
+LARGEST_COUNTED = 25_000  # features for which all entries are looked at
+
+
+def dimensions(measurements: Measurements) -> ReproducedTable:
+    """Count the features and the entries that are not zero."""
+    rows = tuple(_row(measurements, printed) for printed in printed_rows(NAME))
+    return ReproducedTable(
+        NAME,
+        "Dimensions and non-zero entries",
+        "tab:dimensions_nonzero_percentage",
+        (
+            Column("dataset", "data"),
+            Column("paper_d", "paper: d"),
+            Column("d", "d"),
+            Column("paper_nonzero", "paper: non-zero %"),
+            Column("nonzero", "non-zero %", ".2f"),
+            Column("verdict", "agrees"),
+            Column("reason", "how, or why not"),
+        ),
+        rows,
+        (
+            *missing_note(absent_sets(measurements, NAME)),
+            "The rows of Reddit1500 and Reddit2000 look swapped in the paper: it "
+            "prints 5.30 for Reddit1500, and Reddit2000 has 5.31, while its objectives "
+            "are those printed for Reddit2000 at every k.",
+        ),
+    )
+
+
+def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
+    chosen = PAPER_SETS[printed["dataset"]]
+    row: dict[str, Any] = {
+        "dataset": chosen.name,
+        "paper_d": printed["d"],
+        "paper_nonzero": printed["nonzero"],
+        "verdict": Verdict.NO_DATA,
+    }
+    if not measurements.is_present(chosen):
+        return row
+    measurements.settings.tell(f"{chosen.name}: entries that are not zero")
+    cov = measurements.covariance(chosen)
+    if cov.n_features <= LARGEST_COUNTED:
+        share, reason = nonzero_share(cov), "counted"
+    else:
+        share = np.count_nonzero(cov.diagonal() > 0) / cov.n_features
+        share, reason = share**2, "the square of the share of features that vary"
+    verdict = match(printed["nonzero"], 100 * share)
+    if str(cov.n_features) != printed["d"]:
+        verdict = Verdict.OTHER
+    elif verdict is Verdict.OTHER and chosen.name == "Reddit2000":
+        verdict, reason = Verdict.SWAPPED, "counted; see the note"
+    return row | {
+        "d": cov.n_features,
+        "nonzero": 100 * share,
+        "verdict": verdict,
+        "reason": reason,
+    }
+
+
+def nonzero_share(cov: Covariance) -> float:
+    """Return the share of entries that are not zero."""
+    count = 0
+    for i0, _, j0, _, tile in cov.tiles():
+        found = int(np.count_nonzero(tile))
+        count += found if i0 == j0 else 2 * found
+    return count / cov.n_features**2

@@ -1,0 +1,212 @@
+"""The runs behind the tables, each made once: framework, baseline, certified path."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..blocks.block_search import BlockSearch
+from ..covariance import Covariance
+from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
+from ..limits import Limits
+from ..pipeline import solve, solve_path
+from ..result import Status
+from ..solvers import BranchAndBound, Chan
+
+T = TypeVar("T")
+
+SHORT = 1.0  # seconds; a run that is shorter is repeated, for the median
+REPEATS = 3
+DELTA = 0.01  # δ of the paper, in units of ‖A‖∞
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the tables are made with.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the data are.
+    time_limit : float
+        Seconds for one run of one method.
+    quick : bool
+        Leave out what takes long; a note under the table says what.
+    tell : callable
+        Told what is being run.
+    """
+
+    folder: Path | None = None
+    time_limit: float = 60.0
+    quick: bool = False
+    tell: Callable[[str], None] = lambda text: None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one method: what it found, and in how many seconds."""
+
+    objective: float
+    support: NDArray[np.intp]
+    seconds: float
+    finished: bool
+    status: Status
+    upper_bound: float = float("inf")
+    threshold: float | None = None  #: in units of ‖A‖∞
+    largest_block: int | None = None
+
+    @property
+    def proved(self) -> bool:
+        return self.status is Status.OPTIMAL
+
+
+def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
+    """Return the seconds of a call, the median of several if it is short."""
+    times: list[float] = []
+    while True:
+        start = time.perf_counter()
+        result = run()
+        times.append(time.perf_counter() - start)
+        if times[0] > SHORT or len(times) >= repeats:
+            return statistics.median(times), result
+
+
+def warm_up() -> None:
+    """Compile the kernels before anything is timed."""
+    rng = np.random.default_rng(0)
+    cov = Covariance.from_data(rng.normal(size=(20, 60)))
+    dense = Covariance.from_matrix(np.cov(rng.normal(size=(20, 12)).T))
+    for matrix in (cov, dense):
+        for solver in (BranchAndBound(), Chan()):
+            solve(matrix, 3, solver=solver, certify=False)
+            solver.solve_covariance(matrix, 3, limits=Limits())
+        solve_path(matrix, 3)
+
+
+class Measurements:
+    """Data sets and runs, kept once made: several tables draw on the same ones."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._kept: dict[tuple[Any, ...], Any] = {}
+
+    def _once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        if key not in self._kept:
+            self._kept[key] = make()
+        kept: T = self._kept[key]
+        return kept
+
+    def is_present(self, chosen: PaperSet) -> bool:
+        return is_present(chosen, self.settings.folder)
+
+    def covariance(self, chosen: PaperSet) -> Covariance:
+        """Load a data set; only the last one is kept, some are large."""
+        key = ("covariance", chosen.name)
+        if key not in self._kept:
+            for old in [k for k in self._kept if k[0] == "covariance"]:
+                del self._kept[old]
+        return self._once(key, lambda: load_paper_set(chosen, self.settings.folder))
+
+    def framework(
+        self,
+        chosen: PaperSet,
+        k: int,
+        solver: Any,
+        max_block_size: int,
+        delta: float = DELTA,
+    ) -> Run:
+        """Algorithm 5 with the given block solver, d0 and δ / ‖A‖∞, and no more."""
+
+        def run() -> Run:
+            self._tell(f"{solver.name} in blocks of {max_block_size}", chosen, k)
+            cov = self.covariance(chosen)
+            norm = cov.max_abs()
+            search = BlockSearch(max_block_size=max_block_size, delta=delta * norm)
+            seconds, found = timed(
+                lambda: solve(
+                    cov,
+                    k,
+                    solver=solver,
+                    threshold=search,
+                    certify=False,
+                    limits=Limits(time=self.settings.time_limit),
+                )
+            )
+            return Run(
+                found.objective,
+                found.support,
+                seconds,
+                finished=found.status is not Status.TIME_LIMIT,
+                status=found.status,
+                upper_bound=found.upper_bound,
+                threshold=None if found.threshold is None else found.threshold / norm,
+                largest_block=found.blocks.largest if found.blocks else None,
+            )
+
+        key = ("framework", chosen.name, k, solver.name, max_block_size, delta)
+        return self._once(key, run)
+
+    def alone(self, chosen: PaperSet, k: int, solver: Any) -> Run:
+        """The baseline: the solver on the whole matrix."""
+
+        def run() -> Run:
+            self._tell(f"{solver.name} alone", chosen, k)
+            cov = self.covariance(chosen)
+            limits = Limits(time=self.settings.time_limit)
+            seconds, found = timed(
+                lambda: solver.solve_covariance(cov, k, limits=limits)
+            )
+            return Run(
+                float(found.x @ cov.matvec(found.x)),
+                np.flatnonzero(found.x),
+                seconds,
+                finished=found.status is not Status.TIME_LIMIT,
+                status=found.status,
+                upper_bound=found.upper_bound,
+            )
+
+        return self._once(("alone", chosen.name, k, solver.name), run)
+
+    def certified(self, chosen: PaperSet, k: int) -> Run:
+        """The certified path up to k, proved on the original matrix."""
+
+        def run() -> Run:
+            self._tell("certified path", chosen, k)
+            cov = self.covariance(chosen)
+            limits = Limits(time=self.settings.time_limit)
+            seconds, path = timed(lambda: solve_path(cov, k, limits=limits))
+            found = path[k]
+            return Run(
+                found.objective,
+                found.support,
+                seconds,
+                finished=found.status is Status.OPTIMAL,
+                status=found.status,
+                upper_bound=found.upper_bound,
+            )
+
+        return self._once(("certified", chosen.name, k), run)
+
+    def _tell(self, method: str, chosen: PaperSet, k: int) -> None:
+        self.settings.tell(f"{chosen.name}, k = {k}: {method}")
+
+
+def zero_share(cov: Covariance, epsilon: float) -> float:
+    """Return the share of entries with |A_ij| ≤ ε: the zeros of A^ε."""
+    zeros = 0
+    for i0, _, j0, _, tile in cov.tiles():
+        count = int(np.count_nonzero(np.abs(tile) <= epsilon))
+        zeros += count if i0 == j0 else 2 * count
+    return zeros / cov.n_features**2
+
+
+def jaccard(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
+    """Return |a ∩ b| / |a ∪ b|."""
+    return len(np.intersect1d(a, b)) / len(np.union1d(a, b))

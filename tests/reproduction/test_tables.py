@@ -1,0 +1,123 @@
+"""The tables: what they say without data, and the rows that must come out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from blockspca.datasets import PAPER_SETS
+from blockspca.reproduction import (
+    TABLES,
+    Measurements,
+    Settings,
+    Verdict,
+    branch_and_bound,
+    chan,
+    parameters,
+    reproduce,
+    synthetic,
+)
+from blockspca.reproduction.printed_values import printed_rows
+from blockspca.writing import to_json
+
+WITHOUT_DATA = [name for name in TABLES if name != "synthetic"]
+
+
+@pytest.fixture
+def empty(tmp_path):
+    return Measurements(Settings(tmp_path, time_limit=1.0, quick=True))
+
+
+@pytest.fixture(scope="module")
+def measured(data_dir):
+    return Measurements(Settings(data_dir, time_limit=2.0, quick=True))
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_without_data_nothing_is_made_up(name, empty):
+    table = reproduce(name, empty)
+    assert table.name == name
+    assert table.source in ("fig:motivating_example",) or table.source[:4] == "tab:"
+    if name not in ("figure-1", "factors"):
+        assert set(table.verdicts) == {Verdict.NO_DATA}
+        for row in table.rows:
+            assert not {"objective", "optimum", "error", "threshold"} & set(row)
+    assert not table.disagrees
+    assert json.loads(to_json(table.to_dict()))["rows"]
+    assert table.to_markdown().startswith(f"## {table.title}\n")
+
+
+def test_absent_sets_are_named_with_their_source(empty):
+    text = branch_and_bound.comparison(empty).to_markdown()
+    for row in printed_rows("branch-and-bound"):
+        assert PAPER_SETS[row["dataset"]].where in text
+
+
+def test_unknown_table(empty):
+    with pytest.raises(ValueError, match="there are figure-1, factors"):
+        reproduce("table-9", empty)
+
+
+def test_factors_agree(empty):
+    assert set(reproduce("factors", empty).verdicts) == {Verdict.EQUAL}
+
+
+def test_one_matrix_of_model_1():
+    found = synthetic._one(2, 42, longest=5.0)
+    assert found["proved"]
+    assert 0.1 < found["gap"] < 0.6
+    assert found["threshold_literal"] == pytest.approx(0.60, abs=0.01)
+    assert found["threshold"] == pytest.approx(1.02, abs=0.02)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "k", "objective", "threshold"),
+    [
+        ("LymphomaCov2", 10, "69.27", "0.42"),
+        ("LymphomaCov2", 15, "86.20", "0.44"),
+        ("Reddit2000", 15, "1601.32", "0.09"),
+        ("CovColonCov", 10, "2641.23", "0.58"),
+    ],
+)
+def test_rows_of_the_comparison(name, k, objective, threshold, measured):
+    """The paper's own numbers where they are below the optimum, then the optimum."""
+    rows = printed_rows("branch-and-bound")
+    printed = next(r for r in rows if r["dataset"] == name and r["k"] == str(k))
+    row = branch_and_bound._row(measured, printed)
+    assert row["paper_objective"] == objective
+    assert row["verdict"] is Verdict.EQUAL
+    assert row["proof"] == "proved"
+    assert row["optimum_verdict"].agrees
+    assert row["optimum"] >= row["objective"] * (1 - 1e-12)
+    statistics = branch_and_bound._statistics_row(measured, printed)
+    assert statistics["paper_threshold"] == threshold
+    expected = Verdict.TIE if name == "CovColonCov" else Verdict.EQUAL
+    assert statistics["verdict"] is expected
+    assert statistics["zeros_verdict"].agrees
+    assert statistics["jaccard_verdict"] is Verdict.EQUAL
+
+
+@pytest.mark.data
+def test_a_row_of_each_parameter(measured):
+    for table, which in (("d0", 6), ("delta", 11)):
+        row = parameters._row(measured, table, printed_rows(table)[which])
+        assert row["verdict"].agrees, row
+
+
+@pytest.mark.data
+def test_other_data_are_not_compared(measured):
+    if PAPER_SETS["ArceneCov"].file in {
+        p.name for p in measured.settings.folder.iterdir()
+    }:
+        pytest.skip("the data of ArceneCov are there")
+    row = chan._row(measured, printed_rows("chan")[0])
+    assert row["verdict"] in (Verdict.NOT_COMPARABLE, Verdict.NOT_FINISHED)
+
+
+@pytest.mark.data
+def test_dimensions(measured):
+    verdicts = reproduce("dimensions", measured).verdicts
+    assert Verdict.OTHER not in verdicts
+    assert verdicts.count(Verdict.SWAPPED) == 1
