@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import blocks, datasets, demo, fit, info, path, report, verify
+from . import blocks, datasets, demo, fit, info, path, report, reproduce, verify
 from .errors import MEANING, ExitCode, report_error, warnings_in_one_line
 
 _CODES = ", ".join(f"{int(code)} {text}" for code, text in MEANING.items())
@@ -44,7 +44,7 @@ def options(
     """Sparse PCA by block-diagonalization, with a proof of how good the answer is."""
 
 
-for module in (fit, path, blocks, report, verify, datasets, demo, info):
+for module in (fit, path, blocks, report, verify, reproduce, datasets, demo, info):
     module.register(app)
 
 

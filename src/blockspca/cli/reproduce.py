@@ -1,0 +1,160 @@
+"""`blockspca reproduce`: the paper's tables measured again, beside what it prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .display import Display
+from .errors import ExitCode, UsageError
+from .options import Force, ShowOptions, spread
+
+if TYPE_CHECKING:
+    from ..reproduction import ReproducedTable
+
+ALL = "all"
+SECONDS = 60.0
+QUICK_SECONDS = 15.0
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(spread(reproduce))
+
+
+def reproduce(
+    show: ShowOptions,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="Which one, or all; without it they are listed."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", help="The folder of the data sets; BLOCKSPCA_DATA by default."
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            min=0.1,
+            help=f"Seconds for each run of each method; {SECONDS:g} by default, "
+            f"{QUICK_SECONDS:g} with --quick.",
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Within ten minutes for all, leaving some out."),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="A directory for Markdown, JSON and pictures."
+        ),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Measure a table of the paper again, beside what the paper prints."""
+    from ..reproduction.catalogue import TABLES
+
+    if table is None:
+        for name in TABLES:
+            typer.echo(f"  {name}")
+        typer.echo("Measure one: blockspca reproduce branch-and-bound --data DIR")
+        return
+    if table not in (*TABLES, ALL):
+        raise UsageError(
+            f"{table!r} is not a table; there are all, {', '.join(TABLES)}"
+        )
+    _check_folder(data)
+    names = list(TABLES) if table == ALL else [table]
+    if output is not None:
+        _check_output(output, names, force)
+    from ..reproduction import Measurements, Settings, warm_up
+    from ..reproduction import reproduce as measure
+
+    display = Display(show)
+    tell = display.note if display.log else lambda text: None
+    seconds = time_limit or (QUICK_SECONDS if quick else SECONDS)
+    measurements = Measurements(Settings(data, seconds, quick, tell))
+    with display.working("Compiling"):
+        warm_up()
+    tables = []
+    for name in names:
+        found = measure(name, measurements)
+        tables.append(found)
+        display.say(found.to_markdown())
+    if output is not None:
+        _write(output, tables, force)
+        display.say(f"Written to {output}")
+    for line in verdict_lines(tables):
+        display.say(line)
+    raise typer.Exit(exit_code(tables))
+
+
+def _check_folder(data: Path | None) -> None:
+    from ..datasets.paper_sets import data_folder
+
+    if data is not None and not data.is_dir():
+        raise UsageError(f"--data {data} is not a directory")
+    if data is None and not data_folder().is_dir():
+        typer.echo(
+            f"blockspca: there is no folder {data_folder()}; rows that need data are "
+            "left empty. --data names the folder.",
+            err=True,
+        )
+
+
+def _file_names(names: list[str]) -> list[str]:
+    from ..reproduction.figure import NAME, PICTURE
+
+    files = [f"{name}.{kind}" for name in names for kind in ("md", "json")]
+    return [*files, PICTURE] if NAME in names else files
+
+
+def _check_output(output: Path, names: list[str], force: bool) -> None:
+    from ..writing import WriteError, check_free
+
+    if output.exists() and not output.is_dir():
+        raise WriteError(f"--output {output} is a file; give a directory.")
+    check_free((output / name for name in _file_names(names)), force)
+
+
+def _write(output: Path, tables: list[ReproducedTable], force: bool) -> None:
+    from .. import __version__
+    from ..reproduction.machine import machine
+    from ..writing import to_json, write_file
+
+    for table in tables:
+        content = {
+            "format": "blockspca-table",
+            "version": 1,
+            "blockspca": __version__,
+            "machine": machine(),
+            **table.to_dict(),
+        }
+        write_file(output / f"{table.name}.md", table.to_markdown(), force=force)
+        write_file(output / f"{table.name}.json", to_json(content), force=force)
+        for name, picture in table.pictures.items():
+            write_file(output / name, picture, force=force)
+
+
+def verdict_lines(tables: list[ReproducedTable]) -> list[str]:
+    """Count the verdicts of each table."""
+    from collections import Counter
+
+    width = max(len(table.name) for table in tables)
+    lines = []
+    for table in tables:
+        counts = Counter(str(verdict) for verdict in table.verdicts)
+        said = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+        lines.append(f"{table.name:<{width}}  {said or 'drawn'}")
+    return lines
+
+
+def exit_code(tables: list[ReproducedTable]) -> ExitCode:
+    """Return NOT_PROVED if a number is worse than printed, or was not reached."""
+    failed = any(table.disagrees or table.unfinished for table in tables)
+    return ExitCode.NOT_PROVED if failed else ExitCode.OK
