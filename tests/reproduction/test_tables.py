@@ -69,6 +69,7 @@ def test_one_matrix_of_model_1():
     assert 0.1 < found["gap"] < 0.6
     assert found["threshold_literal"] == pytest.approx(0.60, abs=0.01)
     assert found["threshold"] == pytest.approx(1.02, abs=0.02)
+    assert found["threshold_all"] == pytest.approx(0.95, abs=0.01)
 
 
 @pytest.mark.data

@@ -41,7 +41,7 @@ def _notes(measurements: Measurements) -> list[str]:
             "Without the data of ArceneCov its rows are measured on the 200 samples "
             "that were at hand: another matrix, so its numbers are not compared."
         )
-    if measurements.settings.quick:
+    if _left_out(measurements, PAPER_SETS["DorotheaCov"]):
         notes.append("DorotheaCov (100,000 features) is left out by --quick.")
     return notes
 
@@ -97,9 +97,12 @@ def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
         "verdict": Verdict.NO_DATA,
     }
     chosen = _chosen(measurements, printed["dataset"])
-    if chosen is None or _left_out(measurements, chosen):
+    if chosen is None:
         return row
+    if _left_out(measurements, chosen):
+        return row | {"verdict": Verdict.LEFT_OUT}
     ours, base = _runs(measurements, chosen, k)
+    row["measured_on"] = chosen.name
     row |= {"alone": in_seconds(base), "framework": in_seconds(ours)}
     same_data = chosen is not ARCENE_PART
     other = Verdict.NOT_COMPARABLE
@@ -176,8 +179,10 @@ def _statistics_row(
         "verdict": Verdict.NO_DATA,
     }
     chosen = _chosen(measurements, printed["dataset"])
-    if chosen is None or _left_out(measurements, chosen):
+    if chosen is None:
         return row
+    if _left_out(measurements, chosen):
+        return row | {"verdict": Verdict.LEFT_OUT}
     ours, base = _runs(measurements, chosen, k)
     if not ours.finished or ours.threshold is None:
         return row | {"verdict": Verdict.NOT_FINISHED}

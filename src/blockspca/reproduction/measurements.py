@@ -150,8 +150,16 @@ class Measurements:
                 largest_block=found.blocks.largest if found.blocks else None,
             )
 
+        # The forest behind the blocks does not depend on k: where it took too long
+        # once, it will again.
+        stopped = ("no forest", chosen.name)
+        if stopped in self._kept:
+            return self._once(stopped, run)
         key = ("framework", chosen.name, k, solver.name, max_block_size, delta)
-        return self._once(key, run)
+        found = self._once(key, run)
+        if not found.finished and found.threshold is None:
+            self._kept[stopped] = found
+        return found
 
     def alone(self, chosen: PaperSet, k: int, solver: Any) -> Run:
         """The baseline: the solver on the whole matrix."""

@@ -31,6 +31,7 @@ class Verdict(str, Enum):
     SWAPPED = "rows swapped"  #: in the paper, by all that can be checked
     OTHER = "differs"  #: where neither is better
     NOT_FINISHED = "not finished"  #: in the time allowed
+    LEFT_OUT = "left out"  #: by --quick
     NO_DATA = "no data"
     NOT_COMPARABLE = "other data"  #: measured on other data than the paper's
 

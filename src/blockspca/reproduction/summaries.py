@@ -88,5 +88,5 @@ def _row(
     }
 
 
-def _deviation(values: Sequence[float]) -> float:
-    return statistics.stdev(values) if len(values) > 1 else 0.0
+def _deviation(values: Sequence[float]) -> float | None:
+    return statistics.stdev(values) if len(values) > 1 else None
