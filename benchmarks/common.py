@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import platform
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from blockspca.reproduction.machine import machine
+
+__all__ = ["load", "machine", "markdown", "seconds"]
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("BLOCKSPCA_DATA", ROOT.parent / "shared" / "data"))
@@ -36,12 +38,3 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return a Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
-
-
-def machine() -> str:
-    """Describe where the numbers come from."""
-    packages = ", ".join(f"{p} {version(p)}" for p in ("numpy", "scipy", "numba"))
-    return (
-        f"{os.cpu_count()} cores, {platform.machine()}, Python "
-        f"{platform.python_version()}, {packages}"
-    )

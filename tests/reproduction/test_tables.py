@@ -122,3 +122,36 @@ def test_dimensions(measured):
     verdicts = reproduce("dimensions", measured).verdicts
     assert Verdict.OTHER not in verdicts
     assert verdicts.count(Verdict.SWAPPED) == 1
+
+
+def test_ctrl_c_is_no_measurement(empty, monkeypatch):
+    """A solver returns what it has on Ctrl-C; a table must not take it for a result."""
+    from blockspca.reproduction import measurements as module
+    from blockspca.reproduction.measurements import go_on
+
+    with pytest.raises(KeyboardInterrupt):
+        go_on(module.Status.INTERRUPTED)
+    go_on(module.Status.OPTIMAL)
+
+
+def test_a_forest_that_took_too_long_is_not_tried_again(empty, monkeypatch):
+    """It does not depend on k, and on large data it costs the whole time limit."""
+    import numpy as np
+
+    from blockspca.covariance import Covariance
+    from blockspca.reproduction import measurements as module
+    from blockspca.solvers import Chan
+
+    cov = Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
+    monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
+    calls = []
+
+    def late(*arguments, **options):
+        calls.append(arguments)
+        return module_solve(*arguments, **options | {"limits": module.Limits(time=0)})
+
+    module_solve = module.solve
+    monkeypatch.setattr(module, "solve", late)
+    runs = [empty.framework(PAPER_SETS["ArceneCov"], k, Chan(), 8) for k in (2, 3, 4)]
+    assert {run.finished for run in runs} == {False}
+    assert len(calls) <= module.REPEATS  # all of them for the first k

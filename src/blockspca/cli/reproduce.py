@@ -85,9 +85,10 @@ def reproduce(
     for name in names:
         found = measure(name, measurements)
         tables.append(found)
+        if output is not None:  # at once, so that Ctrl-C leaves what was measured
+            _write(output, found, force)
         display.say(found.to_markdown())
     if output is not None:
-        _write(output, tables, force)
         display.say(f"Written to {output}")
     for line in verdict_lines(tables):
         display.say(line)
@@ -122,23 +123,22 @@ def _check_output(output: Path, names: list[str], force: bool) -> None:
     check_free((output / name for name in _file_names(names)), force)
 
 
-def _write(output: Path, tables: list[ReproducedTable], force: bool) -> None:
+def _write(output: Path, table: ReproducedTable, force: bool) -> None:
     from .. import __version__
     from ..reproduction.machine import machine
     from ..writing import to_json, write_file
 
-    for table in tables:
-        content = {
-            "format": "blockspca-table",
-            "version": 1,
-            "blockspca": __version__,
-            "machine": machine(),
-            **table.to_dict(),
-        }
-        write_file(output / f"{table.name}.md", table.to_markdown(), force=force)
-        write_file(output / f"{table.name}.json", to_json(content), force=force)
-        for name, picture in table.pictures.items():
-            write_file(output / name, picture, force=force)
+    content = {
+        "format": "blockspca-table",
+        "version": 1,
+        "blockspca": __version__,
+        "machine": machine(),
+        **table.to_dict(),
+    }
+    write_file(output / f"{table.name}.md", table.to_markdown(), force=force)
+    write_file(output / f"{table.name}.json", to_json(content), force=force)
+    for name, picture in table.pictures.items():
+        write_file(output / name, picture, force=force)
 
 
 def verdict_lines(tables: list[ReproducedTable]) -> list[str]:

@@ -9,7 +9,7 @@ from ..datasets.paper_sets import PAPER_SETS, PaperSet
 from ..limits import Limits
 from ..pipeline import solve
 from ..solvers import BranchAndBound
-from .measurements import Measurements, Run, jaccard, zero_share
+from .measurements import Measurements, Run, go_on, jaccard, zero_share
 from .printed_values import Verdict, compare, match, printed_rows, search_point
 from .table import Column, ReproducedTable
 
@@ -227,6 +227,7 @@ def _explain_threshold(
         certify=False,
         limits=Limits(time=measurements.settings.time_limit),
     )
+    go_on(found.status)
     size = found.blocks.largest if found.blocks else 0
     if found.objective >= ours.objective * (1 - TIE):
         text = f"{point:g} gives the same objective, largest block {size}"

@@ -78,6 +78,15 @@ def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
             return statistics.median(times), result
 
 
+def go_on(status: Status) -> None:
+    """Raise KeyboardInterrupt again where a solver returned what it had on Ctrl-C.
+
+    Its result is a good answer to a user, and no measurement.
+    """
+    if status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+
+
 def warm_up() -> None:
     """Compile the kernels before anything is timed."""
     rng = np.random.default_rng(0)
@@ -139,6 +148,7 @@ class Measurements:
                     limits=Limits(time=self.settings.time_limit),
                 )
             )
+            go_on(found.status)
             return Run(
                 found.objective,
                 found.support,
@@ -171,6 +181,7 @@ class Measurements:
             seconds, found = timed(
                 lambda: solver.solve_covariance(cov, k, limits=limits)
             )
+            go_on(found.status)
             return Run(
                 float(found.x @ cov.matvec(found.x)),
                 np.flatnonzero(found.x),
@@ -191,6 +202,7 @@ class Measurements:
             limits = Limits(time=self.settings.time_limit)
             seconds, path = timed(lambda: solve_path(cov, k, limits=limits))
             found = path[k]
+            go_on(found.status)
             return Run(
                 found.objective,
                 found.support,

@@ -17,7 +17,7 @@ from ..limits import Limits
 from ..pipeline import solve
 from ..result import Status
 from ..solvers import BranchAndBound
-from .measurements import Measurements, timed
+from .measurements import Measurements, go_on, timed
 from .printed_values import Verdict, match, printed_rows
 from .table import Column, ReproducedTable
 
@@ -103,6 +103,8 @@ def _one(k: int, seed: int, longest: float) -> dict[str, Any]:
     base_seconds, base = timed(
         lambda: exact.solve(noiseless, k, limits=Limits(time=longest)), repeats=1
     )
+    for result in (found, at_literal, best, base):
+        go_on(result.status)
     return {
         "gap": best.objective - float(found.x @ noiseless @ found.x),
         "gap_literal": best.objective - float(at_literal.x @ noiseless @ at_literal.x),
