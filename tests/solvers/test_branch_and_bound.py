@@ -202,3 +202,17 @@ def test_kernel_equals_its_python_function(monkeypatch):
     interpreted = BranchAndBound().solve(A, 5, limits=Limits())
     assert compiled.nodes == interpreted.nodes > 5
     np.testing.assert_array_equal(compiled.x, interpreted.x)
+
+
+def test_ctrl_c_while_it_looks_for_a_start_ends_the_search(monkeypatch):
+    from blockspca.solvers import Chan, Solution
+
+    cov = Covariance.from_data(np.random.default_rng(0).normal(size=(5, 1600)))
+
+    def stopped(self, cov, k, *, limits):
+        return Solution(np.eye(1600)[0], status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(Chan, "solve_covariance", stopped)
+    solution = BranchAndBound().solve_covariance(cov, 3, limits=Limits())
+    assert solution.status is Status.INTERRUPTED
+    assert np.flatnonzero(solution.x).tolist() == [0]

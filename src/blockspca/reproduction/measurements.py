@@ -68,17 +68,21 @@ class Run:
 
 
 def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
-    """Return the seconds of a call, the median of several if it is short."""
+    """Return the seconds of a call, the median of several if it is short.
+
+    A result that says that it was interrupted is KeyboardInterrupt again.
+    """
     times: list[float] = []
     while True:
         start = time.perf_counter()
         result = run()
         times.append(time.perf_counter() - start)
+        go_on(getattr(result, "status", None))
         if times[0] > SHORT or len(times) >= repeats:
             return statistics.median(times), result
 
 
-def go_on(status: Status) -> None:
+def go_on(status: Status | None) -> None:
     """Raise KeyboardInterrupt again where a solver returned what it had on Ctrl-C.
 
     Its result is a good answer to a user, and no measurement.
@@ -148,7 +152,6 @@ class Measurements:
                     limits=Limits(time=self.settings.time_limit),
                 )
             )
-            go_on(found.status)
             return Run(
                 found.objective,
                 found.support,
@@ -181,7 +184,6 @@ class Measurements:
             seconds, found = timed(
                 lambda: solver.solve_covariance(cov, k, limits=limits)
             )
-            go_on(found.status)
             return Run(
                 float(found.x @ cov.matvec(found.x)),
                 np.flatnonzero(found.x),
@@ -200,9 +202,7 @@ class Measurements:
             self._tell("certified path", chosen, k)
             cov = self.covariance(chosen)
             limits = Limits(time=self.settings.time_limit)
-            seconds, path = timed(lambda: solve_path(cov, k, limits=limits))
-            found = path[k]
-            go_on(found.status)
+            seconds, found = timed(lambda: solve_path(cov, k, limits=limits)[k])
             return Run(
                 found.objective,
                 found.support,

@@ -120,6 +120,8 @@ class BranchAndBound:
             return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
         deadline = Deadline(limits.time)
         best = Chan().solve_covariance(cov, k, limits=limits)
+        if best.status is Status.INTERRUPTED:
+            return Solution(best.x, math.inf, Status.INTERRUPTED)
         x, objective = ascend(cov, best.x, k)
         reached = objective if incumbent is None else max(objective, incumbent)
         bound = math.inf
