@@ -37,8 +37,8 @@ warm-up; compare ratios, not seconds.
   which equals or beats the best printed objective in {beaten} of {rows} rows. It needs
   {least:.1f} to {most:.0f} times less time than the faster of the two methods of the
   paper, run here with the same code.
-{chan}- Our branch and bound is much stronger than the paper's baseline, so the speed-ups of
-  the framework over it are smaller than printed.
+{chan}- Our branch and bound is much stronger than the paper's baseline, so the
+  speed-ups of the framework over it are smaller than printed.
 """
 
 

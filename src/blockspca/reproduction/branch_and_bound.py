@@ -39,6 +39,10 @@ def missing_note(absent: list[PaperSet]) -> list[str]:
     ]
 
 
+def limit_note(measurements: Measurements) -> str:
+    return f"Time limit of a run: {measurements.settings.time_limit:g} s."
+
+
 def absent_sets(measurements: Measurements, table: str) -> list[PaperSet]:
     """Return the data sets of a printed table that are not there, in its order."""
     names = dict.fromkeys(row["dataset"] for row in printed_rows(table))
@@ -99,6 +103,7 @@ def comparison(measurements: Measurements) -> ReproducedTable:
             "in the blocks.",
             _ERROR_NOTE,
             _SPEED_NOTE,
+            limit_note(measurements),
         ),
     )
 

@@ -7,7 +7,14 @@ from typing import Any
 from ..datasets.paper_sets import ARCENE_PART, PAPER_SETS, PaperSet
 from ..solvers import Chan
 from ..solvers.branch_and_bound import ascend
-from .branch_and_bound import absent_sets, error, in_seconds, missing_note, speedup
+from .branch_and_bound import (
+    absent_sets,
+    error,
+    in_seconds,
+    limit_note,
+    missing_note,
+    speedup,
+)
 from .measurements import Measurements, Run, jaccard, zero_share
 from .printed_values import Verdict, compare, match, printed_rows
 from .table import Column, ReproducedTable
@@ -78,6 +85,7 @@ def comparison(measurements: Measurements) -> ReproducedTable:
             "Chan's algorithm alone; negative means that the framework is better.",
             "Chan's algorithm here optimises the loadings on the support that it "
             "finds, which the paper's does not, so it is better than printed.",
+            limit_note(measurements),
             "Power steps: x ← the k largest entries of Ax, until nothing changes.",
             "Speed-ups are not comparable with the printed ones: Chan's algorithm here "
             "skips rows that cannot win: seconds where the paper needs hours.",

@@ -11,6 +11,7 @@ from .branch_and_bound import (
     absent_sets,
     error,
     in_seconds,
+    limit_note,
     missing_note,
     speedup,
 )
@@ -70,7 +71,12 @@ def _table(
             Column("framework", "framework, s"),
         ),
         rows,
-        (*missing_note(absent_sets(measurements, name)), note, _NOTE),
+        (
+            *missing_note(absent_sets(measurements, name)),
+            note,
+            _NOTE,
+            limit_note(measurements),
+        ),
     )
 
 
