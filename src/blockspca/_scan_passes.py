@@ -27,6 +27,9 @@ NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry b
 Progress = Callable[[int, int], None]
 
 
+ALONE_UP_TO = 1000
+
+
 def default_threads() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -52,7 +55,11 @@ class Pass:
         self.features = features
         self.d = cov.n_features if features is None else len(features)
         self.memory = memory
-        self.threads = default_threads() if threads is None else threads
+        if threads is None:
+            size = cov.n_features if features is None else len(features)
+            # Starting a thread takes longer than a small scan.
+            threads = 1 if size <= ALONE_UP_TO else default_threads()
+        self.threads = threads
         self.single = precision == "single"
         self._check = check
         self._progress = progress

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from ._validation import FloatArray
 
+SMALL = 64
+
 
 def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the `count` largest eigenvalues, ascending, and their eigenvectors.
@@ -20,6 +22,9 @@ def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArra
 
     n = len(B)
     count = min(count, n)
+    if n <= SMALL:  # all of them are faster than the search for a few
+        values, vectors = np.linalg.eigh(B)
+        return values[n - count :], vectors[:, n - count :]
     try:
         values, vectors = eigh(B, subset_by_index=[n - count, n - 1])
     except LinAlgError:

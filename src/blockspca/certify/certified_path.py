@@ -288,6 +288,7 @@ class _Walk:
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
+            proof.blind = 2 * len(survivors) > self.cov.n_features
             outcome = proof.search(matrix, tau, turns)
             if outcome.finished:
                 self.settle(k, tau, survivors, outcome.argument)

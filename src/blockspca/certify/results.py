@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import joblib
 
@@ -43,7 +43,9 @@ def certified_results(
         if tell is not None:
             tell(_as_event(progress, k_max))
 
-    if k_min == k_max >= DIRECT_FROM:
+    # Without a factor the dual costs the cube of d: there the chain comes first.
+    alone = k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO)
+    if alone:
         step = direct_step(cov, k_max, limits, incumbents.get(k_max))
         result = _as_result(cov, step, [_as_claim(step)])
         report(_as_path_event(step))
@@ -65,7 +67,7 @@ def certified_results(
         if k not in settled:  # a limit came first
             report(_as_path_event(steps[k]))
     results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
-    if k_min == k_max >= DIRECT_FROM:
+    if alone:
         results[k_max] = _tighter(cov, results[k_max], step, steps[k_max])
     return results
 
@@ -123,7 +125,7 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
         tau=step.tau if searched else None,
         upper_previous=step.upper_previous if searched else None,
         survivors=tuple(sorted(step.survivors.tolist())) if searched else (),
-        statistics=asdict(step.statistics),
+        statistics=dict(vars(step.statistics)),
     )
 
 

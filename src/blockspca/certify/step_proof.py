@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from .connected import connected_parts
@@ -29,7 +31,11 @@ MANY = 40
 # suits flat and noisy matrices.
 _FIRST_NODES = 5000
 _FIRST_SECONDS = 0.1
+_GROWTH_SHARE = 0.25  # of the tree's time, where screening works
 _GROWTH_SIZE = 3000
+
+
+Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 class StepProof:
@@ -59,6 +65,9 @@ class StepProof:
     ) -> None:
         self.k, self.upper, self.statistics = k, upper, statistics
         self.meter, self.n_jobs, self.report = meter, n_jobs, report
+        self._open: tuple[ProofTree, Decode] | None = None
+        #: screening removed next to nothing: growth gets as long as the tree
+        self.blind = False
 
     def search(
         self, matrix: FloatArray, tau: float, turns: int | None = None
@@ -83,6 +92,7 @@ class StepProof:
         as the one before. Without growth and with few nodes if `turns` is 0; until
         something is decided if it is None.
         """
+        self._open = None
         if turns == 0:
             return self._search_tree(matrix, tau, 2 * BRIEF_NODES)
         # A node costs the square of the features that it looks at.
@@ -91,7 +101,10 @@ class StepProof:
         seconds = _FIRST_SECONDS
         turn = 0
         while True:
+            started = time.perf_counter()
             outcome = self._search_tree(matrix, tau, nodes)
+            if not self.blind:
+                seconds = _GROWTH_SHARE * (time.perf_counter() - started)
             if outcome.decided or outcome.out_of_memory:
                 return outcome
             if self.k > 2 and len(matrix) <= _GROWTH_SIZE:
@@ -132,6 +145,10 @@ class StepProof:
         A few nodes where k is small, then what the leading two or three eigenvectors
         exclude and force, then the tree on what is left.
         """
+        if self._open is not None:  # go on where the last turn ended
+            tree, decode = self._open
+            tree.forget_statistics()
+            return self._advance(tree, self.statistics.nodes + max_nodes, decode)
         stop = self.statistics.nodes + max_nodes
         if self.k < SPECTRAL_FROM:
             return self._run(matrix, tau, 0, stop)
@@ -162,37 +179,55 @@ class StepProof:
         reduced = eliminate(matrix, forced, rest, tau)
         if reduced is None:
             return Outcome(False, forced)
-        outcome = self._run(reduced, tau, len(forced), stop)
-        if outcome.found is None:
-            return outcome
-        return Outcome(False, np.concatenate([forced, rest[outcome.found]]))
 
-    def _run(self, matrix: FloatArray, tau: float, chosen: int, stop: int) -> Outcome:
+        def decode(found: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.concatenate([forced, rest[found]])
+
+        return self._run(reduced, tau, len(forced), stop, decode)
+
+    def _run(
+        self,
+        matrix: FloatArray,
+        tau: float,
+        chosen: int,
+        stop: int,
+        decode: Decode = lambda found: found,
+    ) -> Outcome:
         """Run one tree, `chosen` features having been eliminated already.
 
-        What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`.
+        What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`. `decode`
+        turns positions in this matrix into those of the whole.
         """
-        statistics, meter = self.statistics, self.meter
         tree = ProofTree(
             np.ascontiguousarray(matrix),
             self.k - chosen,
             tau,
             self.upper[chosen : self.k + 1].copy(),
-            meter.max_entries,
+            self.meter.max_entries,
         )
+        return self._advance(tree, stop, decode)
+
+    def _advance(self, tree: ProofTree, stop: int, decode: Decode) -> Outcome:
+        """Run a tree on, until the statistics count `stop` nodes."""
+        statistics, meter = self.statistics, self.meter
         before = meter.nodes - statistics.nodes
 
         def may_go_on(nodes: int) -> int:
             meter.nodes += nodes
             meter.check()
             if nodes:
-                self.report(len(matrix))
+                self.report(len(tree.matrix))
             return min(meter.nodes_left, stop - statistics.nodes - tree.nodes)
 
         try:
-            return run_tree(tree, statistics, may_go_on, self.n_jobs)
+            outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
         finally:
             meter.nodes = before + statistics.nodes
+        # Threads take a tree apart, so that it cannot be gone on with.
+        self._open = (tree, decode) if self.n_jobs == 1 else None
+        if outcome.found is None:
+            return outcome
+        return Outcome(False, decode(outcome.found))
 
 
 def _tightened(matrix: FloatArray, k: int, tau: float, p: int) -> Tightened:
