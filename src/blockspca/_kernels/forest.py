@@ -25,7 +25,6 @@ CHUNK = 256
     cache=True,
     nogil=True,
     error_model="numpy",
-    no_cpython_wrapper=True,  # never called from Python: half the compile time
     no_cfunc_wrapper=True,
 )
 def _update(row, vertex, strength, parent):
