@@ -42,7 +42,11 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
         for j0 in range(i0, d, TILE_SIZE):
             upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
             lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
-            top = max(upper.max(), -upper.min(), lower.max(), -lower.min())
+            same = np.array_equal(upper, lower)  # never where something is NaN
+            top = max(upper.max(), -upper.min())
+            if not same:
+                top = max(top, lower.max(), -lower.min())
+                top = top if np.isfinite(upper).all() else np.nan
             if not np.isfinite(top):
                 tile = np.isfinite(upper) & np.isfinite(lower)
                 i, j = np.argwhere(~tile)[0] + (i0, j0)
@@ -51,7 +55,7 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
                     "finite; replace or drop those features."
                 )
             largest = max(largest, float(top))
-            if np.array_equal(upper, lower):
+            if same:
                 continue
             symmetric = False
             size = np.maximum(np.abs(upper), np.abs(lower))
