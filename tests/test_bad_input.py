@@ -126,6 +126,14 @@ def test_data(data, kwargs, error, words):
         Covariance.from_data(data, **kwargs)
 
 
+@pytest.mark.parametrize("place", [(0, 2500), (2500, 0), (7, 3), (3, 7), (2500, 2499)])
+def test_a_gap_anywhere_in_a_large_matrix_is_found(place):
+    large = np.eye(2600)  # more than one tile
+    large[place] = np.nan
+    with pytest.raises(ValueError, match="finite"):
+        Covariance.from_matrix(large)
+
+
 def test_a_pair_that_is_never_observed_together():
     gaps = np.array([[1, np.nan], [2, np.nan], [np.nan, 1], [np.nan, 3.0]])
     with pytest.raises(ValueError, match=r"features 'p', 'q' have 0 sample"):

@@ -45,8 +45,7 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
             same = np.array_equal(upper, lower)  # never where something is NaN
             top = max(upper.max(), -upper.min())
             if not same:
-                top = max(top, lower.max(), -lower.min())
-                top = top if np.isfinite(upper).all() else np.nan
+                top = np.abs([top, lower.max(), lower.min()]).max()  # NaN if one is
             if not np.isfinite(top):
                 tile = np.isfinite(upper) & np.isfinite(lower)
                 i, j = np.argwhere(~tile)[0] + (i0, j0)
