@@ -59,7 +59,7 @@ def fit(
 
     loaded = load(file, reading, display)
     found = fit_components(loaded, sparsity, n_components, scheme, solving, display)
-    summary = summarise(found)
+    summary = summarise(found, output)
     if output is not None:
         files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
         written = write_files(output, files, force=force)
@@ -88,7 +88,7 @@ def _certificate_name(index: int) -> str:
     return f"certificate-{index + 1}.json"
 
 
-def summarise(found: Fit) -> dict[str, Any]:
+def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
     """Return everything about a fit that is not a table, ready for JSON."""
     from .. import __version__
 
@@ -108,18 +108,26 @@ def summarise(found: Fit) -> dict[str, Any]:
         "joint_upper_bound": components.joint_upper_bound,
         "pca_variance": found.pca.tolist(),
         "seconds": found.seconds,
-        "verify": verify_commands(found),
+        "verify": verify_commands(found, folder),
     }
 
 
-def verify_commands(found: Fit) -> tuple[str, ...]:
-    """Return for each component the command that checks its certificate again."""
+def verify_commands(found: Fit, folder: Path | None = None) -> tuple[str, ...]:
+    """Return for each component the command that checks its certificate again.
+
+    The certificates are in `folder`, or beside the user; the data where they were read.
+    """
+
+    def name(j: int) -> str:
+        at = _certificate_name(j)
+        return at if folder is None else str(folder / at)
+
     commands = []
     for j in range(len(found.components)):
-        words = ["blockspca", "verify", _certificate_name(j), str(found.loaded.file)]
+        words = ["blockspca", "verify", name(j), str(found.loaded.file)]
         words += found.loaded.options.as_arguments()
         for earlier in range(j):
-            words += ["--after", _certificate_name(earlier)]
+            words += ["--after", name(earlier)]
         if j and found.scheme is not SchemeName.DISJOINT:
             words += ["--scheme", found.scheme.value]
         commands.append(shlex.join(words))
