@@ -18,7 +18,8 @@ class Event:
     Attributes
     ----------
     stage : str
-        "blocks" while blocks are solved, "proof" while the certified path is walked.
+        "scan" while A is read, "blocks" while blocks are solved, "proof" while the
+        certified path is walked.
     done, total : int
         Blocks solved, or values of k settled, of how many.
     k : int
@@ -98,13 +99,21 @@ class ProgressLog:
         self.bar: Any = None
 
     def __enter__(self) -> ProgressLog:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[detail]}"),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             console=self.console,
             transient=True,
         )

@@ -32,17 +32,26 @@ class Candidates:
         Largest k that will be asked for.
     check : callable
         Called between tiles; raises to stop.
+    scanning : callable, optional
+        Called with the work done and the total while A is read.
     """
 
-    def __init__(self, cov: Covariance, k_max: int, check: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        cov: Covariance,
+        k_max: int,
+        check: Callable[[], None],
+        scanning: Callable[[int, int], None] | None = None,
+    ) -> None:
         self._cov = cov
         self._width = max(k_max - 1, 1)
         self._check = check
+        self._scanning = scanning
         size = max(_FIRST_CANDIDATES, 6 * k_max)
         partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
-        found = scan(cov, self._width, check, features)
+        found = scan(cov, self._width, check, features, progress=scanning)
         # A positive semidefinite A has its largest entry on the diagonal, so that
         # the unit does not change when more is scanned.
         largest = found.max_abs
@@ -68,7 +77,13 @@ class Candidates:
             if size <= most:
                 features = self._largest_variances(size)
             with all_threads():
-                found = scan(self._cov, self._width, self._check, features)
+                found = scan(
+                    self._cov,
+                    self._width,
+                    self._check,
+                    features,
+                    progress=self._scanning,
+                )
             self.screening = Screening(found, self.unit, features, self.variances)
         return self.screening.survivors(k, tau, upper)
 

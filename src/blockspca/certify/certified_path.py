@@ -43,6 +43,7 @@ def certified_path(
     incumbents: Mapping[int, Sequence[int]] | None = None,
     n_jobs: int = 1,
     callback: Callable[[PathEvent], None] | None = None,
+    scanning: Callable[[int, int], None] | None = None,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -61,6 +62,8 @@ def certified_path(
     callback : callable, optional
         Receives a `PathEvent` after each k, each improvement and each slice of a long
         proof.
+    scanning : callable, optional
+        Called with the work done and the total while A is read.
 
     Returns
     -------
@@ -88,7 +91,7 @@ def certified_path(
     stopped = None
     walk = None
     try:
-        candidates = Candidates(cov, k_max, meter.check)
+        candidates = Candidates(cov, k_max, meter.check, scanning)
         with single_threaded():
             walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
             walk.n_jobs, walk.callback = n_jobs, callback

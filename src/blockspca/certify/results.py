@@ -43,6 +43,11 @@ def certified_results(
         if tell is not None:
             tell(_as_event(progress, k_max))
 
+    def scanning(done: int, total: int) -> None:
+        if tell is not None:
+            largest = float(cov.diagonal().max())
+            tell(Event("scan", done, total, k_max, largest))
+
     # Without a factor the dual costs the cube of d: there the chain comes first.
     alone = k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO)
     if alone:
@@ -61,6 +66,7 @@ def certified_results(
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
         callback=report,
+        scanning=scanning,
     )
     claims = [_as_claim(step) for step in steps.values()]
     for k in range(k_min, k_max + 1):
