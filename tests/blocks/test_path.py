@@ -108,19 +108,19 @@ def test_read_only_and_memory_mapped_input(tmp_path):
 
 
 def test_kernels_equal_their_python_source():
-    A = symmetric_matrix("integer", 9, np.random.default_rng(2))
-    results = []
-    for grow in (forest.grow_forest, forest.grow_forest.py_func):
-        state = [np.zeros(9, dtype=np.int64) for _ in range(4)]
-        grow(A.view(np.int64), *state)
-        results.append(state)
-    for compiled, plain in zip(*results, strict=True):
+    d = forest.CHUNK + 9
+    A = symmetric_matrix("integer", d, np.random.default_rng(2))
+    grown, absorbed = [], []
+    for kernel in (forest.grow_forest, forest.grow_forest.py_func):
+        order_and_weights = np.zeros((2, d), dtype=np.int64)
+        grown.append([*forest.no_edges(d), *order_and_weights])
+        kernel(A.view(np.int64), *grown[-1])
+    for kernel in (forest.absorb, forest.absorb.py_func):
+        state = forest.no_edges(d)
+        following = kernel(A[0].view(np.int64), 0, *state)
+        absorbed.append([*state, following])
+    for compiled, plain in [*zip(*grown, strict=True), *zip(*absorbed, strict=True)]:
         np.testing.assert_array_equal(compiled, plain)
-    row = A[0].view(np.int64)
-    state = np.zeros((4, 9), dtype=np.int64)
-    following = forest.absorb(row, 0, state[0], state[1])
-    assert following == forest.absorb.py_func(row, 0, state[2], state[3])
-    np.testing.assert_array_equal(state[:2], state[2:])
     for kernel in (forest.grow_forest, forest.absorb):
         assert len(kernel.signatures) == 1
 

@@ -1,8 +1,15 @@
 """Prim's algorithm for the maximum spanning forest of |A|, one row at a time.
 
 Entries come as the bit patterns of float64: without the sign bit these are integers in
-the order of |A_ij|, and the compiler vectorises a maximum of integers, which it may not
-do for floats. (Measured on rows in cache: 0.35 ns an entry, against 2.0 on floats.)
+the order of |A_ij|, and the compiler vectorises comparisons of integers, which it may
+not do for floats.
+
+Most rows improve few vertices, so a row is first only compared, a chunk at a time, and
+a chunk is written where something improves. The comparison reads a coarse copy of the
+strengths, their upper halves, which costs the caches half as much. It may see an
+improvement where there is none, never the reverse: weight > strength implies
+⌈weight / 2³²⌉ > ⌊strength / 2³²⌋. (Measured with 10,000 features, in passes of
+`A.max()`: 3.7 with every entry written, 2.4 with whole strengths compared, 2.1 so.)
 
 The signatures are declared, inputs as read-only: one compiled version serves writable,
 read-only and memory-mapped arrays alike.
@@ -10,63 +17,94 @@ read-only and memory-mapped arrays alike.
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit, types
 
 _MATRIX = types.Array(types.int64, 2, "C", readonly=True)
 _ROW = types.Array(types.int64, 1, "C", readonly=True)
 _INTS = types.Array(types.int64, 1, "C")
+_HALVES = types.Array(types.int32, 1, "C")
+_OPTIONS = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
+LOWER_HALF = 0xFFFFFFFF
+IN_TREE = 0x7FFFFFFFFFFFFFFF  # above every weight: nothing improves it
 CHUNK = 256
 
 
-@njit(
-    types.int64(_ROW, types.int64, _INTS, _INTS),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    no_cfunc_wrapper=True,
-)
-def _update(row, vertex, strength, parent):
-    """Let `vertex` offer its edges to some vertices; return the largest strength.
+def no_edges(d):
+    """Return strength, coarse, tops and parent before the first vertex of d."""
+    return (
+        np.zeros(d, dtype=np.int64),
+        np.zeros(d, dtype=np.int32),
+        np.zeros(-(-d // CHUNK), dtype=np.int64),
+        np.full(d, -1, dtype=np.int64),
+    )
+
+
+@njit(types.int32(_ROW, _HALVES), **_OPTIONS)
+def _compare(row, coarse):
+    """Return a negative number if an entry may be larger than its strength.
 
     Counting from 0 tells the compiler that no index is negative, without which the
     loop is not vectorised.
     """
+    signs = np.int32(0)
+    for j in range(coarse.shape[0]):
+        signs |= coarse[j] - np.int32(((row[j] & WITHOUT_SIGN) + LOWER_HALF) >> 32)
+    return signs
+
+
+@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **_OPTIONS)
+def _update(row, vertex, strength, coarse, parent):
+    """Let `vertex` offer its edges to some vertices; return their largest strength."""
     top = -1
     for j in range(strength.shape[0]):
         current = strength[j]
         weight = row[j] & WITHOUT_SIGN
-        stronger = (weight > current) & (current >= 0)
+        stronger = weight > current
         current = weight if stronger else current
         parent[j] = vertex if stronger else parent[j]
         strength[j] = current
-        top = max(top, current)
+        coarse[j] = np.int32(current >> 32)
+        top = max(top, current if current != IN_TREE else -1)
     return top
 
 
-@njit(
-    types.int64(_ROW, types.int64, _INTS, _INTS),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    no_cfunc_wrapper=True,
-)
-def absorb(row, vertex, strength, parent):
+@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS, _INTS), **_OPTIONS)
+def absorb(row, vertex, strength, coarse, tops, parent):
     """Add `vertex`, whose row of A is given, to the tree; return the next vertex.
 
-    strength[j] is the largest |A_ij| over tree vertices i, parent[j] that i, and −1
-    marks the vertices of the tree. Returns −1 when all are in it.
+    strength[j] is the largest |A_ij| over tree vertices i, parent[j] that i, and
+    IN_TREE marks the vertices of the tree; coarse holds the upper halves of strength
+    and tops its largest value outside the tree in each chunk, −1 if there is none.
+    Returns −1 when all are in the tree.
     """
     d = strength.shape[0]
-    strength[vertex] = -1
+    strength[vertex] = IN_TREE
     best = -1
     best_chunk = 0
-    for start in range(0, d, CHUNK):
+    for chunk in range(tops.shape[0]):
+        start = chunk * CHUNK
         stop = min(start + CHUNK, d)
-        top = _update(row[start:stop], vertex, strength[start:stop], parent[start:stop])
-        if top > best:
-            best = top
+        if (
+            chunk == vertex // CHUNK
+            or _compare(row[start:stop], coarse[start:stop]) < 0
+        ):
+            tops[chunk] = _update(
+                row[start:stop],
+                vertex,
+                strength[start:stop],
+                coarse[start:stop],
+                parent[start:stop],
+            )
+        if tops[chunk] > best:
+            best = tops[chunk]
             best_chunk = start
     if best < 0:
         return -1
@@ -76,15 +114,9 @@ def absorb(row, vertex, strength, parent):
     return following
 
 
-@njit(
-    types.void(_MATRIX, _INTS, _INTS, _INTS, _INTS),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    no_cfunc_wrapper=True,
-)
-def grow_forest(A, strength, parent, order, weights):
-    """Run Prim's algorithm over a whole matrix.
+@njit(types.void(_MATRIX, _INTS, _HALVES, _INTS, _INTS, _INTS, _INTS), **_OPTIONS)
+def grow_forest(A, strength, coarse, tops, parent, order, weights):
+    """Run Prim's algorithm over a whole matrix, from `no_edges`.
 
     order[s] is the s-th vertex to join and weights[s] the strength of the edge to its
     parent, 0 for the first vertex of each tree.
@@ -93,4 +125,4 @@ def grow_forest(A, strength, parent, order, weights):
     for step in range(A.shape[0]):
         order[step] = vertex
         weights[step] = strength[vertex]
-        vertex = absorb(A[vertex], vertex, strength, parent)
+        vertex = absorb(A[vertex], vertex, strength, coarse, tops, parent)

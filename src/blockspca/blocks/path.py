@@ -186,13 +186,13 @@ def threshold_path(
 
     cov = as_covariance(cov)
     d = cov.n_features
-    strength = np.zeros(d, dtype=np.int64)  # bit patterns of float64, see the kernel
-    parent = np.full(d, -1, dtype=np.int64)
+    state = forest.no_edges(d)  # bit patterns of float64, see the kernel
+    strength, _, _, parent = state
     order = np.zeros(d, dtype=np.int64)
     joined_by = np.zeros(d, dtype=np.int64)
     if cov.in_memory:
         bits = cov.rows(slice(None)).view(np.int64)
-        forest.grow_forest(bits, strength, parent, order, joined_by)
+        forest.grow_forest(bits, *state, order, joined_by)
     else:
         rows = _RowsAhead(cov, strength, deadline or Deadline(None), memory)
         vertex = 0
@@ -200,7 +200,7 @@ def threshold_path(
             order[step] = vertex
             joined_by[step] = strength[vertex]
             bits = rows[vertex].view(np.int64)
-            vertex = forest.absorb(bits, vertex, strength, parent)
+            vertex = forest.absorb(bits, vertex, *state)
     weights = joined_by.view(np.float64)
     joined = np.flatnonzero(weights > 0)
     strongest = joined[np.argsort(-weights[joined], kind="stable")]
@@ -268,12 +268,14 @@ class _RowsAhead:
         return self.ready.pop(vertex)
 
     def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
+        from .._kernels.forest import IN_TREE
+
         if self.deadline.passed():
             raise TimeoutError("the time was up before the threshold path was complete")
         while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))
-        strength = self.strength.copy()
-        strength[[vertex, *self.ready]] = -1  # as in the tree: nothing left to compute
+        strength = np.where(self.strength == IN_TREE, -1, self.strength)
+        strength[[vertex, *self.ready]] = -1  # nothing left to compute
         count = min(self.batch, len(strength)) - 1
         likely = np.argpartition(-strength, count)[:count]
         batch = [vertex, *likely[strength[likely] >= 0].tolist()]
