@@ -35,14 +35,18 @@ def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArra
 
 
 def leading_eigenvector(A: FloatArray) -> FloatArray:
-    """Return a unit eigenvector of the largest eigenvalue, largest entry positive.
+    """Return a unit eigenvector of the largest eigenvalue, largest entry positive."""
+    if len(A) == 1:
+        return np.ones(1)
+    return with_sign(leading_eigenpairs(A, 1)[1][:, 0])
+
+
+def with_sign(x: FloatArray) -> FloatArray:
+    """Return x or −x, whichever has a positive entry of largest size.
 
     Entries tied for the largest are told apart by position, so that the sign does not
     depend on rounding.
     """
-    if len(A) == 1:
-        return np.ones(1)
-    x = leading_eigenpairs(A, 1)[1][:, 0]
     size = np.abs(x)
     first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
     return x if x[first] > 0 else -x

@@ -97,25 +97,26 @@ def certified_path(
             walk.n_jobs, walk.callback = n_jobs, callback
             for k in range(1, k_max + 1):
                 walk.step(k)
+            return _finished(cov, k_max, walk, None)
     except LimitReached as reached:
         stopped = reached.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
-    try:
-        return _finished(cov, k_max, walk, stopped)
-    except KeyboardInterrupt:  # what is known takes a moment to write down
-        return _finished(cov, k_max, walk, Status.INTERRUPTED)
+    with single_threaded():
+        try:
+            return _finished(cov, k_max, walk, stopped)
+        except KeyboardInterrupt:  # what is known takes a moment to write down
+            return _finished(cov, k_max, walk, Status.INTERRUPTED)
 
 
 def _finished(
     cov: Covariance, k_max: int, walk: _Walk | None, stopped: Status | None
 ) -> dict[int, CertifiedStep]:
-    with single_threaded():
-        if walk is None:
-            status = stopped or Status.FEASIBLE
-            steps = [_without_scan(cov, k, status) for k in range(1, k_max + 1)]
-        else:
-            steps = [walk.finish(k, stopped) for k in range(1, k_max + 1)]
+    if walk is None:
+        status = stopped or Status.FEASIBLE
+        steps = [_without_scan(cov, k, status) for k in range(1, k_max + 1)]
+    else:
+        steps = [walk.finish(k, stopped) for k in range(1, k_max + 1)]
     return {step.k: step for step in steps}
 
 
@@ -352,9 +353,8 @@ class _Walk:
         if self.upper[k] == np.inf:
             self.cheap_bounds(k)
         unit, support = self.unit, self.incumbents.supports[k]
-        block = self.cov.submatrix(support) / unit
-        x = leading_eigenvector(block)
-        objective = rayleigh(block, x)
+        x = self.incumbents.loadings(k)
+        objective = rayleigh(self.cov.submatrix(support) / unit, x)
         tau, previous, survivors = self.proofs.get(
             k, (np.nan, np.nan, np.empty(0, dtype=np.int64))
         )

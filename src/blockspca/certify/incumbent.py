@@ -105,15 +105,14 @@ def swapped(
     """
     diagonal = matrix.diagonal()
     size = len(support)
-    value, x = leading_pair(matrix, support)
+    values, vectors = np.linalg.eigh(matrix[support[:, None], support])
     if size == len(matrix):
-        return support, value, x
-    spread = max(np.abs(diagonal).max(), np.abs(matrix[support]).max()) or 1.0
-    identity = np.eye(size)
+        return support, float(values[-1]), vectors[:, -1]
+    spread = max(abs(values[0]), abs(values[-1])) or 1.0
     for _ in range(max_swaps):
-        tau = value + _SWAP_SHIFT * spread
+        tau = values[-1] + _SWAP_SHIFT * spread
         rows = matrix[support]
-        inverse = np.linalg.inv(tau * identity - rows[:, support])
+        inverse = (vectors / (tau - values)) @ vectors.T
         V = inverse @ rows
         scores = V * V
         scores /= -inverse.diagonal()[:, None]
@@ -125,11 +124,12 @@ def swapped(
             break
         candidate = support.copy()
         candidate[i] = j
-        raised, vector = leading_pair(matrix, candidate)
-        if not raised > value:
+        raised = np.linalg.eigh(matrix[candidate[:, None], candidate])
+        if not raised[0][-1] > values[-1]:
             break
-        support, value, x = candidate, raised, vector
-    return support, value, x
+        support = candidate
+        values, vectors = raised
+    return support, float(values[-1]), vectors[:, -1]
 
 
 def best_supports(

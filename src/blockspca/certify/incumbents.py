@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
+from ..vectors import leading_eigenvector, with_sign
 from .incumbent import Pool, best_supports, extended, leading_pair, swapped
 from .screening import Screening
 
@@ -76,6 +77,15 @@ class Incumbents:
                 self.supports[k] = np.sort(self.pool.features[support])
                 self.sources[k] = source
                 self.values[k] = value
+
+    def loadings(self, k: int) -> FloatArray:
+        """The leading eigenvector on supports[k], in its one form."""
+        positions, (_, x) = self._pairs.get(k, (np.empty(0, np.int64), (0.0, None)))
+        features = self.pool.features[positions]
+        order = np.argsort(features)
+        if x is not None and np.array_equal(features[order], self.supports[k]):
+            return with_sign(x[order])
+        return leading_eigenvector(self.pool.submatrix(self.supports[k]))
 
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""

@@ -62,6 +62,7 @@ class Screening:
         self.indices = scan.indices
         self.rounding = scan.rounding / unit
         self.prefix: FloatArray = np.cumsum(self.values**2, axis=1)
+        self._sums: FloatArray = np.cumsum(self.values, axis=1)
         # Sums of squares are accurate to a few eps; widen rather than trust them.
         self._widened = self.rounding + 1e-15 * float(np.sqrt(self.prefix.max()))
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
@@ -150,7 +151,8 @@ class Screening:
         """opt(k) ≤ max_i A_ii + (sum of the k − 1 largest |A_ij|), by Gershgorin."""
         if len(self._outside):
             return float("inf")
-        sums = self.values[:, : k - 1].sum(axis=1)
-        beyond = max(0, k - 1 - self.values.shape[1])
-        sums += beyond * self.values[:, -1] + (k - 1) * self.rounding
+        width = self.values.shape[1]
+        sums = self._sums[:, min(k - 1, width) - 1] + (k - 1) * self.rounding
+        if k - 1 > width:
+            sums += (k - 1 - width) * self.values[:, -1]
         return float((self.diagonal + sums).max())

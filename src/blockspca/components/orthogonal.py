@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive
 from ..covariance import Covariance
 from ..result import Result
-from ..vectors import leading_eigenvector
+from ..vectors import leading_eigenvector, with_sign
 from .rewrite import with_component
 from .schemes import (
     SolveOne,
@@ -117,10 +117,8 @@ def best_orthogonal(
         if rank == len(within):
             return None
         null = left[:, rank:]
-        x = null @ leading_eigenvector(null.T @ within @ null)
-        size = np.abs(x)
-        first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
-        x = x * (np.sign(x[first]) / np.linalg.norm(x))
+        x = with_sign(null @ leading_eigenvector(null.T @ within @ null))
+        x /= np.linalg.norm(x)
     return x, float(x @ within @ x)
 
 
