@@ -79,20 +79,24 @@ def solve(
     >>> result.support, round(result.objective, 6), result.status.value
     (array([0, 1]), 3.0, 'optimal')
     """
+    limits = as_limits(limits)
+    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(_default_solver(k) if solver is None else solver)
     strategy = _as_strategy(threshold)
-    limits = as_limits(limits)
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
-    deadline = Deadline(limits.time)
+
+    def left() -> Limits:
+        return replace(limits, time=deadline.remaining())
+
     by_default = solver is None and threshold is None
     with as_listener(progress) as tell:
         if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
             # Large k from data: blocks of 2k features would cost more than the proof.
-            proved = certified_results(cov, k, k, limits, {}, n_jobs=n_jobs, tell=tell)[
+            proved = certified_results(cov, k, k, left(), {}, n_jobs=n_jobs, tell=tell)[
                 k
             ]
             return replace(proved, time=deadline.elapsed())
@@ -101,18 +105,21 @@ def solve(
             k,
             chosen,
             strategy,
-            limits,
+            left(),
             n_jobs=n_jobs,
             seed=seed,
             tell=tell,
         )
-        if not certify or found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+        stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
+        if not certify or (stopped and np.isfinite(found.upper_bound)):
             return found
+        if stopped:
+            return _before_any_block(cov, found)
         proved = certified_results(
             cov,
             k,
             k,
-            replace(limits, time=deadline.remaining()),
+            left(),
             {k: found.support.tolist()},
             n_jobs=n_jobs,
             tell=tell,
@@ -129,6 +136,23 @@ def solve(
         + sum(step.statistics["nodes"] for step in proved.certificate.steps),
         time=deadline.elapsed(),
         timings={**found.timings, **proved.timings},
+    )
+
+
+def _before_any_block(cov: Covariance, found: Result) -> Result:
+    """Return what the variances say, for a run that was stopped at its start."""
+    from .certify.results import certified_results
+
+    at_once = Limits(time=0)
+    known = certified_results(cov, found.k, found.k, at_once, {})[found.k]
+    if known.objective < found.objective:
+        return found
+    return replace(
+        known,
+        status=found.status,
+        certificate=replace(known.certificate, status=found.status),
+        message=found.message,
+        time=found.time,
     )
 
 
@@ -172,12 +196,14 @@ def solve_path(
     >>> path.smallest_k(0.99)
     2
     """
+    limits = as_limits(limits)
+    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    limits = as_limits(limits)
     n_jobs = check_n_jobs(n_jobs)
+    limits = replace(limits, time=deadline.remaining())
     with as_listener(progress) as tell:
         results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
     return SparsityPath(results, cov)

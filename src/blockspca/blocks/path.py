@@ -167,7 +167,8 @@ def threshold_path(
         Entries are read row by row, each row once (from data, a few are computed more
         than once).
     deadline : Deadline, optional
-        Checked between rows that are computed from data; TimeoutError when it passes.
+        Checked between rows that are computed from data, and while the kernel is
+        compiled; TimeoutError when it passes.
     memory : int, optional
         Bytes for rows that are computed ahead.
 
@@ -182,9 +183,13 @@ def threshold_path(
     >>> threshold_path([[2.0, 0.9], [0.9, 1.0]]).weights
     array([0.9])
     """
-    from .._kernels import forest
+    from .._kernels.loading import load
 
     cov = as_covariance(cov)
+    if not load("forest", seconds=deadline.remaining() if deadline else None):
+        raise TimeoutError("the time was up before the threshold path was compiled")
+    from .._kernels import forest
+
     d = cov.n_features
     state = forest.no_edges(d)  # bit patterns of float64, see the kernel
     strength, _, _, parent = state

@@ -91,6 +91,8 @@ def certified_path(
     stopped = None
     walk = None
     try:
+        scanning_kernel = "sparse_tops" if cov.sparse_data() else "rowtops"
+        meter.load(scanning_kernel, "screen", "proof")
         candidates = Candidates(cov, k_max, meter.check, scanning)
         with single_threaded():
             walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
@@ -385,11 +387,13 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
     block = cov.submatrix(support)
     x = leading_eigenvector(block)
     objective = rayleigh(block, x)
-    upper = np.inf
-    if k == 1:
-        upper = float(diagonal.max())
-    elif cov.known_psd:
+    upper, name = float(diagonal.max()), "variances"
+    if k > 1 and cov.known_psd:
         upper = float(diagonal[support].sum()) * (1 + 1e-12) + k * cov.entry_error
+    elif k > 1 and cov.in_memory:  # every entry of a row as large as the largest
+        upper, name = upper + (k - 1) * cov.max_abs() * (1 + 1e-12), "row sums"
+    elif k > 1:
+        upper, name = np.inf, "none"
     return CertifiedStep(
         k=k,
         n_features=cov.n_features,
@@ -397,7 +401,7 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
         loadings=x,
         objective=objective,
         upper_bound=max(upper, objective),
-        bound_name="variances" if upper < np.inf else "none",
+        bound_name=name,
         status=Status.OPTIMAL if k == 1 else status,
         source="variances",
         tolerance=TOLERANCE * float(np.abs(diagonal).max()),

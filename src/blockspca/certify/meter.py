@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from .._kernels.loading import load
 from ..result import Status
 from ..solvers.base import Limits
 
@@ -44,6 +45,14 @@ class Meter:
             raise LimitReached(Status.NODE_LIMIT)
         if self.elapsed >= self.step_ends:
             raise StepLimitReached
+
+    def load(self, *kernels: str) -> None:
+        """Wait for kernels, which may have to be compiled, while there is time."""
+        left = None
+        if self.limits.time is not None:
+            left = max(0.0, self.limits.time - self.elapsed)
+        if not load(*kernels, seconds=left):
+            raise LimitReached(Status.TIME_LIMIT)
 
     def start_step(self, last: bool) -> None:
         """Give a step half of the time that is left, the last one all of it.

@@ -118,6 +118,7 @@ class StepProof:
 
     def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
         """Refute τ by growing good sets; sets count as nodes."""
+        self.meter.load("growth")
         seconds = self.meter.share(1.0, seconds)
         grown = refute(
             matrix,

@@ -1,0 +1,37 @@
+"""Load kernels within a time limit: the first use of each on a machine compiles it.
+
+The import runs in a thread of its own, and who asks for the kernels waits no longer
+than their time lasts. The thread goes on, so that the next call finds them ready.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import time
+
+_imports: dict[str, threading.Thread] = {}
+
+
+def load(*names: str, seconds: float | None = None) -> bool:
+    """Import modules of this package; False if the seconds did not suffice.
+
+    An import that fails is left to the caller's own, which raises where it can be seen.
+    """
+    ends = None if seconds is None else time.perf_counter() + seconds
+    for name in names:
+        if name not in _imports:
+            thread = threading.Thread(target=_load, args=(name,), name=f"load {name}")
+            # Not a daemon: ending the interpreter in the middle of a compilation is
+            # not safe.
+            thread.start()
+            _imports[name] = thread
+        left = None if ends is None else max(0.0, ends - time.perf_counter())
+        _imports[name].join(left)
+        if _imports[name].is_alive():
+            return False
+    return True
+
+
+def _load(name: str) -> None:
+    importlib.import_module(f"{__package__}.{name}")
