@@ -37,7 +37,7 @@ def best_bound(
     target: float,
     time_limit: float,
 ) -> NamedBound:
-    """Return the least of: direction dual, largest eigenvalue, trace, thresholds.
+    """Return the least of: variances, largest eigenvalue, direction dual, thresholds.
 
     Parameters
     ----------
@@ -71,24 +71,24 @@ def best_bound(
     A = None
     if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
         A = cov.submatrix(slice(None))
-    # A shift as large as the optimum itself leaves the dual nothing to work with.
-    if cov.known_psd or (A is not None and psd_shift(A) < abs(target) / 4):
-        for parts, share in ((1, 0.3), (WEDGED_PARTS, 0.8)):
-            if is_open():
-                dual = dual_bound(
-                    cov,
-                    k,
-                    start=support,
-                    target=target - error,
-                    time_limit=left(share),
-                    parts=parts,
-                )
-                known.append(NamedBound(dual.value + error, "direction dual"))
+    if cov.known_psd:
+        known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
     if is_open() and (A is not None or (cov.n_samples or np.inf) <= _LARGEST_DENSE):
         value = largest_eigenvalue_bound(cov) + error
         known.append(NamedBound(value, "largest eigenvalue"))
-    if is_open() and cov.known_psd:
-        known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
+    # A shift as large as the optimum itself leaves the dual nothing to work with.
+    dual_is_apt = cov.known_psd or (A is not None and psd_shift(A) < abs(target) / 4)
+    if dual_is_apt and is_open():
+        dual = dual_bound(
+            cov,
+            k,
+            start=support,
+            target=target - error,
+            time_limit=left(0.9),
+            parts=WEDGED_PARTS,
+        )
+        if np.isfinite(dual.value):
+            known.append(NamedBound(dual.value + error, "direction dual"))
     if is_open() and A is not None:
         value = best_threshold_bound(A, k)[0] + error
         known.append(NamedBound(value, "soft threshold"))

@@ -23,7 +23,7 @@ from .records import TOLERANCE, CertifiedStep
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
-BOUND_SHARE = 0.8
+BOUND_SHARE = 0.9
 
 
 def direct_step(

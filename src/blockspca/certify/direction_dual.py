@@ -23,12 +23,15 @@ analysis, whose semidefinite relaxation this evaluates; the closed form of κ is
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from .._validation import FloatArray
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
+_CHUNK = 1024  # columns
 
 
 def direction_bound(
@@ -113,16 +116,33 @@ def supergradient(
     weights: FloatArray,
     basis: FloatArray,
     penalty: float,
-) -> tuple[FloatArray, float, float]:
+    *,
+    copies: FloatArray | None = None,
+    deadline: float = np.inf,
+) -> tuple[FloatArray, float, float] | None:
     """Return Σ κ_i z_i z_i' at a density, the size of its support and its value.
 
+    Column i counts copies[i] times, once by default. None if the deadline, by
+    `time.monotonic`, comes first.
+
     The density is basis · diag(weights) · basis'; `norms` are sorted, longest first.
+    A few columns at a time: the arrays in between are as large as what they are for.
     """
     count = int(np.searchsorted(-norms, -penalty))
-    rotated = basis.T @ C[:, :count]
-    Z, mu = best_directions(rotated, weights, penalty)
-    squares = weights[:, None] * Z**2
-    support = (weights[:, None] * squares).sum(axis=0) / squares.sum(axis=0)
-    kappa = direction_weights(rotated, norms[:count], Z, penalty)
-    total = (Z * kappa) @ Z.T
-    return basis @ total @ basis.T, float(support.sum()), float(mu.sum())
+    total = np.zeros((len(C), len(C)))
+    support = value = 0.0
+    if copies is None:
+        copies = np.ones(len(norms))
+    for start in range(0, count, _CHUNK):
+        if time.monotonic() > deadline:
+            return None
+        part = slice(start, min(start + _CHUNK, count))
+        rotated = basis.T @ C[:, part]
+        Z, mu = best_directions(rotated, weights, penalty)
+        squares = weights[:, None] * Z**2
+        share = (weights[:, None] * squares).sum(axis=0) / squares.sum(axis=0)
+        kappa = direction_weights(rotated, norms[part], Z, penalty)
+        total += (Z * (kappa * copies[part])) @ Z.T
+        support += float(share @ copies[part])
+        value += float(mu @ copies[part])
+    return basis @ total @ basis.T, support, value

@@ -10,6 +10,7 @@ keeps the bound valid; the largest of the parts' bounds is a bound for all y.
 from __future__ import annotations
 
 import heapq
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ from .eigenvalues import eigenvalue_ceiling
 
 _BELOW_ONE = 1 - 1e-5
 _PATIENCE = 30  # steps without progress of one part in 10,000
+_SAMPLE = 4000  # columns of a sample, on which a step costs little
+_SCOUTING = 0.35  # of the time
+_UNSEEN = 0.003  # share of the uniform density after a sample
+_FEW = 40  # steps: fewer are not worth the sample's
 _WEDGES = 6  # fewer than three cannot cut off a density without correlation
 
 
@@ -96,10 +101,17 @@ def dual_bound(
     deadline = started + time_limit
     target = target / problem.unit + problem.shift - problem.slack
     root = Part(problem)
+    sample = problem.sample(_SAMPLE)
+    if sample is not None and iterations > _FEW:
+        # What it finds is no bound, only a place to start from.
+        scout = Part(sample)
+        scout.ascend(iterations, -np.inf, time.monotonic() + _SCOUTING * time_limit)
+        root.start_from(scout)
     root.ascend(iterations, target, deadline)
     steps = root.steps
     # The weakest part first; the second entry settles ties.
-    heap: list[tuple[float, int, Part]] = [(-root.bound, 0, root)]
+    order = itertools.count()
+    heap: list[tuple[float, int, Part]] = [(-root.bound, next(order), root)]
     while (
         len(problem.C) > 1
         and len(heap) + _WEDGES <= parts
@@ -110,7 +122,7 @@ def dual_bound(
         for child in weakest.split():
             child.ascend(iterations, target, deadline)
             steps += child.steps
-            heapq.heappush(heap, (-child.bound, steps, child))
+            heapq.heappush(heap, (-child.bound, next(order), child))
     value = max(part.proved() for _, _, part in heap)
     return DualBound(
         float((value + problem.slack - problem.shift) * problem.unit),
@@ -161,9 +173,18 @@ class Part:
             # Above the longest column the bound would be kρ, whatever the density.
             self.penalty = min(self.penalty, _BELOW_ONE * float(problem.norms[0]))
             self.penalty = max(self.penalty, problem.floor, np.finfo(float).tiny)
-            total, support_size, estimate = supergradient(
-                problem.C, problem.norms, weights, basis, self.penalty
+            found = supergradient(
+                problem.C,
+                problem.norms,
+                weights,
+                basis,
+                self.penalty,
+                copies=problem.copies,
+                deadline=deadline,
             )
+            if found is None:
+                break
+            total, support_size, estimate = found
             for side, multiplier in zip(self.sides, self.multipliers, strict=True):
                 total += multiplier * side
             value = k * self.penalty + float(np.linalg.eigvalsh(total)[-1])
@@ -202,6 +223,18 @@ class Part:
             self.penalty *= min(max(change, 0.8), 1.25)
         self.log_density = H
 
+    def start_from(self, other: Part) -> None:
+        """Take over where another part, with the same coordinates, was best.
+
+        A little of the uniform density is mixed in, for the directions of columns that
+        a sample has not seen.
+        """
+        if other.density is not None:
+            weights, basis = other.density
+            weights = (1 - _UNSEEN) * weights + _UNSEEN / len(weights)
+            self.log_density = (basis * np.log(weights)) @ basis.T
+            self.penalty = other.point_penalty
+
     def keep(self, value: float, total: FloatArray, penalty: float) -> None:
         """Remember the sum and the penalty if they give the best bound so far."""
         if value < self.value:
@@ -210,7 +243,7 @@ class Part:
 
     def split(self) -> list[Part]:
         """Cut the plane of the two leading directions of the density into wedges."""
-        assert self.density is not None
+        assert self.density is not None  # there is time left, so steps were taken
         _, basis = self.density
         plane = basis[:, [-1, -2]]
         edges = np.arange(_WEDGES + 1) * np.pi / _WEDGES
@@ -238,7 +271,8 @@ class Part:
         """Return the bound of this part, rounding included."""
         if self.parent is not None and self.parent.bound <= self.value:
             return self.parent.proved()
-        assert self.best_total is not None
+        if self.best_total is None:  # stopped before the first step
+            return np.inf
         constant = self.problem.k * self.best_penalty
         value = constant + eigenvalue_ceiling(self.best_total)
         size = constant + 4 * self.size_of_sides

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,8 @@ class Problem:
 
     `chosen` are their features, and `same_basis` tells that they are columns as given
     by `Covariance.columns`, so that those of other features have the same coordinates.
-    All in multiples of `unit`, a power of four near the largest variance.
+    All in multiples of `unit`, a power of four near the largest variance. Column i
+    counts copies[i] times: more than once only where the columns are a sample.
     """
 
     C: FloatArray
@@ -37,6 +38,29 @@ class Problem:
     same_basis: bool
     shift: float = 0.0
     slack: float = 0.0
+    copies: FloatArray | None = None
+
+    def sample(self, size: int) -> Problem | None:
+        """Return about `size` columns that stand for all; None if there are few more.
+
+        A third are the longest and a third those that the leading direction sees best,
+        for which nothing else can stand; every so manieth of the others is the rest.
+        """
+        if len(self.norms) < 3 * size:
+            return None
+        third = size // 3
+        seen = np.abs(self.leading @ self.C)
+        seen[:third] = np.inf
+        order = np.argsort(-seen, kind="stable")
+        kept, others = order[: 2 * third], np.sort(order[2 * third :])
+        some = others[:: len(others) // third]
+        copies = np.zeros(len(self.norms))
+        copies[kept] = 1.0
+        copies[some] = len(others) / len(some)
+        taken = np.flatnonzero(copies)
+        return replace(
+            self, C=self.C[:, taken], norms=self.norms[taken], copies=copies[taken]
+        )
 
 
 def make_problem(
@@ -78,7 +102,8 @@ def make_problem(
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
     floor *= 1 + 8 * ((rows or 0) + 4) * _EPS
     if rows is not None:
-        C = cov.columns(chosen) / np.sqrt(unit)
+        C = cov.columns(chosen)
+        C /= np.sqrt(unit)
         if len(C) > count:
             C = np.linalg.qr(C, mode="reduced")[1]
             slack = 8 * (rows + count) * _EPS * float(diagonal[order[:count]].sum())
