@@ -20,16 +20,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from .options import ENTRY
+
 _MATRIX = types.Array(types.int64, 2, "C", readonly=True)
 _ROW = types.Array(types.int64, 1, "C", readonly=True)
 _INTS = types.Array(types.int64, 1, "C")
 _HALVES = types.Array(types.int32, 1, "C")
-_OPTIONS = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 LOWER_HALF = 0xFFFFFFFF
@@ -47,7 +43,7 @@ def no_edges(d):
     )
 
 
-@njit(types.int32(_ROW, _HALVES), **_OPTIONS)
+@njit(types.int32(_ROW, _HALVES), **ENTRY)
 def _compare(row, coarse):
     """Return a negative number if an entry may be larger than its strength.
 
@@ -60,7 +56,7 @@ def _compare(row, coarse):
     return signs
 
 
-@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **_OPTIONS)
+@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **ENTRY)
 def _update(row, vertex, strength, coarse, parent):
     """Let `vertex` offer its edges to some vertices; return their largest strength."""
     top = -1
@@ -76,7 +72,7 @@ def _update(row, vertex, strength, coarse, parent):
     return top
 
 
-@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS, _INTS), **_OPTIONS)
+@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS, _INTS), **ENTRY)
 def absorb(row, vertex, strength, coarse, tops, parent):
     """Add `vertex`, whose row of A is given, to the tree; return the next vertex.
 
@@ -114,7 +110,7 @@ def absorb(row, vertex, strength, coarse, tops, parent):
     return following
 
 
-@njit(types.void(_MATRIX, _INTS, _HALVES, _INTS, _INTS, _INTS, _INTS), **_OPTIONS)
+@njit(types.void(_MATRIX, _INTS, _HALVES, _INTS, _INTS, _INTS, _INTS), **ENTRY)
 def grow_forest(A, strength, coarse, tops, parent, order, weights):
     """Run Prim's algorithm over a whole matrix, from `no_edges`.
 

@@ -16,6 +16,8 @@ of a set without forbidden pairs have none either, so the argument is not distur
 import numpy as np
 from numba import njit
 
+from .options import ENTRY
+
 FINISHED = 0
 FOUND = 1
 PAUSED = 2
@@ -27,7 +29,7 @@ N_STRONG = 2
 N_STATE = 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**ENTRY)
 def _is_good(N, members, size, left_out, threshold, L):
     """Tell whether λmax(N) ≥ threshold on members[:size] without one of them.
 
@@ -57,7 +59,7 @@ def _is_good(N, members, size, left_out, threshold, L):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**ENTRY)
 def _forward(N, i, a, L, W, gain):
     """Row a of W = −L⁻¹ N_T·, and its squares into `gain`.
 
@@ -100,7 +102,7 @@ def _forward(N, i, a, L, W, gain):
         gain[new] += w * w
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**ENTRY)
 def _extensions(N, members, size, threshold, L, W, gain, found):
     """List the features l with members ∪ {l} good; −1 if `members` is good already.
 
@@ -122,7 +124,7 @@ def _extensions(N, members, size, threshold, L, W, gain, found):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**ENTRY)
 def grow(N, m, allowance, budget, state, sets, candidates, position, counts, strong):
     """Search on for at most `budget` sets.
 
@@ -217,7 +219,7 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
     return FINISHED
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(**ENTRY)
 def include(N, kept, coupling, scale, reduced):
     """Write (N_ij + Σ_q coupling_qi coupling_qj) scale_i scale_j over `kept` features.
 

@@ -10,15 +10,10 @@ the Schur complement of τI − A, so a set beats τ under B' exactly when the s
 p added beats it under B.  `certify/proof_tree.py` derives the bounds.
 """
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
-_OPTIONS["no_cfunc_wrapper"] = True
-# Functions that Python never calls need no wrapper: half the compile time.
-_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
+from .options import ENTRY, INNER
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
 
@@ -33,7 +28,7 @@ FIRST, REST, REST2, NORM = range(4)
 SHORT = 24
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _larger_root(a, coupling, b):
     """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling."""
     if coupling <= 0.0:
@@ -42,7 +37,7 @@ def _larger_root(a, coupling, b):
     return 0.5 * (a + b) + np.sqrt(half * half + coupling)
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _move_largest_first(values, count, q):
     """Reorder values[:count] so that its q largest come first (quickselect)."""
     low = 0
@@ -71,7 +66,7 @@ def _move_largest_first(values, count, q):
             return
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _sum_of_largest(values, count, q):
     """Sum of the q largest of values[:count], which it reorders."""
     if q < count:
@@ -85,7 +80,7 @@ def _sum_of_largest(values, count, q):
     return total
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _row_norm(B, row, level, orders, count, skip, q, squares):
     """Sum of the q largest B_ij² over the level's features but the one at `skip`."""
     if q > SHORT or q >= count - 1:
@@ -113,7 +108,7 @@ def _row_norm(B, row, level, orders, count, skip, q, squares):
     return total
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _sort_descending(keys, level, orders, count):
     """Shell sort of keys[:count], largest first, carrying orders[level] along."""
     gap = 1
@@ -133,7 +128,7 @@ def _sort_descending(keys, level, orders, count):
         gap //= 3
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _sort_front(values, count):
     """Shell sort of values[:count], largest first."""
     gap = 1
@@ -150,7 +145,7 @@ def _sort_front(values, count):
         gap //= 3
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares):
     """Drop every feature that is in no m-set above τ; repeat until none drops.
 
@@ -183,7 +178,7 @@ def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, square
     return count
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _suffix_bounds(
     B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
 ):
@@ -228,7 +223,7 @@ def _suffix_bounds(
                 table[q] = value
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _all_below(B, start, n, count, tau, level, orders, begin):
     """True if λmax(B) over the level's features is below τ (Cholesky succeeds).
 
@@ -252,7 +247,7 @@ def _all_below(B, start, n, count, tau, level, orders, begin):
     return True
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _open_level(
     B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
     fresh,
@@ -279,7 +274,7 @@ def _open_level(
     return count
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _record(level, orders, cursors, labels, last, also, found, state):
     """Write the chosen features of the levels above and the last two to `found`."""
     for h in range(level):
@@ -289,7 +284,7 @@ def _record(level, orders, cursors, labels, last, also, found, state):
     state[FOUND_SIZE] = level + 2
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _shrink(
     B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
     fresh,
@@ -343,7 +338,7 @@ def _shrink(
     return kept
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _eliminate(B, start, n, p, tau, kept, fresh, begin):
     """B' over fresh[:kept], the Schur complement after p, from B[begin] on."""
     pivot_row = start + p * n
@@ -360,7 +355,7 @@ def _eliminate(B, start, n, p, tau, kept, fresh, begin):
             B[begin + b * kept + a] = value
 
 
-@njit(**_INNER)
+@njit(**INNER)
 def _pair_above(B, begin, n, tau):
     """a·n + b for a pair with λmax(B_{ab}) > τ, or −1."""
     for a in range(n):
@@ -372,7 +367,7 @@ def _pair_above(B, begin, n, tau):
     return -1
 
 
-@njit(**_OPTIONS)
+@njit(**ENTRY)
 def explore(
     A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
     fresh, found, state, budget,

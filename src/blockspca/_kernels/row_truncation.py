@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from .options import ENTRY
+
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _INDEX = types.Array(types.int64, 1, "C", readonly=True)
 _FLOATS = types.Array(types.float64, 1, "C")
@@ -16,9 +18,7 @@ _INTS = types.Array(types.int64, 1, "C")
 
 @njit(
     types.void(_FLOATS, _INTS, types.int64, types.int64),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+    **ENTRY,
 )
 def select_largest(keys, labels, count, k):
     """Reorder so that the k largest of the first `count` keys come first."""
@@ -50,9 +50,7 @@ def select_largest(keys, labels, count, k):
         _INDEX, _INDEX, _VECTOR, _INDEX, _INDEX, _VECTOR, _VECTOR, _VECTOR, _VECTOR,
         _INDEX, types.int64, _INDEX, types.float64, _INTS,
     ),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+    **ENTRY,
 )  # fmt: skip
 def best_truncated_row(
     row_starts, row_features, row_values, column_starts, column_samples,

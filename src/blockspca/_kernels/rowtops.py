@@ -11,28 +11,20 @@ read-only and memory-mapped arrays alike.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit, types
+
+from .options import ENTRY, INNER
 
 _BITS = types.Array(types.int64, 2, "C", readonly=True)
 _LABELS = types.Array(types.int64, 1, "C", readonly=True)
 _LISTS = types.Array(types.int64, 2, "C")
 _INTS = types.Array(types.int64, 1, "C")
 
-_OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
-_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
-
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 CHUNK = 32
 
 
-@njit(types.int64(_LISTS, _LISTS, types.int64, types.int64, types.int64), **_INNER)
+@njit(types.int64(_LISTS, _LISTS, types.int64, types.int64, types.int64), **INNER)
 def _insert(values, indices, row, value, index):
     """Put `value` into the row's list, largest first; return the new smallest."""
     j = values.shape[1] - 1
@@ -45,7 +37,7 @@ def _insert(values, indices, row, value, index):
     return values[row, values.shape[1] - 1]
 
 
-@njit(types.int64(_LABELS), **_INNER)
+@njit(types.int64(_LABELS), **INNER)
 def _largest(row):
     top = 0
     for b in range(row.shape[0]):
@@ -53,7 +45,7 @@ def _largest(row):
     return top
 
 
-@njit(types.int64(_LABELS, _INTS), **_INNER)
+@njit(types.int64(_LABELS, _INTS), **INNER)
 def _largest_excess(row, floors):
     """The largest |row_b| − floors_b, of bit patterns, so that no sum overflows."""
     top = 0
@@ -62,7 +54,7 @@ def _largest_excess(row, floors):
     return top
 
 
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS), **_OPTIONS)
+@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS), **ENTRY)
 def add_rows(block, rows, columns, values, indices):
     """Enter block = A[rows, columns] into the lists of its rows.
 
@@ -83,7 +75,7 @@ def add_rows(block, rows, columns, values, indices):
                     floor = _insert(values, indices, i, value, columns[b])
 
 
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, _INTS), **_OPTIONS)
+@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, _INTS), **ENTRY)
 def add_columns(block, rows, columns, values, indices, span):
     """Enter block = A[rows, columns] into the lists of its columns.
 

@@ -1,18 +1,11 @@
 """Nested screening over all features from their row tops."""
 
-from typing import Any
-
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
+from .options import ENTRY
 
 
-@njit(**_OPTIONS)
+@njit(**ENTRY)
 def screen(
     diagonal, values, indices, prefix, k, tau, upper, inflation, alive, survivors
 ):

@@ -6,9 +6,9 @@ read-only and memory-mapped arrays alike.
 
 from __future__ import annotations
 
-from typing import Any
-
 from numba import njit, types
+
+from .options import ENTRY, INNER
 
 _POINTERS = types.Array(types.int64, 1, "C", readonly=True)
 _POSITIONS = types.Array(types.int32, 1, "C", readonly=True)
@@ -17,19 +17,11 @@ _FLOATS = types.Array(types.float64, 1, "C")
 _VALUES = types.Array(types.float64, 2, "C")
 _INDICES = types.Array(types.int64, 2, "C")
 
-_OPTIONS: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
-_INNER: dict[str, Any] = {**_OPTIONS, "no_cpython_wrapper": True}
-
 LISTED = float("nan")  # compares as false with everything
 
 
 @njit(
-    types.float64(_VALUES, _INDICES, types.int64, types.float64, types.int64), **_INNER
+    types.float64(_VALUES, _INDICES, types.int64, types.float64, types.int64), **INNER
 )
 def _insert(values, indices, row, value, index):
     """Put `value` into the row's list, largest first; return the new smallest."""
@@ -53,7 +45,7 @@ def _insert(values, indices, row, value, index):
         _VALUES,
         _INDICES,
     ),
-    **_OPTIONS,
+    **ENTRY,
 )
 def add_stored(start, stop, pointers, positions, data, values, indices):
     """Enter rows start, …, stop − 1 of a sparse A (CSR) into their lists."""
@@ -85,7 +77,7 @@ def add_stored(start, stop, pointers, positions, data, values, indices):
         _VALUES,
         _INDICES,
     ),
-    **_OPTIONS,
+    **ENTRY,
 )
 def add_products(
     start,
