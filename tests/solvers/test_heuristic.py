@@ -14,6 +14,8 @@ from blockspca.solvers._heuristic import (
     shifted_to_psd,
     tuned_to_k,
 )
+from blockspca.solvers._relaxation import Relaxation
+from blockspca.solvers.sklearn_adapters import _ScikitLearn
 from strategies import symmetric_matrix
 
 
@@ -91,3 +93,9 @@ def test_keep_largest_and_shift():
     B = symmetric_matrix("indefinite", 6, np.random.default_rng(0))
     assert np.linalg.eigvalsh(shifted_to_psd(B))[0] == pytest.approx(0, abs=1e-12)
     np.testing.assert_array_equal(shifted_to_psd(np.eye(3)), np.eye(3))
+
+
+@pytest.mark.parametrize("base", [Heuristic, Relaxation, _ScikitLearn])
+def test_a_base_class_says_what_a_subclass_has_to_define(base):
+    with pytest.raises(TypeError, match=r"_propose|_iterate|_estimator"):
+        base()

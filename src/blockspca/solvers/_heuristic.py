@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -55,7 +56,7 @@ class Incumbent:
             self.x, self.objective = x, objective
 
 
-class Heuristic:
+class Heuristic(ABC):
     """A solver that proposes vectors, one after another, and promises nothing.
 
     A subclass defines `_propose`. Here the clock, the node limit, Ctrl-C and the form
@@ -93,11 +94,11 @@ class Heuristic:
             status = Status.INTERRUPTED
         return Solution(best.x, status=status, nodes=nodes)
 
+    @abstractmethod
     def _propose(
         self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
     ) -> Iterator[FloatArray]:
         """Yield vectors; a long step must itself give up when the deadline passes."""
-        raise NotImplementedError
 
 
 def tuned_to_k(

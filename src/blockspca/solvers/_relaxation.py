@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -19,7 +20,7 @@ PATIENCE = 5  # evaluations over which the bound must have become better
 PROVED = 1e-9  # relative gap that counts as none
 
 
-class Relaxation:
+class Relaxation(ABC):
     """Iterates of a relaxation over X ⪰ 0, tr X = 1, each with a bound from its dual.
 
     A subclass defines `_iterate`. Rounding: the k largest entries of the diagonal of X,
@@ -96,11 +97,11 @@ class Relaxation:
             status = Status.GAP_LIMIT
         return Solution(best.x, bound, status, nodes)
 
+    @abstractmethod
     def _iterate(
         self, A: FloatArray, k: int
     ) -> Iterator[tuple[FloatArray, Callable[[], float]]]:
         """Yield, at every iteration, X and how to compute a valid bound, at will."""
-        raise NotImplementedError
 
 
 def centred(A: FloatArray) -> tuple[FloatArray, float]:

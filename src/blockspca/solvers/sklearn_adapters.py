@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,8 +26,9 @@ class _ScikitLearn(Heuristic):
     def __init__(self, max_iterations: int = 100) -> None:
         self.max_iterations = max_iterations
 
+    @abstractmethod
     def _estimator(self, alpha: float, seed: int) -> Any:
-        raise NotImplementedError
+        """Return the estimator to fit, with one component."""
 
     def _propose(
         self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
