@@ -18,13 +18,13 @@ def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArra
     LAPACK's search by index may fail, or return fewer than asked for, where
     eigenvalues are repeated; then all of them are computed.
     """
-    from scipy.linalg import LinAlgError, eigh
-
     n = len(B)
     count = min(count, n)
     if n <= SMALL:  # all of them are faster than the search for a few
         values, vectors = np.linalg.eigh(B)
         return values[n - count :], vectors[:, n - count :]
+    from scipy.linalg import LinAlgError, eigh
+
     try:
         values, vectors = eigh(B, subset_by_index=[n - count, n - 1])
     except LinAlgError:
@@ -70,7 +70,7 @@ def on_support(
         x'Ax, the largest eigenvalue of A restricted to the support.
     """
     support = np.asarray(support, dtype=np.intp)
-    within = A[np.ix_(support, support)]
+    within = A[support[:, None], support]
     loadings = leading_eigenvector(within)
     x = np.zeros(len(A))
     x[support] = loadings

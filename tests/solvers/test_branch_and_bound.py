@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 
 from blockspca import Covariance, Status
 from blockspca.solvers import BranchAndBound, Exhaustive, Limits, MixedIntegerSDP
+from blockspca.solvers.branch_and_bound import _Search
 from conftest import brute_force
 from strategies import KINDS, problems, symmetric_matrix
 
@@ -189,19 +191,58 @@ def test_published_optima_from_data(load, oracle_dir):
 
 
 def test_kernel_equals_its_python_function(monkeypatch):
-    from blockspca._kernels import branch_and_bound as kernels
+    from blockspca._kernels import branch_and_bound as module
 
-    for kernel in (kernels.explore, kernels.dive, kernels.factorise, kernels.insert):
-        assert len(kernel.signatures) == 1
-    A = noise(60, 20)
-    compiled = BranchAndBound().solve(A, 5, limits=Limits())
-    monkeypatch.setattr(kernels, "explore", kernels.explore.py_func)
-    monkeypatch.setattr(kernels, "dive", kernels.dive.py_func)
-    monkeypatch.setattr(kernels, "factorise", kernels.factorise.py_func)
-    monkeypatch.setattr(kernels, "insert", kernels.insert.py_func)
-    interpreted = BranchAndBound().solve(A, 5, limits=Limits())
-    assert compiled.nodes == interpreted.nodes > 5
-    np.testing.assert_array_equal(compiled.x, interpreted.x)
+    kernels = {n: f for n, f in vars(module).items() if hasattr(f, "py_func")}
+    for name in ("explore", "first_support"):
+        assert len(kernels[name].signatures) == 1
+    # the others have none if those were read from the cache
+    assert all(len(kernel.signatures) <= 1 for kernel in kernels.values())
+    definite = noise(60, 20)
+    problems = [(definite, 5), (definite - 0.7 * np.eye(20), 4)]
+    compiled = [BranchAndBound().solve(A, k, limits=Limits()) for A, k in problems]
+    for name, kernel in kernels.items():
+        monkeypatch.setattr(module, name, kernel.py_func)
+    for (A, k), expected in zip(problems, compiled, strict=True):
+        interpreted = BranchAndBound().solve(A, k, limits=Limits())
+        assert expected.nodes == interpreted.nodes > 5
+        np.testing.assert_array_equal(expected.x, interpreted.x)
+        assert expected.upper_bound == pytest.approx(interpreted.upper_bound, rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_row_sums_are_rounded_up(kind):
+    from blockspca._kernels.opening import row_sums
+
+    A = symmetric_matrix(kind, 30, np.random.default_rng(1))
+    for k in (1, 2, 7, 29):
+        sums = np.empty(30)
+        largest = max(row_sums(A, k, 0, 10, sums), row_sums(A, k, 10, 30, sums))
+        off = np.sort(np.abs(A - np.diag(np.diagonal(A))), axis=1)[:, 30 - k + 1 :]
+        exact = [math.fsum([A[i, i], *off[i]]) for i in range(30)]
+        assert largest == np.abs(A).max()
+        assert (sums >= exact).all()
+        np.testing.assert_allclose(sums, exact, atol=1e-12 * largest)
+
+
+def test_an_easy_proof_needs_no_more_than_one_pass(monkeypatch):
+    """Rows, swaps, eigenvalues and many starts are for what the first nodes leave."""
+    monkeypatch.setattr(_Search, "find_start", None)
+    monkeypatch.setattr(_Search, "look_harder", None)
+    A = 0.01 * noise(60, 300)
+    A[:5, :5] += 1.0
+    solution = BranchAndBound().solve(A, 5, limits=Limits())
+    assert solution.status is Status.OPTIMAL
+    assert np.flatnonzero(solution.x).tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1e-9])
+def test_without_any_time_there_is_still_an_answer(seconds):
+    A = noise(60, 40)
+    solution = BranchAndBound().solve(A, 8, limits=Limits(time=seconds))
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.upper_bound >= solution.x @ A @ solution.x
+    assert np.count_nonzero(solution.x) <= 8
 
 
 def test_ctrl_c_while_it_looks_for_a_start_ends_the_search(monkeypatch):
@@ -216,3 +257,36 @@ def test_ctrl_c_while_it_looks_for_a_start_ends_the_search(monkeypatch):
     solution = BranchAndBound().solve_covariance(cov, 3, limits=Limits())
     assert solution.status is Status.INTERRUPTED
     assert np.flatnonzero(solution.x).tolist() == [0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pairs_in_closed_form(kind, monkeypatch):
+    """k = 2 needs no search, and its bound is rounded up."""
+    monkeypatch.setattr("blockspca.solvers.branch_and_bound.ENTRIES_AT_ONCE", 50)
+    A = symmetric_matrix(kind, 12, np.random.default_rng(2))
+    optimum = brute_force(A, 2)
+    slack = 1e-13 * np.abs(A).max()
+    solution = BranchAndBound().solve(A, 2, limits=Limits())
+    assert (solution.status, solution.nodes) == (Status.OPTIMAL, 0)
+    assert solution.x @ A @ solution.x == pytest.approx(optimum, abs=slack)
+    assert optimum - slack / 100 <= solution.upper_bound <= optimum + slack
+    stopped = BranchAndBound().solve(A, 2, limits=Limits(time=0.0))
+    assert stopped.status is Status.TIME_LIMIT
+    assert stopped.upper_bound >= optimum
+
+
+def test_best_pair_equals_its_python_function():
+    from blockspca._kernels.opening import best_pair, row_sums
+
+    A = noise(60, 20)
+    for kernel in (best_pair, row_sums):
+        assert len(kernel.signatures) == 1
+    pairs, sums = np.zeros((2, 2), dtype=np.int64), np.empty((2, 20))
+    values = [
+        function(A, 0, 20, -np.inf, pair)
+        for function, pair in zip((best_pair, best_pair.py_func), pairs, strict=True)
+    ]
+    assert values[0] == values[1]
+    np.testing.assert_array_equal(pairs[0], pairs[1])
+    assert row_sums(A, 5, 0, 20, sums[0]) == row_sums.py_func(A, 5, 0, 20, sums[1])
+    np.testing.assert_allclose(sums[0], sums[1], rtol=1e-15)

@@ -5,27 +5,28 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer
-from ..bounds import largest_eigenvalue_bound, row_sum_bound
+from ..bounds import largest_eigenvalue_bound
 from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..vectors import largest_entries, leading_eigenvector, on_support
+from ._spectrum import SPECTRUM_SIZE, Spectrum
 from .base import EXACT, Deadline, Limits, Solution
-from .chan import ENTRIES_AT_ONCE, Chan, best_row, rough_eigenvector
+from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
 TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
 ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
-SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
-EASY_BUDGET = 16  # nodes in a slice before eigenvalues of a large matrix pay
+EASY_SLICES = 6  # slices before eigenvalues of a large matrix pay
+WORK_AT_FIRST = 2**18  # operations before more than one support is looked at
 WORK_AT_ONCE = 2**26  # operations between two looks at the clock: about 0.1 s
 
 
@@ -58,6 +59,9 @@ class BranchAndBound:
     of the open nodes. Supports better by less than 1e-10 (relative) count as equal; the
     bound of a finished search is that much above its objective. With `incumbent`, a
     search that finds nothing better ends `feasible` with the bound of the incumbent.
+
+    k = 1 and k = 2 need no search: the largest A_ii, and the larger eigenvalue of every
+    2 × 2 submatrix in closed form.
 
     Cost of a node: O(f² k) for f free features; the number of nodes is exponential in
     the worst case. Memory: d bytes per open node.
@@ -101,6 +105,12 @@ class BranchAndBound:
             x = leading_eigenvector(A)
             return Solution(x, largest_eigenvalue_bound(A), Status.OPTIMAL)
         A = np.ascontiguousarray(A, dtype=np.float64)
+        if k == 1:
+            x = np.zeros(len(A))
+            x[np.diagonal(A).argmax()] = 1.0
+            return Solution(x, float(np.diagonal(A).max()), Status.OPTIMAL)
+        if k == 2:
+            return _best_of_all_pairs(A, Deadline(limits.time))
         search = _Search(A, k, limits, incumbent, min(self.eigen_size, len(A)))
         return search.run(rng)
 
@@ -143,7 +153,7 @@ class BranchAndBound:
             solution = self.solve(A, k, limits=share)
         else:
             size = min(self.eigen_size, len(A))
-            spectrum = _Spectrum.of_data(cov, left)
+            spectrum = Spectrum.of_data(cov, left)
             search = _Search(A, k, share, reached, size, spectrum)
             solution = search.run(rng)
         # entries of A computed in rows and in the submatrix differ by rounding
@@ -159,6 +169,28 @@ class BranchAndBound:
             proved = relative_gap(objective, bound) <= 10 * TOLERANCE
             status = Status.OPTIMAL if proved else Status.FEASIBLE
         return Solution(x, max(bound, objective), status, solution.nodes)
+
+
+def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
+    """k = 2 needs no search: there are no more pairs than entries of A."""
+    from .._kernels.opening import best_pair
+
+    d = len(A)
+    pair = np.array([0, 1], dtype=np.int64)
+    bound, status = -math.inf, Status.OPTIMAL
+    step = max(1, ENTRIES_AT_ONCE // d)
+    try:
+        for start in range(0, d, step):
+            if deadline.passed():
+                status = Status.TIME_LIMIT
+                break
+            bound = best_pair(A, start, min(start + step, d), bound, pair)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    x, objective = on_support(A, pair)
+    if status is not Status.OPTIMAL:
+        return Solution(x, math.inf, status)
+    return Solution(x, max(bound, objective), status)
 
 
 def _above(value: float) -> float:
@@ -220,70 +252,6 @@ def _reduce(
     return np.flatnonzero(keep), bound
 
 
-@dataclass(frozen=True)
-class _Spectrum:
-    """x'Ax ≤ low + span · Σ of `weights` over the support of x, and λmin ≥ −defect."""
-
-    weights: FloatArray
-    low: float
-    span: float
-    defect: float  #: A + defect · I is positive semidefinite
-
-    @classmethod
-    def of(cls, A: FloatArray, features: NDArray[np.intp] | None = None) -> _Spectrum:
-        """Take it from the two largest eigenvalues of A, restricted to `features`."""
-        within = A if features is None else A[np.ix_(features, features)]
-        eigenvalues, vectors = np.linalg.eigh(within)
-        size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
-        slack = 8 * len(within) * np.finfo(float).eps * size
-        second = float(eigenvalues[-2]) if len(within) > 1 else float(eigenvalues[-1])
-        weights = vectors[:, -1] ** 2
-        if features is not None:
-            everywhere = np.zeros(len(A))
-            everywhere[features] = weights
-            weights = everywhere
-        span = max(0.0, float(eigenvalues[-1]) - second)
-        defect = max(0.0, slack - float(eigenvalues[0]))
-        return cls(weights, second + slack, span, defect)
-
-    @classmethod
-    def of_data(cls, cov: Covariance, left: NDArray[np.intp]) -> _Spectrum | None:
-        """From the eigenvalues of the n × n Gram matrix, where samples are few.
-
-        For a unit vector v at a distance of at most e from the eigenvector and β = λ₁ −
-        λ₂, the largest eigenvalue of A − βvv' is at most λ₂ + 2βe, and e is at most √2
-        times the residual of v, divided by β (Davis & Kahan).
-        """
-        n = cov.n_samples
-        if n is None or not 2 <= n <= SPECTRUM_SIZE or not cov.known_psd:
-            return None
-        eigenvalues = np.linalg.eigvalsh(cov.gram(np.ones(cov.n_features)))
-        first, second = float(eigenvalues[-1]), float(eigenvalues[-2])
-        rounding = np.finfo(float).eps * (n + len(left)) * first
-        defect = 8 * rounding  # of the entries of A
-        if first - second <= 1e-6 * first:
-            return cls(np.zeros(len(left)), math.inf, 0.0, defect)
-        v = rough_eigenvector(cov.matvec, cov.diagonal(), tolerance=0.0)
-        v /= np.linalg.norm(v)
-        product = cov.matvec(v)
-        residual = float(np.linalg.norm(product - (v @ product) * v))
-        low = second + 3 * residual + 8 * rounding
-        return cls(v[left] ** 2, low, first - second, defect)
-
-    @classmethod
-    def unknown(cls, A: FloatArray) -> _Spectrum:
-        """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
-        slack = 1e-13 * len(A) * float(np.abs(np.diagonal(A)).max())
-        defect = 2 * slack  # the factorisation itself is rounded
-        shifted = A.copy()
-        shifted[np.diag_indices_from(shifted)] += slack
-        try:
-            np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
-            defect = math.inf
-        return cls(np.zeros(len(A)), math.inf, 0.0, defect)
-
-
 class _Search:
     """One branch and bound: the open nodes, the best support, the value to beat."""
 
@@ -294,22 +262,25 @@ class _Search:
         limits: Limits,
         incumbent: float | None,
         eigen_size: int,
-        spectrum: _Spectrum | None = None,
+        spectrum: Spectrum | None = None,
     ) -> None:
         self.A = A
-        self.spectrum = spectrum  # if known beforehand
         self.k = k
         self.limits = limits
         self.deadline = Deadline(limits.time)
         self.eigen_size = eigen_size
-        self.scale = float(np.abs(A).max())
+        self.scale = 0.0  # max |A_ij|, once it is known
         self.incumbent = -math.inf if incumbent is None else incumbent
-        self.support = largest_entries(np.diagonal(A), k)
-        self.x, self.objective = on_support(A, self.support)
+        self.support = np.empty(0, dtype=np.intp)
+        self.x, self.objective = np.empty(0), -math.inf
         self.nodes = 0
+        self.root = Spectrum(np.zeros(len(A)), math.inf, 0.0, math.inf)
+        self.shift = 0.0
+        if spectrum is not None:
+            self.use(spectrum)
         self.open: list[tuple[float, int, NDArray[np.uint8]]] = []
         self.numbers = itertools.count()
-        self.under_way = -math.inf  # bound of the nodes that are being explored
+        self.under_way = math.inf  # bound of the nodes that are being explored
 
     @property
     def tau(self) -> float:
@@ -321,40 +292,61 @@ class _Search:
         return reached + tolerance
 
     def offer(self, support: NDArray[np.intp]) -> None:
-        x, objective = on_support(self.A, np.sort(support))
+        support = np.sort(support)
+        x, objective = on_support(self.A, support)
         if objective > self.objective:
-            self.x, self.objective, self.support = x, objective, np.sort(support)
+            self.x, self.objective, self.support = x, objective, support
 
     def push(self, bound: float, state: NDArray[np.uint8]) -> None:
         if bound > self.tau:
             heapq.heappush(self.open, (-bound, next(self.numbers), state))
 
     def run(self, rng: np.random.Generator | None) -> Solution:
+        """Search with more and more effort, so that what is easy is soon proved."""
         d = len(self.A)
-        self.under_way = row_sum_bound(self.A, self.k, self.deadline)
         stopped: Status | None = None
         try:
-            self.find_start()
-            self.use(self.spectrum or _Spectrum.unknown(self.A))
+            self.prepare()
             self.push(self.under_way, np.zeros(d, dtype=np.uint8))
             self.under_way = -math.inf
-            budget = 1
+            hard = EASY_SLICES if d > REFRESH_SIZE else 2
             most = max(1, WORK_AT_ONCE // (min(d, 200) ** 2 * self.k))
-            easy = EASY_BUDGET if d > REFRESH_SIZE else 1
-            looked = d > SPECTRUM_SIZE
-            while self.open and stopped is None:
-                stopped = self.stop_reason()
-                if stopped is None:
-                    if budget > easy and not looked:
-                        self.look_harder(rng)
-                        looked = True
-                    self.explore(budget)
-                    budget = min(2 * budget, most)
+            budget = max(1, WORK_AT_FIRST // (d**2 * self.k))
+            for done in itertools.count(1):
+                stopped = self.stop_reason() if self.open else None
+                if stopped is not None or not self.open:
+                    break
+                self.explore(budget)
+                if done == 1 and self.open:
+                    self.find_start()
+                elif done == hard and self.open and d <= SPECTRUM_SIZE:
+                    self.look_harder(rng)
+                budget = 1 if done == 1 else min(2 * budget, most)
         except KeyboardInterrupt:
             stopped = Status.INTERRUPTED
         return self.conclude(stopped)
 
-    def use(self, spectrum: _Spectrum) -> None:
+    def prepare(self) -> None:
+        """A bound and a support, from one pass over A and some power iterations."""
+        from .._kernels import branch_and_bound, opening
+
+        self.kernels = branch_and_bound
+        d = len(self.A)
+        sums = np.empty(d)
+        step = max(1, ENTRIES_AT_ONCE // d)
+        for start in range(0, d, step):
+            stop = min(start + step, d)
+            largest = opening.row_sums(self.A, self.k, start, stop, sums)
+            self.scale = max(self.scale, largest)
+            if self.deadline.passed():
+                self.offer(largest_entries(np.diagonal(self.A), self.k))
+                return
+        self.under_way = float(sums.max())
+        support = np.empty(self.k, dtype=np.int64)
+        self.kernels.first_support(self.A, self.k, sums, support)
+        self.offer(support)
+
+    def use(self, spectrum: Spectrum) -> None:
         self.root = spectrum
         self.shift = spectrum.defect
         if math.isinf(self.shift):  # Gershgorin: A + shift·I is semidefinite
@@ -362,6 +354,8 @@ class _Search:
 
     def find_start(self) -> None:
         """The best row cut to k, power iterations from there, then swaps."""
+        if math.isinf(self.root.defect):
+            self.use(Spectrum.unknown(self.A))
         self.offer(best_row(self.A, self.k, self.deadline)[0])
         before = -math.inf
         while self.objective > before and not self.deadline.passed():
@@ -372,7 +366,7 @@ class _Search:
 
     def look_harder(self, rng: np.random.Generator | None) -> None:
         """Get the eigenvalues and start from many vectors, now that it pays."""
-        self.use(_Spectrum.of(self.A))
+        self.use(Spectrum.of(self.A))
         before = self.objective
         limits = Limits(time=self.deadline.remaining())
         start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
@@ -399,8 +393,7 @@ class _Search:
 
     def explore(self, budget: int) -> None:
         """Take the node of the largest bound; explore below it for `budget` nodes."""
-        from .._kernels.branch_and_bound import BETTER_SUPPORT, FINISHED, explore
-
+        kernels = self.kernels
         negative_bound, _, state = heapq.heappop(self.open)
         self.under_way = -negative_bound
         d = len(self.A)
@@ -413,30 +406,33 @@ class _Search:
         counters = np.array([1, 0, 0], dtype=np.int64)
         found = np.empty(self.k, dtype=np.int64)
         while True:
-            outcome = explore(
+            outcome = kernels.explore(
                 self.A, self.k, self.tau, self.root.defect, self.shift,
                 spectrum.weights, spectrum.low, spectrum.span, self.eigen_size,
                 budget - counters[1], states, bounds, counters, found,
             )  # fmt: skip
-            if outcome == BETTER_SUPPORT:
+            if outcome == kernels.BETTER_SUPPORT:
                 self.offer(found[: counters[2]])
-            if outcome == FINISHED or counters[1] >= budget:
+            if outcome == kernels.FINISHED or counters[1] >= budget:
                 break
         self.nodes += int(counters[1])
         for i in range(counters[0]):
             self.push(float(bounds[i]), states[i].copy())
         self.under_way = -math.inf
 
-    def spectrum_of(self, state: NDArray[np.uint8]) -> _Spectrum:
+    def spectrum_of(self, state: NDArray[np.uint8]) -> Spectrum:
         """That of the features not fixed out, where it is cheap to have."""
-        left = np.flatnonzero(state != 2)
-        if len(left) == len(self.A) or len(left) > REFRESH_SIZE:
+        n_left = np.count_nonzero(state != 2)
+        if n_left == len(self.A) or n_left > REFRESH_SIZE:
             return self.root
-        spectrum = _Spectrum.of(self.A, left)
+        left = np.flatnonzero(state != 2)
+        spectrum = Spectrum.of(self.A, left)
         self.under_way = min(self.under_way, spectrum.low + spectrum.span)
         return spectrum
 
     def conclude(self, stopped: Status | None) -> Solution:
+        if len(self.support) == 0:  # stopped before there was one
+            self.offer(largest_entries(np.diagonal(self.A), self.k))
         bound = max(self.tau, self.under_way)
         if self.open:
             bound = max(bound, -self.open[0][0])
