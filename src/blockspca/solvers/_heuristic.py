@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..result import Status
 from ..vectors import on_support
+from ._stopping import stop_reason
 from .base import HEURISTIC, Deadline, Guarantee, Limits, Solution
 
 LEVELS = 40  # halvings of a penalty: by then levels differ by one part in 10¹²
@@ -79,20 +80,17 @@ class Heuristic(ABC):
         deadline = Deadline(limits.time)
         generator = np.random.default_rng(0) if rng is None else rng
         best = Incumbent(A, k)
-        status, nodes = Status.FEASIBLE, 0
+        stopped, nodes = None, 0
         try:
             for weights in self._propose(A, k, deadline, generator):
                 best.offer(weights)
                 nodes += 1
-                if deadline.passed():
-                    status = Status.TIME_LIMIT
-                    break
-                if limits.nodes is not None and nodes >= limits.nodes:
-                    status = Status.NODE_LIMIT
+                stopped = stop_reason(limits, deadline, nodes)
+                if stopped is not None:
                     break
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return Solution(best.x, status=status, nodes=nodes)
+            stopped = Status.INTERRUPTED
+        return Solution(best.x, status=stopped or Status.FEASIBLE, nodes=nodes)
 
     @abstractmethod
     def _propose(

@@ -16,6 +16,7 @@ from ..covariance import Covariance
 from ..result import Status, relative_gap
 from ..vectors import largest_entries, leading_eigenvector, on_support
 from ._spectrum import SPECTRUM_SIZE, Spectrum
+from ._stopping import stop_reason
 from .base import EXACT, Deadline, Limits, Solution
 from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
@@ -382,14 +383,10 @@ class _Search:
             self.offer(better)
 
     def stop_reason(self) -> Status | None:
-        limits = self.limits
-        if self.deadline.passed():
-            return Status.TIME_LIMIT
-        if limits.nodes is not None and self.nodes >= limits.nodes:
-            return Status.NODE_LIMIT
-        if limits.memory is not None and len(self.open) * len(self.A) > limits.memory:
+        memory = self.limits.memory
+        if memory is not None and len(self.open) * len(self.A) > memory:
             return Status.MEMORY_LIMIT
-        return None
+        return stop_reason(self.limits, self.deadline, self.nodes)
 
     def explore(self, budget: int) -> None:
         """Take the node of the largest bound; explore below it for `budget` nodes."""

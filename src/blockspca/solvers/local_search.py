@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..result import Status
 from ..vectors import on_support
+from ._stopping import stop_reason
 from .base import Deadline, Limits, Solution
 from .greedy import Greedy, best_addition
 
@@ -88,24 +89,19 @@ class LocalSearch:
         if start.status is not Status.FEASIBLE:
             return start
         x, value = on_support(A, support)
-        nodes = 0
-        status = Status.FEASIBLE
+        stopped, nodes = None, 0
         try:
             while len(support) == k:
-                if deadline.passed():
-                    status = Status.TIME_LIMIT
-                    break
-                if limits.nodes is not None and nodes >= limits.nodes:
-                    status = Status.NODE_LIMIT
+                stopped = stop_reason(limits, deadline, nodes)
+                if stopped is not None:
                     break
                 better = best_swap(A, support, value, deadline)
                 if better is None:
-                    if deadline.passed():
-                        status = Status.TIME_LIMIT
+                    stopped = Status.TIME_LIMIT if deadline.passed() else None
                     break
                 support = better
                 x, value = on_support(A, support)
                 nodes += 1
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return replace(start, x=x, status=status, nodes=nodes)
+            stopped = Status.INTERRUPTED
+        return replace(start, x=x, status=stopped or Status.FEASIBLE, nodes=nodes)

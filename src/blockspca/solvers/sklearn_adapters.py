@@ -27,8 +27,8 @@ class _ScikitLearn(Heuristic):
         self.max_iterations = max_iterations
 
     @abstractmethod
-    def _estimator(self, alpha: float, seed: int) -> Any:
-        """Return the estimator to fit, with one component."""
+    def _estimator(self) -> Any:
+        """Return the class to fit, not imported before."""
 
     def _propose(
         self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
@@ -41,13 +41,19 @@ class _ScikitLearn(Heuristic):
         if len(data) == 0:
             return iter(())
         seed = int(rng.integers(2**31))
+        estimator = self._estimator()
 
         def fit(alpha: float) -> FloatArray:
             with warnings.catch_warnings():
                 # What did not converge is still a proposal, judged by its objective.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", RuntimeWarning)
-                fitted = self._estimator(alpha, seed).fit(data)
+                fitted = estimator(
+                    n_components=1,
+                    alpha=alpha,
+                    max_iter=self.max_iterations,
+                    random_state=seed,
+                ).fit(data)
             return form.restore(np.nan_to_num(fitted.components_[0]))
 
         # v is X'u with ‖u‖ = 1, soft-thresholded at α, and |x_j'u| ≤ ‖x_j‖ = sqrt(A_jj)
@@ -94,15 +100,10 @@ class ScikitLearnSparsePCA(_ScikitLearn):
 
     name = "scikit-learn SparsePCA"
 
-    def _estimator(self, alpha: float, seed: int) -> Any:
+    def _estimator(self) -> Any:
         from sklearn.decomposition import SparsePCA
 
-        return SparsePCA(
-            n_components=1,
-            alpha=alpha,
-            max_iter=self.max_iterations,
-            random_state=seed,
-        )
+        return SparsePCA
 
 
 class ScikitLearnMiniBatchSparsePCA(_ScikitLearn):
@@ -135,12 +136,7 @@ class ScikitLearnMiniBatchSparsePCA(_ScikitLearn):
     def __init__(self, max_iterations: int = 30) -> None:
         super().__init__(max_iterations)
 
-    def _estimator(self, alpha: float, seed: int) -> Any:
+    def _estimator(self) -> Any:
         from sklearn.decomposition import MiniBatchSparsePCA
 
-        return MiniBatchSparsePCA(
-            n_components=1,
-            alpha=alpha,
-            max_iter=self.max_iterations,
-            random_state=seed,
-        )
+        return MiniBatchSparsePCA

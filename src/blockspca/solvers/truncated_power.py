@@ -7,6 +7,7 @@ import numpy as np
 from .._validation import FloatArray, check_positive_integer
 from ..result import Status
 from ..vectors import largest_entries, leading_eigenvector, on_support
+from ._stopping import stop_reason
 from .base import HEURISTIC, Deadline, Limits, Solution
 
 CONVERGED = 1e-10
@@ -65,17 +66,14 @@ class TruncatedPower:
         deadline = Deadline(limits.time)
         generator = np.random.default_rng(0) if rng is None else rng
         best = largest_entries(np.diagonal(A), k)
-        status, nodes = Status.FEASIBLE, 0
+        stopped, nodes = None, 0
         try:
             x = self._starts(A, k, generator)
             shift = _ascending_shift(A)
             value = -np.inf
             for _ in range(self.max_iterations):
-                if deadline.passed():
-                    status = Status.TIME_LIMIT
-                    break
-                if limits.nodes is not None and nodes >= limits.nodes:
-                    status = Status.NODE_LIMIT
+                stopped = stop_reason(limits, deadline, nodes)
+                if stopped is not None:
                     break
                 y = A @ x
                 previous, value = value, np.einsum("ij,ij->j", x, y)
@@ -85,9 +83,9 @@ class TruncatedPower:
                     break
             best = self._best_support(A, x, k)
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
+            stopped = Status.INTERRUPTED
         vector, _ = on_support(A, best)
-        return Solution(vector, status=status, nodes=nodes)
+        return Solution(vector, status=stopped or Status.FEASIBLE, nodes=nodes)
 
     def _starts(
         self, A: FloatArray, k: int, generator: np.random.Generator
