@@ -106,11 +106,47 @@ def test_degenerate_input(name):
         (np.array([[2.0]]), 1),
         (np.zeros((4, 4)), 2),
         (np.ones((4, 4)), 4),
+        (np.cov(np.random.default_rng(0).normal(size=(30, 5)).T), 5),
+        (np.cov(np.random.default_rng(0).normal(size=(30, 5)).T), 6),
+        (np.cov(np.random.default_rng(0).normal(size=(30, 5)).T), 9),
+        (np.outer([3.0, 2.0, 1.0], [3.0, 2.0, 1.0]), 2),
         (np.diag([1.0, 2.0, 3.0]), 2),
         (np.eye(5), 3),
     ]:
         x = solve(A, k, limits=Limits()).x
-        assert x @ A @ x == pytest.approx(brute_force(A, k), abs=1e-12)
+        optimum = brute_force(A, min(k, len(A)))
+        assert x @ A @ x == pytest.approx(optimum, rel=1e-12, abs=1e-12)
+
+
+@EVERY
+def test_on_blocks_and_on_the_full_matrix(name):
+    """From `solve`: one vector form, at k ≥ d too, indefinite where it may be."""
+    rng = np.random.default_rng(3)
+    A = 0.05 * symmetric_matrix("psd", 10, rng)
+    A[:5, :5] += symmetric_matrix("rank one", 5, rng)
+    A[5:, 5:] += symmetric_matrix("psd", 5, rng)
+    matrices = [A]
+    if not SOLVERS[name].requires_psd:
+        matrices.append(A - 0.5 * np.trace(A) / 10 * np.eye(10))
+    epsilon = float(np.abs(A[:5, 5:]).max())
+    for matrix in matrices:
+        for threshold in (bs.FixedThreshold(0.0), bs.FixedThreshold(epsilon)):
+            for k in (1, 3, 7, 10):  # 7 is more than a block has
+                result = bs.solve(
+                    matrix,
+                    k,
+                    solver=SOLVERS[name](),
+                    threshold=threshold,
+                    certify=False,
+                )
+                x = result.x
+                optimum = brute_force(matrix, k)
+                assert np.linalg.norm(x) == pytest.approx(1)
+                assert 1 <= np.count_nonzero(x) <= k
+                assert x[np.argmax(np.abs(x))] > 0
+                assert result.objective == pytest.approx(x @ matrix @ x)
+                assert result.objective <= optimum + 1e-9
+                assert result.upper_bound >= optimum - 1e-9
 
 
 @EVERY

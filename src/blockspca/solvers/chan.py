@@ -71,6 +71,7 @@ class Chan:
         rng: np.random.Generator | None = None,
     ) -> Solution:
         deadline = Deadline(limits.time)
+        k = min(k, len(A))
         supports = [largest_entries(np.diagonal(A), k)]
         status, nodes = Status.FEASIBLE, 0
         try:

@@ -81,7 +81,7 @@ class Greedy:
         support = np.empty(0, dtype=np.intp)
         status = Status.FEASIBLE
         try:
-            while len(support) < k:
+            while len(support) < min(k, len(A)):
                 if deadline.passed() and len(support):
                     status = Status.TIME_LIMIT
                     break
