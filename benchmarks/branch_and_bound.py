@@ -276,7 +276,8 @@ def problems() -> Iterator[tuple[str, np.ndarray, tuple[int, ...]]]:
         A = np.cov(np.random.default_rng(0).normal(size=(n, d)).T)
         yield f"noise n={n}", A, (k,)
     for name, ks in MATRICES.items():
-        yield name, load(name), ks
+        # rows in order, as the kernels were compiled for
+        yield name, np.ascontiguousarray(load(name)), ks
 
 
 def planted(d: int, k: int) -> np.ndarray:
