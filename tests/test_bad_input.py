@@ -93,6 +93,8 @@ def test_matrix(matrix, error, words):
         (sp.csr_array(np.where(X == 1, np.nan, X)), {}, ValueError, "1 NaN"),
         (X, {"feature_names": ["a", "b", "a"]}, ValueError, r"repeat \['a'\]"),
         (X, {"feature_names": ["a"]}, ValueError, "1 entries for 3"),
+        (np.ones((4, 3)), {"scale": True}, ValueError, "X has no variance"),
+        (X, {"constant": "drop"}, ValueError, "constant = 'drop'.*'ignore'"),
         (X * 1e200, {}, ValueError, "overflows.*rescale"),
         (X * 1e-170, {}, ValueError, "underflows.*rescale"),
         (X, {"feature_names": "abc"}, TypeError, "feature_names = 'abc'"),
@@ -124,6 +126,28 @@ def test_matrix(matrix, error, words):
 def test_data(data, kwargs, error, words):
     with pytest.raises(error, match=words):
         Covariance.from_data(data, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        np.full((5, 3), 0.1),
+        sp.csr_array(np.full((5, 3), 0.1)),
+        np.where(np.eye(5, 3) == 1, np.nan, 0.1),
+    ],
+    ids=["dense", "sparse", "gaps"],
+)
+def test_data_in_which_nothing_varies(constant):
+    cov = Covariance.from_data(constant, missing="pairwise")
+    for solve in (
+        lambda: bs.solve(cov, 1),
+        lambda: bs.solve_path(cov, 2),
+        lambda: bs.solve_components(cov, 1, 2),
+        lambda: bs.choose_k(constant, missing="pairwise"),
+    ):
+        with pytest.raises(ValueError, match=r"X has no variance.*pass data that vary"):
+            solve()
+    assert bs.solve(np.zeros((3, 3)), 1).objective == 0  # a matrix like any other
 
 
 @pytest.mark.parametrize("place", [(0, 2500), (2500, 0), (7, 3), (3, 7), (2500, 2499)])

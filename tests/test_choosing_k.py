@@ -88,7 +88,8 @@ def test_kinds_of_data():
     assert bs.choose_k(X, scale=True).k == 5
     gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
     assert bs.choose_k(gaps, missing="pairwise").k == 5
-    assert bs.choose_k(np.ones((5, 3))).k == 1
+    still = np.column_stack([X, np.ones(len(X))])
+    assert bs.choose_k(still, scale=True, constant="ignore").k == 5
 
 
 def test_a_matrix_has_nothing_to_permute():

@@ -251,10 +251,9 @@ def test_real_sparse_data(data_dir, name):
 @pytest.mark.parametrize("center", [False, True])
 def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, center):
     import blockspca._sources as sources
-    import blockspca.covariance as covariance
 
     monkeypatch.setattr(sources, "PART_BYTES", 8 * 9 * 5)
-    monkeypatch.setattr(covariance, "MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.MAP_FROM", 0)
     X = (10 * np.random.default_rng(0).normal(size=(23, 9))).astype(dtype)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -268,9 +267,7 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
 
 
 def test_memory_mapped_data_with_gaps_is_read(tmp_path, monkeypatch):
-    import blockspca.covariance as covariance
-
-    monkeypatch.setattr(covariance, "MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.MAP_FROM", 0)
     X = np.random.default_rng(0).normal(size=(23, 9))
     X[3, 4] = np.nan
     np.save(tmp_path / "X.npy", X)
@@ -296,6 +293,40 @@ def test_chunks_of_rows(X, container, scale, center):
         assert_same_matrix(cov, expected)
     assert cov.known_psd
     assert cov.in_memory
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "gaps", "disk", "chunks", "dask"])
+def test_ignored_constants_have_zero_rows(kind, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 6))
+    expected = np.zeros((8, 8))
+    others = [0, 1, 3, 4, 6, 7]
+    expected[np.ix_(others, others)] = np.corrcoef(X.T)
+    X = np.insert(X, [2, 4], [0.1, 123.456], axis=1)
+    options = {"scale": True, "constant": "ignore"}
+    if kind == "chunks":
+        cov = Covariance.from_chunks((X[:9], X[9:]), **options)
+    else:
+        data = X
+        if kind == "sparse":
+            data = sp.csr_array(X)
+        elif kind == "gaps":
+            data = np.vstack([X, np.where(np.arange(8) == 2, np.nan, X[0])])
+            options["missing"] = "pairwise"
+        elif kind == "disk":
+            monkeypatch.setattr("blockspca.covariance.MAP_FROM", 0)
+            np.save(tmp_path / "X.npy", X)
+            data = np.load(tmp_path / "X.npy", mmap_mode="r")
+        elif kind == "dask":
+            data = pytest.importorskip("dask.array").from_array(X, chunks=(7, 3))
+        cov = Covariance.from_data(data, **options)
+    A = cov.submatrix(slice(None))
+    assert not A[[2, 5]].any()
+    assert not cov.diagonal()[[2, 5]].any()
+    np.testing.assert_array_equal(cov.diagonal() > 0, np.isin(np.arange(8), others))
+    if kind != "gaps":
+        np.testing.assert_allclose(A, expected, atol=1e-12)
+    assert 2 not in bs.solve(cov, 6).support
 
 
 def test_chunks_keep_constant_columns_exact():

@@ -52,8 +52,17 @@ def test_kinds_of_data(X):
     np.testing.assert_allclose(sparse.held_out, dense.held_out)
     gaps = np.where(np.random.default_rng(1).random(X.shape) < 0.05, np.nan, X)
     assert bs.cross_validate(gaps, 5, missing="pairwise", scale=True).mean.max() < 1
-    constant = bs.cross_validate(np.ones((6, 3)), 2, n_folds=3)
-    np.testing.assert_array_equal(constant.held_out, 0)
+    with pytest.raises(ValueError, match=r"fold of 2 sample.*X has no variance"):
+        bs.cross_validate(np.ones((6, 3)), 2, n_folds=3)
+
+
+def test_a_feature_that_varies_in_one_fold_only(X):
+    rare = np.column_stack([X, np.eye(len(X))[0]])
+    with pytest.raises(ValueError, match=r"left out, scale=True.*constant='ignore'"):
+        bs.cross_validate(rare, 3, scale=True)
+    found = bs.cross_validate(rare, 3, scale=True, constant="ignore")
+    assert np.isfinite(found.held_out).all()
+    assert (found.held_out > 0).all()
 
 
 def test_folds_run_in_parallel_alike(X):

@@ -241,11 +241,38 @@ def test_auto_finds_the_size_of_a_factor(X):
     assert model.choice_of_k_.reference.p_value < 0.05
 
 
-def test_constant_data():
-    model = SparsePCA(n_components=2).fit(np.ones((10, 4)))
-    assert model.k_ == [1, 1]
-    np.testing.assert_array_equal(model.explained_variance_ratio_, 0)
-    assert model.score(np.ones((10, 4))) == 0
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("k", [1, "auto"])
+def test_constant_data(kind, scale, k):
+    constant = np.tile([0.1, 0.0, 123.456, -7.0], (10, 1))
+    with pytest.raises(ValueError, match="X has no variance: every feature is const"):
+        SparsePCA(k=k, scale=scale).fit(kind(constant))
+
+
+@pytest.mark.parametrize("kind", [np.array, sp.csr_array, pd.DataFrame])
+@pytest.mark.parametrize("k", [3, "auto"])
+def test_constant_features_are_ignored_on_request(X, kind, k):
+    still = np.insert(X, [0, 5], [0.0, 0.1], axis=1)
+    with pytest.raises(ValueError, match=r"constant: .*constant='ignore'"):
+        SparsePCA(k=k, scale=True).fit(kind(still))
+    options = {"k": k, "scale": True, "random_state": 0}
+    model = SparsePCA(constant="ignore", **options).fit(kind(still))
+    without = SparsePCA(**options).fit(X)
+    others = np.delete(np.arange(14), [0, 6])
+    assert model.components_.shape == (2, 14)
+    assert model.k_ == without.k_
+    np.testing.assert_allclose(
+        model.components_[:, others], without.components_, atol=1e-9
+    )
+    np.testing.assert_array_equal(model.components_[:, [0, 6]], 0)
+    np.testing.assert_array_equal(model.scale_[[0, 6]], 1)
+    np.testing.assert_allclose(
+        model.transform(kind(still)), without.transform(X), atol=1e-8
+    )
+    back = model.inverse_transform(model.transform(kind(still)))
+    np.testing.assert_allclose(back[:, [0, 6]], still[:, [0, 6]])
+    assert model.score(kind(still)) == pytest.approx(without.score(X))
 
 
 def test_verbose_shows_a_log(X, capsys):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,6 +31,11 @@ TILE_SIZE = 2048  # a float64 tile of 32 MiB
 
 # Two halves of a matrix computed in floating point differ by rounding only.
 SYMMETRY_TOLERANCE = 1e-12
+
+NO_VARIANCE = (
+    "X has no variance: every feature is constant, so there is nothing to explain; "
+    "pass data that vary."
+)
 
 
 def symmetric_dense(A: FloatArray) -> FloatArray:
@@ -96,47 +102,68 @@ def symmetric_sparse(A: Any) -> Any:
     return A if worst == 0 else ((A + A.T) / 2).tocsr()
 
 
-def scales_of(
-    variance: FloatArray, constant: np.ndarray, names: tuple[str, ...] | None
-) -> FloatArray:
-    if constant.any():
-        columns = np.flatnonzero(constant).tolist()
-        raise ValueError(
-            f"scale=True, but {len(columns)} feature(s) are constant: "
-            f"{describe(columns, names)}; drop them or pass scale=False."
-        )
-    return np.sqrt(variance)
+@dataclass(frozen=True)
+class Preparation:
+    """What is done to the columns of data; see `Covariance.from_data`."""
+
+    center: bool
+    scale: bool
+    ddof: int
+    names: tuple[str, ...] | None
+    constant: Literal["raise", "ignore"] = "raise"
+
+    def __post_init__(self) -> None:
+        if self.constant not in ("raise", "ignore"):
+            raise ValueError(
+                f"constant = {self.constant!r} is not known; pass 'raise' or 'ignore'."
+            )
+
+    def scales(self, variance: FloatArray, constant: np.ndarray) -> FloatArray:
+        """Standard deviations; infinite for a constant that is ignored.
+
+        Divided by infinity, a column and its row of A are exactly zero: the feature
+        keeps its place and can add nothing to a component.
+        """
+        if not constant.any():
+            return np.sqrt(variance)
+        if constant.all():
+            raise ValueError(NO_VARIANCE)
+        if self.constant == "raise":
+            columns = np.flatnonzero(constant).tolist()
+            raise ValueError(
+                f"scale=True, but {len(columns)} feature(s) are constant: "
+                f"{describe(columns, self.names)}; drop them, pass constant='ignore' "
+                "to give them no loading, or pass scale=False."
+            )
+        return np.sqrt(np.where(constant, np.inf, variance))
 
 
-def dense_data(
-    X: FloatArray, center: bool, scale: bool, ddof: int, names: Any
-) -> DenseDataSource:
+def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
     n = len(X)
     constant = (X[0] == X).all(axis=0)
-    if center:
+    if prepare.center:
         # The rounded mean of a constant column need not be that constant.
         C = X - np.where(constant, X[0], X.mean(axis=0))
     else:
         C = X.copy()
         constant = ~X.any(axis=0)
-    C /= np.sqrt(n - ddof)
+    C /= np.sqrt(n - prepare.ddof)
     vanished = ~constant & (np.einsum("ij,ij->j", C, C) == 0)
     if vanished.any():
         raise ValueError(
             "X underflows: the variance of feature(s) "
-            f"{describe(np.flatnonzero(vanished).tolist(), names)} is not zero but too "
-            "small for float64; rescale X."
+            f"{describe(np.flatnonzero(vanished).tolist(), prepare.names)} is not zero "
+            "but too small for float64; rescale X."
         )
-    if scale:
-        C /= scales_of(np.einsum("ij,ij->j", C, C), constant, names)
+    if prepare.scale:
+        C /= prepare.scales(np.einsum("ij,ij->j", C, C), constant)
     return DenseDataSource(np.ascontiguousarray(C))
 
 
-def sparse_data(
-    X: Any, center: bool, scale: bool, ddof: int, names: Any
-) -> SparseDataSource:
+def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
     n, d = X.shape
-    mean = np.asarray(X.mean(axis=0)).ravel() if center else np.zeros(d)
+    ddof = prepare.ddof
+    mean = np.asarray(X.mean(axis=0)).ravel() if prepare.center else np.zeros(d)
     columns = X.tocsc()
     stored = np.diff(columns.indptr)
     centred = columns.data - np.repeat(mean, stored)
@@ -145,11 +172,15 @@ def sparse_data(
     ).astype(np.float64)  # of no entries at all, numpy counts integers
     total += (n - stored) * mean**2
     variance = total / (n - ddof)
-    scales = np.ones(d)
-    if scale:
-        constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
-        scales = scales_of(variance, constant if center else variance == 0, names)
+    constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
+    if not prepare.center:
+        constant = variance == 0
+    if prepare.scale:
+        scales = prepare.scales(variance, constant)
         variance = np.ones(d)
+    else:  # exactly zero, whatever the rounding of the mean
+        scales = np.where(constant, np.inf, 1.0)
+    variance[constant] = 0.0
     source = SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
     if source.entry_error() > 1e-9 * float(variance.max()):
         warnings.warn(
@@ -162,14 +193,10 @@ def sparse_data(
 
 
 def pairwise_data(
-    X: FloatArray,
-    gaps: np.ndarray,
-    center: bool,
-    scale: bool,
-    ddof: int,
-    names: Any,
+    X: FloatArray, gaps: np.ndarray, prepare: Preparation
 ) -> PairwiseSource:
     n, d = X.shape
+    center, ddof, names = prepare.center, prepare.ddof, prepare.names
     observed = (~gaps).astype(np.float64)
     counts = observed.sum(axis=0)
     if not counts.all():
@@ -178,9 +205,15 @@ def pairwise_data(
             f"feature(s) {describe(empty, names)} have no values at all; drop them."
         )
     filled = np.where(gaps, 0.0, X)
+    lowest = np.nanmin(X, axis=0)
+    constant = lowest == np.nanmax(X, axis=0)
     if center:
-        # Any shift leaves a centred product as it is; this one saves digits.
-        filled = np.where(gaps, 0.0, X - filled.sum(axis=0) / np.maximum(counts, 1))
+        # Any shift leaves a centred product as it is; this one saves digits, and makes
+        # a constant exactly zero.
+        shift = np.where(constant, lowest, filled.sum(axis=0) / counts)
+        filled = np.where(gaps, 0.0, X - shift)
+    else:
+        constant &= lowest == 0
     source = PairwiseSource(filled, observed, ddof, center)
     # Two features share at least count_i + count_j − n samples, so the full check is
     # needed only if the two most incomplete ones could share too few.
@@ -195,17 +228,12 @@ def pairwise_data(
                     f"features {pair} have {int(shared.min())} sample(s) in common, "
                     f"too few for a covariance with ddof = {ddof}; drop one of them."
                 )
-    if scale:
-        constant = np.array(
-            [np.ptp(X[~gaps[:, j], j]) == 0 for j in range(d)], dtype=bool
-        )
-        source.scale = scales_of(source.diagonal(), constant, names)
+    if prepare.scale:
+        source.scale = prepare.scales(source.diagonal(), constant)
     return source
 
 
-def mapped_data(
-    X: Any, center: bool, scale: bool, ddof: int, names: Any
-) -> MappedDataSource | None:
+def mapped_data(X: Any, prepare: Preparation) -> MappedDataSource | None:
     """Means and scales of data on disk, in parts; None if values are missing."""
     n, d = X.shape
     first = np.asarray(X[0], dtype=np.float64)
@@ -217,26 +245,25 @@ def mapped_data(
             return None  # the dense path says what is wrong, or fills the gaps
         constant &= (block == first).all(axis=0)
         total += (block - first).sum(axis=0)
-    if center:
+    if prepare.center:
         mean = np.where(constant, first, first + total / n)
     else:
         mean, constant = np.zeros(d), constant & (first == 0)
-    factor = np.full(d, 1 / np.sqrt(n - ddof))
+    factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
     source = MappedDataSource(X, mean, factor)
-    if scale:
-        source.factor = factor / scales_of(source.diagonal(), constant, names)
+    if prepare.scale:
+        source.factor = factor / prepare.scales(source.diagonal(), constant)
         source = MappedDataSource(X, mean, source.factor)
     return source
 
 
 def accumulate(
     chunks: Iterable[Any],
-    center: bool,
-    scale: bool,
-    ddof: int,
+    prepare: Preparation,
     memory_limit: int | None,
 ) -> tuple[MomentSource, tuple[str, ...] | None]:
     """Moments of chunks of samples, each merged into those before it."""
+    center, ddof = prepare.center, prepare.ddof
     n, n_chunks, names = 0, 0, None
     for chunk in chunks:
         values, chunk_names = split_names(chunk)
@@ -284,10 +311,12 @@ def accumulate(
     variances = moments.diagonal().copy()
     largest = float((variances + n / (n - ddof) * mean**2).max())
     error = 4 * (n + 4 * n_chunks) * EPS * largest
-    if scale:
-        scales = scales_of(variances, ~(variances > 0), names)
+    if prepare.scale:
+        known = names if prepare.names is None else prepare.names
+        still = ~(variances > 0)
+        scales = replace(prepare, names=known).scales(variances, still)
         moments /= scales
         moments /= scales[:, None]
-        np.fill_diagonal(moments, 1.0)
+        np.fill_diagonal(moments, np.where(still, 0.0, 1.0))
         error /= float(scales.min()) ** 2
     return MomentSource(moments, error), names

@@ -8,13 +8,16 @@ worker that is lost takes only its own tasks with it: dask computes them again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._sources import EPS, Indices
 from ._validation import FloatArray, describe
+
+if TYPE_CHECKING:
+    from ._ingest import Preparation
 
 TREE_ARITY = 8
 
@@ -81,7 +84,7 @@ class DaskSource:
         return 4 * (self.n_samples + 4) * EPS * float(moments.max())
 
 
-def dask_data(X: Any, center: bool, scale: bool, ddof: int, names: Any) -> DaskSource:
+def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     """Means and variances by two passes over the chunks; refuses what is not finite."""
     import dask
     import dask.array as da
@@ -96,18 +99,19 @@ def dask_data(X: Any, center: bool, scale: bool, ddof: int, names: Any) -> DaskS
     if not finite.all():
         bad = np.flatnonzero(~finite).tolist()
         raise ValueError(
-            f"X has missing or infinite values, in feature(s) {describe(bad, names)}; "
-            "fill them or drop those features."
+            "X has missing or infinite values, in feature(s) "
+            f"{describe(bad, prepare.names)}; fill them or drop those features."
         )
     start = np.asarray(first.compute())
-    mean = np.where(constant, start, start + offset) if center else np.zeros(d)
-    variance = np.asarray((((X - mean) ** 2).sum(axis=0) / (n - ddof)).compute())
-    factor = np.full(d, 1 / np.sqrt(n - ddof))
-    if scale:
-        from ._ingest import scales_of
-
-        factor = factor / scales_of(variance, ~(variance > 0), names)
-        variance = np.ones(d)
+    mean = np.where(constant, start, start + offset) if prepare.center else np.zeros(d)
+    variance = np.asarray(
+        (((X - mean) ** 2).sum(axis=0) / (n - prepare.ddof)).compute()
+    )
+    factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
+    if prepare.scale:
+        still = ~(variance > 0)
+        factor = factor / prepare.scales(variance, still)
+        variance = np.where(still, 0.0, 1.0)
     return DaskSource(X, mean, factor, variance)
 
 

@@ -18,7 +18,7 @@ from ._validation import (
     split_names,
 )
 from .certify.results import certified_results
-from .covariance import Covariance
+from .covariance import Covariance, refuse_constant
 from .scan import scan
 from .solvers.base import Limits
 from .sparsity_path import SparsityPath
@@ -128,6 +128,7 @@ def choose_k(
     fraction: float = FRACTION,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> ChoiceOfK:
@@ -150,7 +151,7 @@ def choose_k(
         At least 2; with fewer than 19, no p-value is below 0.05.
     fraction : float
         Used with a `Covariance` only.
-    scale, missing
+    scale, missing, constant
         As in `Covariance.from_data`.
     n_jobs : int, optional
         Permutations at a time (joblib).
@@ -179,6 +180,7 @@ def choose_k(
         n_permutations=n_permutations,
         scale=scale,
         missing=missing,
+        constant=constant,
         n_jobs=n_jobs,
         rng=rng,
     )
@@ -225,6 +227,7 @@ def permutation_reference(
     n_permutations: int = N_PERMUTATIONS,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> PermutationReference:
@@ -233,7 +236,7 @@ def permutation_reference(
     Parameters
     ----------
     X : array, sparse matrix or DataFrame of shape (n, d)
-    k_max, n_permutations, scale, missing, n_jobs, rng
+    k_max, n_permutations, scale, missing, constant, n_jobs, rng
         As in `choose_k`.
 
     Returns
@@ -269,7 +272,10 @@ def permutation_reference(
 
     def objectives(generator: np.random.Generator | None) -> FloatArray:
         rows = X if generator is None else permuted_columns(X, generator)
-        cov = Covariance.from_data(rows, scale=scale, missing=missing)
+        cov = Covariance.from_data(
+            rows, scale=scale, missing=missing, constant=constant
+        )
+        refuse_constant(cov)
         return searched_path(cov, k_max).objectives
 
     # First the data alone: what is wrong with them is said once, and plainly.

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ._ingest import (
+    NO_VARIANCE,
+    Preparation,
     accumulate,
     dense_data,
     mapped_data,
@@ -131,6 +133,7 @@ class Covariance:
         scale: bool = False,
         ddof: int = 1,
         missing: Literal["raise", "pairwise"] = "raise",
+        constant: Literal["raise", "ignore"] = "raise",
         feature_names: Sequence[str] | None = None,
     ) -> Covariance:
         """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
@@ -148,12 +151,15 @@ class Covariance:
             Subtract the mean of each column; False gives second moments.
         scale : bool
             Divide each column by its standard deviation: A is then the correlation
-            matrix. Constant columns are an error.
+            matrix.
         ddof : int
             The divisor is n − ddof.
         missing : {"raise", "pairwise"}
             What to do with NaN. "pairwise" computes each A_ij from the samples that
             have both i and j; the result may be indefinite.
+        constant : {"raise", "ignore"}
+            What to do with columns that are constant if `scale` is True. "ignore"
+            gives them variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -174,7 +180,8 @@ class Covariance:
         if is_dask(X) and X.ndim == 2 and X.dtype.kind in "fiub":
             ddof = _checked_ddof(X.shape[0], ddof)
             names = check_names(feature_names, X.shape[1])
-            return cls(dask_data(X, center, scale, ddof, names), names)
+            prepare = Preparation(center, scale, ddof, names, constant)
+            return cls(dask_data(X, prepare), names)
         mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
         mapped = mapped and 8 * X.size > MAP_FROM
         if not mapped:
@@ -182,19 +189,20 @@ class Covariance:
         n, d = X.shape
         names = check_names(names if feature_names is None else feature_names, d)
         ddof = _checked_ddof(n, ddof)
+        prepare = Preparation(center, scale, ddof, names, constant)
         source: Source
         if sparse:
-            source = sparse_data(X, center, scale, ddof, names)
-        elif mapped and (on_disk := mapped_data(X, center, scale, ddof, names)):
+            source = sparse_data(X, prepare)
+        elif mapped and (on_disk := mapped_data(X, prepare)):
             source = on_disk
         else:
             X = numeric_array(X, "X")
             _refuse_infinite(X, "X", names)
             gaps = np.isnan(X)
             if not gaps.any():
-                source = dense_data(X, center, scale, ddof, names)
+                source = dense_data(X, prepare)
             elif missing == "pairwise":
-                source = pairwise_data(X, gaps, center, scale, ddof, names)
+                source = pairwise_data(X, gaps, prepare)
             else:
                 columns = np.flatnonzero(gaps.any(axis=0))
                 raise ValueError(
@@ -220,6 +228,7 @@ class Covariance:
         center: bool = True,
         scale: bool = False,
         ddof: int = 1,
+        constant: Literal["raise", "ignore"] = "raise",
         feature_names: Sequence[str] | None = None,
         memory_limit: int | None = None,
     ) -> Covariance:
@@ -230,7 +239,7 @@ class Covariance:
         Parameters
         ----------
         chunks : iterable of arrays, sparse matrices or DataFrames of shape (·, d)
-        center, scale, ddof, feature_names
+        center, scale, ddof, constant, feature_names
             As in `from_data`.
         memory_limit : int, optional
             Bytes for A and the work on it; an error before any work if 16 d² exceed it.
@@ -249,7 +258,8 @@ class Covariance:
         >>> bool(np.allclose(cov.submatrix([0, 1]), np.cov(X.T)))
         True
         """
-        source, names = accumulate(chunks, center, scale, ddof, memory_limit)
+        prepare = Preparation(center, scale, ddof, None, constant)
+        source, names = accumulate(chunks, prepare, memory_limit)
         d = source.n_features
         names = check_names(names if feature_names is None else feature_names, d)
         return cls(source, names)
@@ -428,6 +438,16 @@ def as_covariance(cov: Any) -> Covariance:
     if isinstance(cov, Covariance):
         return cov
     return Covariance.from_matrix(cov)
+
+
+def refuse_constant(cov: Covariance) -> None:
+    """Refuse data in which nothing varies: any component would be as good as another.
+
+    A zero matrix is a problem like any other, and so is what deflation leaves.
+    """
+    from_data = type(cov) is Covariance and type(cov._source) is not MatrixSource
+    if from_data and not cov.diagonal().any():
+        raise ValueError(NO_VARIANCE)
 
 
 def _as_index(indices: Sequence[int] | np.ndarray | slice) -> Any:

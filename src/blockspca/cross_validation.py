@@ -9,7 +9,7 @@ import numpy as np
 
 from ._validation import FloatArray, check_positive_integer, is_sparse
 from .choosing_k import as_rows, checked_k_max, each, searched_path
-from .covariance import Covariance
+from .covariance import Covariance, refuse_constant
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ def cross_validate(
     n_folds: int = 5,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> CrossValidation:
@@ -77,7 +78,7 @@ def cross_validate(
     Parameters
     ----------
     X : array, sparse matrix or DataFrame of shape (n, d)
-    k_max, scale, missing, n_jobs, rng
+    k_max, scale, missing, constant, n_jobs, rng
         As in `choose_k`; rng decides the folds. A missing value counts as the mean of
         its feature in the sum over the fold.
     n_folds : int
@@ -115,12 +116,20 @@ def cross_validate(
 
     def shares(fold: np.ndarray) -> tuple[FloatArray, FloatArray]:
         others = np.setdiff1d(np.arange(n), fold)
-        cov = Covariance.from_data(X[others], scale=scale, missing=missing)
+        try:
+            cov = Covariance.from_data(
+                X[others], scale=scale, missing=missing, constant=constant
+            )
+            refuse_constant(cov)
+        except ValueError as error:
+            raise ValueError(
+                f"with a fold of {len(fold)} sample(s) left out, {error}"
+            ) from None
         path = searched_path(cov, k_max)
         vectors = np.array([result.x for result in path.values()])
         mean, size = _mean_and_scale(X[others], cov, scale)
         return (
-            path.objectives / max(float(cov.diagonal().sum()), np.finfo(float).tiny),
+            path.objectives / float(cov.diagonal().sum()),
             _share_of_variance(X[fold], vectors, mean, size),
         )
 
@@ -140,7 +149,8 @@ def _mean_and_scale(
     if not scale:
         return mean, np.ones(cov.n_features)
     unscaled = Covariance.from_data(X, missing="raise" if sparse else "pairwise")
-    return mean, np.sqrt(unscaled.diagonal())
+    # A constant that is ignored counts for nothing, in the fold left out as well.
+    return mean, np.sqrt(np.where(cov.diagonal() > 0, unscaled.diagonal(), np.inf))
 
 
 def _share_of_variance(

@@ -23,7 +23,7 @@ from ._validation import FloatArray, is_sparse
 from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
-from .covariance import Covariance
+from .covariance import Covariance, refuse_constant
 from .solvers.base import Limits
 from .solvers.registry import SOLVERS
 
@@ -64,6 +64,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     missing : {"raise", "pairwise"}, default="raise"
         "pairwise" accepts NaN: each covariance is computed from the samples that have
         both features.
+    constant : {"raise", "ignore"}, default="raise"
+        What to do with features that are constant if `scale` is True: "ignore" gives
+        them no loading, and scale_ 1.
     scheme : scheme, default=None
         How components relate: `DisjointSupports()` by default; `ProjectionDeflation()`,
         `Orthogonalised()`, `HotellingDeflation()`.
@@ -152,6 +155,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "limits": [Limits, None],
         "scale": ["boolean"],
         "missing": [StrOptions({"raise", "pairwise"})],
+        "constant": [StrOptions({"raise", "ignore"})],
         "scheme": "no_validation",
         "covariance": "no_validation",
         "transform_method": [StrOptions({"projection", "least-squares"})],
@@ -171,6 +175,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         limits: Limits | None = None,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
+        constant: Literal["raise", "ignore"] = "raise",
         scheme: Any = None,
         covariance: Any = None,
         transform_method: str = "projection",
@@ -186,6 +191,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.limits = limits
         self.scale = scale
         self.missing = missing
+        self.constant = constant
         self.scheme = scheme
         self.covariance = covariance
         self.transform_method = transform_method
@@ -371,15 +377,21 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 )
             return Covariance.from_matrix(X, feature_names=self._names())
         cov = Covariance.from_data(
-            X, scale=self.scale, missing=self.missing, feature_names=self._names()
+            X,
+            scale=self.scale,
+            missing=self.missing,
+            constant=self.constant,
+            feature_names=self._names(),
         )
+        refuse_constant(cov)
         if is_sparse(X):
             self.mean_ = np.asarray(X.mean(axis=0)).ravel()
         else:
             self.mean_ = np.nanmean(X, axis=0)
         if self.scale:
             unscaled = Covariance.from_data(X, missing=self.missing)
-            self.scale_ = np.sqrt(unscaled.diagonal())
+            varies = cov.diagonal() > 0
+            self.scale_ = np.sqrt(np.where(varies, unscaled.diagonal(), 1.0))
         if self.covariance is None:
             return cov
         if is_sparse(X) or np.isnan(X).any():
@@ -411,6 +423,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             k_max,
             scale=self.scale,
             missing=self.missing,
+            constant=self.constant,
             n_jobs=self.n_jobs,
             rng=seed,
         )

@@ -12,7 +12,7 @@ from ._validation import check_n_jobs, check_real, check_seed, check_sparsity
 from .blocks.block_result import solve_blocks
 from .blocks.block_search import BlockSearch
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
-from .covariance import Covariance, as_covariance
+from .covariance import Covariance, as_covariance, refuse_constant
 from .limits import Deadline, Limits, as_limits
 from .progress import Listener, as_listener
 from .result import Result, Status
@@ -84,6 +84,7 @@ def solve(
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
+    refuse_constant(cov)
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(_default_solver(k) if solver is None else solver)
     strategy = _as_strategy(threshold)
@@ -201,6 +202,7 @@ def solve_path(
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
+    refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     limits = replace(limits, time=deadline.remaining())

@@ -39,6 +39,7 @@ def here(tmp_path, monkeypatch):
     table(Path("inf.csv"), with_cell(3, 2, "inf"))
     table(Path("onesample.csv"), X[:1].tolist())
     table(Path("constant.csv"), np.ones((5, 4)).tolist())
+    table(Path("still.csv"), with_column(1, "7"))
     table(Path("ragged.csv"), [*X.tolist(), [1, 2, 3]])
     table(Path("duplicates.csv"), X.tolist(), "a,b,a,d")
     Path("empty.csv").write_text("")
@@ -94,8 +95,10 @@ BROKEN = {
     "fit gap.csv -k 2 --missing maybe": "'maybe' is not one of",
     "fit inf.csv -k 2": "1 infinite value(s), in feature(s) 'c'",
     "fit onesample.csv -k 2": "has 1 sample",
-    "fit constant.csv -k 2": "every feature of constant.csv is constant",
-    "fit constant.csv -k 2 --scale": "leave --scale out",
+    "fit constant.csv -k 2": "constant.csv has no variance: every feature is",
+    "fit constant.csv -k 2 --scale": "constant.csv has no variance: every feature is",
+    "fit still.csv -k 2 --scale": "'b'; drop them, add --constant ignore to give them",
+    "fit still.csv -k 2 --scale --constant maybe": "'maybe' is not one of",
     "fit ragged.csv -k 2": "row 21 has 3 cells where the header has 4",
     "fit duplicates.csv -k 2": "repeat ['a']",
     "fit commas.csv -k 1": "decimals with a point",

@@ -45,6 +45,7 @@ MEANING = {
 _OPTIONS = {
     "pass missing='pairwise'": "add --missing pairwise",
     "missing='pairwise'": "--missing pairwise",
+    "pass constant='ignore'": "add --constant ignore",
     "scale=True": "--scale",
     "pass scale=False": "leave --scale out",
     "scheme=ProjectionDeflation()": "--scheme projection",

@@ -37,6 +37,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         # Imported under the bar: NumPy takes longer to load than the bar to appear.
         from dataclasses import replace
 
+        from ..covariance import refuse_constant
         from ..reading import ReadError, read_table
 
         table = read_table(
@@ -64,16 +65,14 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
                 center=not options.no_center,
                 scale=options.scale,
                 missing=options.missing.value,
+                constant=options.constant.value,
             )
+            refuse_constant(cov)
         except (ValueError, TypeError) as error:
             # The library speaks of its argument X or A, the user of a file.
             said = str(error)
             named = f"{file}{said[1:]}" if said[:2] == "X " else f"{file}: {said}"
             raise ReadError(named) from error
-        if not table.is_matrix and cov.diagonal().max() <= 0:
-            raise ReadError(
-                f"every feature of {file} is constant; there is no variance to explain."
-            )
     return Loaded(file, options, table, cov)
 
 

@@ -39,6 +39,13 @@ class Missing(str, Enum):
     PAIRWISE = "pairwise"
 
 
+class Constant(str, Enum):
+    """What to do with columns that do not vary, if there is a scale to divide by."""
+
+    RAISE = "raise"
+    IGNORE = "ignore"
+
+
 def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
@@ -71,6 +78,14 @@ class ReadOptions:
             _READ, "Refuse gaps, or use the samples that each pair has.", "--missing"
         ),
     ] = Missing.RAISE
+    constant: Annotated[
+        Constant,
+        _option(
+            _READ,
+            "With --scale: refuse constant columns, or give them no loading.",
+            "--constant",
+        ),
+    ] = Constant.RAISE
     transpose: Annotated[
         bool, _option(_READ, "Columns are samples, rows are features.", "--transpose")
     ] = False

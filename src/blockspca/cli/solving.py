@@ -136,6 +136,7 @@ def _choose(
             k_max,
             scale=options.scale,
             missing=options.missing.value,
+            constant=options.constant.value,
             n_jobs=solving.jobs,
         )
     display.note(choice.reason)

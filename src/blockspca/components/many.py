@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..certify.verify import Verification, verify
-from ..covariance import Covariance, as_covariance
+from ..covariance import Covariance, as_covariance, refuse_constant
 from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
@@ -200,6 +200,7 @@ def solve_components(
     True
     """
     cov = as_covariance(cov)
+    refuse_constant(cov)
     scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
     scheme.check(sparsities, cov.n_features)

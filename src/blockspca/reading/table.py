@@ -123,6 +123,7 @@ class Table:
         center: bool = True,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
+        constant: Literal["raise", "ignore"] = "raise",
     ) -> Covariance:
         """Return A: the matrix itself, or the covariance of the data."""
         from ..covariance import Covariance
@@ -134,6 +135,7 @@ class Table:
             center=center,
             scale=scale,
             missing=missing,
+            constant=constant,
             feature_names=self.feature_names,
         )
 
