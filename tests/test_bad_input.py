@@ -266,6 +266,8 @@ def test_indices_and_vectors_of_a_covariance():
         ({"time": np.inf}, "pass None"),
         ({"nodes": 0}, "limits.nodes"),
         ({"gap": -0.1}, "limits.gap"),
+        ({"gap": 30}, "limits.gap = 30 is not below 1.*0.01 for 1 %"),
+        ({"gap": 1.0}, "limits.gap"),
         ({"memory": 0}, "limits.memory"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,14 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.covariance import LedoitWolf
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import blockspca as bs
-from blockspca import SparsePCA
+from blockspca import SparsePCA, estimator
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +275,18 @@ def test_constant_features_are_ignored_on_request(X, kind, k):
     back = model.inverse_transform(model.transform(kind(still)))
     np.testing.assert_allclose(back[:, [0, 6]], still[:, [0, 6]])
     assert model.score(kind(still)) == pytest.approx(without.score(X))
+
+
+def test_the_default_limit_warns(monkeypatch):
+    noise = np.random.default_rng(0).normal(size=(30, 80))
+    monkeypatch.setattr(estimator, "DEFAULT_LIMITS", bs.Limits(nodes=10))
+    with pytest.warns(ConvergenceWarning, match=r"limit of 10 nodes.*gap of"):
+        model = SparsePCA(1, k=8).fit(noise)
+    assert model.status_ == ["node_limit"]
+    assert "raise limits.nodes" in str(model.results_[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SparsePCA(1, k=8, limits=bs.Limits(nodes=10)).fit(noise)  # as was asked for
 
 
 def test_verbose_shows_a_log(X, capsys):

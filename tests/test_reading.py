@@ -38,9 +38,10 @@ def test_delimited_text(tmp_path, name, delimiter):
     check(read_table(path))
 
 
-def test_compressed_text(tmp_path):
-    path = tmp_path / "t.csv.gz"
-    path.write_bytes(gzip.compress(as_text(",").encode()))
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
+def test_compressed_text(tmp_path, ending):
+    path = tmp_path / f"t.{ending}.gz"
+    path.write_bytes(gzip.compress(as_text("\t" if ending == "tsv" else ",").encode()))
     check(read_table(path))
 
 

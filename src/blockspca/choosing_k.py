@@ -19,8 +19,8 @@ from ._validation import (
 )
 from .certify.results import certified_results
 from .covariance import Covariance, refuse_constant
+from .limits import Limits
 from .scan import scan
-from .solvers.base import Limits
 from .sparsity_path import SparsityPath
 
 K_MAX = 30
@@ -30,8 +30,16 @@ SIGNIFICANCE = 0.05
 
 N_STARTS = 30  # rows of A that searches start from
 
-# A gap that is proved at once: the curves need good components, not proofs.
-SEARCH_ONLY = Limits(gap=1e6)
+
+@dataclass(frozen=True)
+class _AnyGap(Limits):
+    """Limits with a gap that is proved at once; a user would mean a percentage."""
+
+    def __post_init__(self) -> None:
+        """No gap is too wide."""
+
+
+SEARCH_ONLY = _AnyGap(gap=1e6)  # the curves need good components, not proofs
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -14,6 +15,7 @@ from sklearn.base import (
     _fit_context,
     clone,
 )
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -24,12 +26,9 @@ from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
 from .covariance import Covariance, refuse_constant
-from .solvers.base import Limits
+from .limits import DEFAULT_LIMITS, Limits
+from .result import Status
 from .solvers.registry import SOLVERS
-
-#: Without limits a proof may take days. Nodes, unlike seconds, stop every machine at
-#: the same place, so that a fit gives the same answer everywhere.
-DEFAULT_LIMITS = Limits(nodes=20_000)
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -56,9 +55,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         False skips the proofs: components are those of the blocks, with the upper
         bound that the blocks give.
     limits : Limits, default=None
-        When to stop, for all components together. By default after 20 000 nodes of
-        proof: seconds, or half a minute where 30 of some thousand features are wanted.
-        ``Limits()`` never stops.
+        When to stop, for all components together. By default after 200 000 nodes of
+        proof: seconds, or minutes where 30 of some thousand features are wanted; a
+        ConvergenceWarning then says how far the proof has come. ``Limits()`` never
+        stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -233,7 +233,22 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             rng=int(seeds[1]),
         )
         self._publish(self.solution_)
+        if self.limits is None:
+            self._warn_if_stopped()
         return self
+
+    def _warn_if_stopped(self) -> None:
+        stopped = [r for r in self.results_ if r.status is Status.NODE_LIMIT]
+        if stopped:
+            widest = max(result.gap for result in stopped)
+            warnings.warn(
+                f"{len(stopped)} of {len(self.results_)} component(s) are not proved "
+                f"optimal: the default limit of {DEFAULT_LIMITS.nodes:,} nodes was "
+                f"reached with a gap of {widest:.2%}; pass limits=Limits() to prove "
+                "them, or limits=Limits(gap=...) for a gap that is good enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _publish(self, found: Components) -> None:
         self.results_ = found.results

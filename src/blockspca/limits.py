@@ -14,6 +14,11 @@ from ._validation import check_positive_integer, check_real
 class Limits:
     """Limits of one call. None means no limit.
 
+    Where no `Limits` is given, `solve`, `solve_path` and `solve_components` go on until
+    the proof is finished, or Ctrl-C. `SparsePCA` and the command line stop after
+    200 000 nodes; ``Limits()`` lets `SparsePCA` go on as well. A result that a limit
+    has stopped says so in its status.
+
     Parameters
     ----------
     time : float
@@ -21,7 +26,7 @@ class Limits:
     nodes : int
         Nodes of all searches together.
     gap : float
-        Relative gap that is good enough: 0.01 asks for 1 %.
+        Relative gap that is good enough: 0.01 asks for 1 %. Below 1.
     memory : int
         Bytes for working arrays: matrices of blocks or of surviving features, and rows
         computed ahead. The input and the O(d) arrays of a result do not count.
@@ -45,9 +50,20 @@ class Limits:
                 raise ValueError(f"limits.{name} = inf; pass None for no limit.")
             if value is not None:
                 check_real(value, f"limits.{name}", minimum=0)
+        if self.gap is not None and self.gap >= 1:
+            raise ValueError(
+                f"limits.gap = {self.gap} is not below 1: a gap is a fraction; pass "
+                "0.01 for 1 %."
+            )
         for name in ("nodes", "memory"):
             if getattr(self, name) is not None:
                 check_positive_integer(getattr(self, name), f"limits.{name}")
+
+
+#: What `SparsePCA` and the command line use where no limit is given: they run
+#: unattended, and a proof may take days. Nodes, unlike seconds, stop every machine at
+#: the same place, so that the answer is the same everywhere.
+DEFAULT_LIMITS = Limits(nodes=200_000)
 
 
 def as_limits(limits: Any) -> Limits:

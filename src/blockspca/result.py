@@ -213,12 +213,13 @@ class Result:
         return dict(zip(self.features, loadings, strict=True))
 
     def __str__(self) -> str:
+        from .words import advice
+
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "
             f"(gap {self.gap:.2%}), {self.status}",
             "  " + ", ".join(f"{n} {v:+.4f}" for n, v in self.loadings.items()),
         ]
-        if self.message:
-            lines.append("  " + self.message)
+        lines += ["  " + said for said in (self.message, advice(self.status)) if said]
         return "\n".join(lines)

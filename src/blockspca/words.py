@@ -31,6 +31,21 @@ def proof_in_words(result: Result) -> str:
     return f"not proved optimal: {_STOPPED[result.status]}, but {most}"
 
 
+def advice(status: Status) -> str:
+    """Say how to go on where a limit has stopped the proof; else nothing."""
+    name = {
+        Status.TIME_LIMIT: "time",
+        Status.NODE_LIMIT: "nodes",
+        Status.MEMORY_LIMIT: "memory",
+    }.get(status)
+    if name is None:
+        return ""
+    return (
+        f"A limit stopped the proof: raise limits.{name}, or ask for less with "
+        "limits.gap."
+    )
+
+
 def _small(gap: float) -> str:
     digits = 1 if gap >= 0.01 else 3
     return f"{100 * gap:.{digits}f} %"

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.cli.main import run
+from blockspca.solvers.registry import SOLVERS
 
 rng = np.random.default_rng(1)
 FACTOR = rng.normal(size=(60, 1))
@@ -125,8 +127,36 @@ def test_verify_says_when_it_stopped_early(here, capsys):
 def test_a_limit_is_exit_code_3_and_the_files_are_written(here, capsys):
     np.save("noise.npy", np.random.default_rng(0).normal(size=(50, 200)))
     assert run(["fit", "noise.npy", "-k", "15", "--nodes", "10", "-o", "out"]) == 3
-    assert "no other choice is more than" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "no other choice is more than" in out
+    assert err == (
+        "blockspca: A limit stopped the proof: raise --nodes, or ask for less with "
+        "--gap.\n"
+    )
     assert Path("out/summary.json").exists()
+
+
+def test_one_default_limit():
+    from blockspca.cli.options import SolveOptions
+    from blockspca.limits import DEFAULT_LIMITS
+
+    assert SolveOptions().limits() == DEFAULT_LIMITS
+    assert SolveOptions(gap=0.1).limits() == bs.Limits(gap=0.1)
+    text = f"{DEFAULT_LIMITS.nodes:,}".replace(",", " ")
+    for said in (bs.Limits.__doc__, bs.SparsePCA.__doc__):
+        assert text in said
+
+
+@pytest.mark.parametrize("words", ["path data.csv", "info", "fit data.csv -k 2 --json"])
+def test_a_reader_that_leaves_is_no_error(here, words):
+    code = "from blockspca.cli import main; main()"
+    command = [sys.executable, "-c", code, *words.split()]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
 
 
 def test_k_for_each_component_and_auto(here, capsys):
@@ -189,6 +219,10 @@ def test_info(capsys):
     out = capsys.readouterr().out
     assert "130" in out
     assert ".parquet" in out
+    for name in SOLVERS:
+        assert f"\n  {name} " in out
+    assert re.search(r"exhaustive +the optimum\n", out)
+    assert re.search(r"truncated-power +.*heuristic", out)
     assert run(["info", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exit_codes"]["3"]
 

@@ -20,7 +20,6 @@ class Display:
     def __init__(self, show: ShowOptions) -> None:
         from rich.console import Console
 
-        self.out = Console()
         self.err: Console = Console(stderr=True)
         self.bars = self.err.is_terminal and not show.quiet
         self.log = (self.err.is_terminal or show.verbose) and not show.quiet
@@ -71,7 +70,7 @@ class Display:
 
     def say(self, text: str = "") -> None:
         """Print plain text on standard output."""
-        self.out.print(text, highlight=False, markup=False, soft_wrap=True)
+        print(text)
 
 
 def _plain(text: str) -> str:

@@ -75,7 +75,7 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
     if isinstance(error, MemoryError):
         return ExitCode.BAD_INPUT, "there is not enough memory for this; use less data."
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
-        return ExitCode.BAD_INPUT, _in_options(one_line(str(error)))
+        return ExitCode.BAD_INPUT, in_options(one_line(str(error)))
     name = type(error).__name__
     return ExitCode.UNEXPECTED, f"{name}: {one_line(str(error))} (see it with --debug)"
 
@@ -87,7 +87,8 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def _in_options(text: str) -> str:
+def in_options(text: str) -> str:
+    """Return a sentence of the library with options in place of its arguments."""
     for argument, option in _OPTIONS.items():
         text = text.replace(argument, option)
     return text

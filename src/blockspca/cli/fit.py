@@ -18,7 +18,7 @@ from .options import (
     Sparsity,
     spread,
 )
-from .solving import Fit, NComponents, SchemeName, SchemeOption
+from .solving import Fit, NComponents, SchemeName, SchemeOption, end
 
 SUMMARY = "summary.json"
 LOADINGS = "loadings.csv"
@@ -48,7 +48,6 @@ def fit(
 ) -> None:
     """Find components of k features each, with a proof of how good they are."""
     from ..writing import to_json, write_files
-    from .path import exit_code
     from .solving import fit_components, parse_sparsity
 
     display = Display(show)
@@ -71,7 +70,7 @@ def fit(
         if output is not None:
             names = ", ".join(path.name for path in written)
             display.say(f"Written to {output}: {names}")
-    raise typer.Exit(exit_code(found.components.results))
+    end(found.components.results, display)
 
 
 def _check_directory(output: Path, n_components: int, force: bool) -> None:

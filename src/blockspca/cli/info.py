@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show versions, file formats, solvers and exit codes."""
+    """Show versions, file formats, solvers with what they promise, exit codes."""
     import os
     import platform
 
@@ -38,9 +38,8 @@ def info(
     from ..writing import to_json
 
     found = {name: _version(name) for name in _PACKAGES}
+    solvers = _solvers()
     if as_json:
-        from ..solvers.registry import SOLVERS
-
         content = {
             "blockspca": __version__,
             "python": platform.python_version(),
@@ -48,7 +47,7 @@ def info(
             "cores": os.cpu_count(),
             "packages": found,
             "formats": FORMATS,
-            "solvers": sorted(SOLVERS),
+            "solvers": solvers,
             "exit_codes": {int(code): text for code, text in MEANING.items()},
         }
         typer.echo(to_json(content), nl=False)
@@ -60,9 +59,35 @@ def info(
         missing = f"not installed; for {_PACKAGES[name]}"
         typer.echo(f"  {name:<14}{version or missing}")
     typer.echo(f"\nfiles\n  {' '.join(FORMATS)}")
+    typer.echo("\nsolvers of blocks, and what they promise beforehand")
+    for name, promise in solvers.items():
+        typer.echo(f"  {name:<26}{promise}")
     typer.echo("\nexit codes")
     for code, text in MEANING.items():
         typer.echo(f"  {int(code):<5}{text}")
+
+
+def _solvers() -> dict[str, str]:
+    """Return for each solver its promise, with numbers for 10 of 1000 features."""
+    import math
+
+    from ..solvers.registry import SOLVERS
+
+    k, d = 10, 1000
+    promises = {}
+    for name in sorted(SOLVERS):
+        guarantee = SOLVERS[name].guarantee
+        factor, error = guarantee.factor(k, d), guarantee.error(k, d)
+        if math.isinf(factor):
+            promises[name] = "nothing: a heuristic"
+        elif factor == 1 and error == 0:
+            promises[name] = "the optimum"
+        else:
+            less = f" − {error:.4g}" if error else ""
+            promises[name] = f"optimum / {factor:.4g}{less} for k = {k}, d = {d}"
+        if guarantee.assumes_psd:
+            promises[name] += ", if positive semidefinite"
+    return promises
 
 
 def _version(package: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -55,14 +56,23 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
+    code = ExitCode.OK
     try:
         with warnings_in_one_line():
-            code = app(arguments or ["--help"], standalone_mode=False)
-    except BrokenPipeError:  # the reader of a pipe has left, which is its right
-        sys.stderr.close()
-        return ExitCode.OK
+            code = app(arguments or ["--help"], standalone_mode=False) or code
+        sys.stdout.flush()
     except BaseException as error:
+        # The reader of a pipe may leave, which is its right; typer exits with 1 then.
+        if BrokenPipeError in (type(error), type(error.__context__)):
+            _forget_output()
+            return int(code)
         if isinstance(error, SystemExit):
             raise
         return report_error(error, "--debug" in arguments)
-    return int(code or 0)
+    return int(code)
+
+
+def _forget_output() -> None:
+    """Let what is still buffered go nowhere, so that Python says nothing at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -50,9 +50,6 @@ def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
-# As for the estimator: seconds to minutes. A proof without end helps nobody.
-DEFAULT_NODES = 2_000_000
-
 _READ = "Reading the file"
 _SOLVE = "Solving"
 _SHOW = "Output"
@@ -135,7 +132,7 @@ class SolveOptions:
         int | None,
         _option(
             _SOLVE,
-            "Stop after so many nodes; 2 million without limits.",
+            "Stop after so many nodes; 200 000 without limits.",
             "--nodes",
             min=1,
         ),
@@ -145,13 +142,11 @@ class SolveOptions:
     ] = None
 
     def limits(self) -> Any:
-        """Return them as the library's `Limits`; without any, a number of nodes."""
-        from ..solvers.base import Limits
+        """Return them as the library's `Limits`; without any, its default."""
+        from ..limits import DEFAULT_LIMITS, Limits
 
-        nodes = self.nodes
-        if self.time is None and self.gap is None and nodes is None:
-            nodes = DEFAULT_NODES
-        return Limits(time=self.time, nodes=nodes, gap=self.gap)
+        limits = Limits(time=self.time, nodes=self.nodes, gap=self.gap)
+        return DEFAULT_LIMITS if limits == Limits() else limits
 
 
 @dataclass(frozen=True)

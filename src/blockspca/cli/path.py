@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from .display import Display
-from .errors import ExitCode
 from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread
+from .solving import end
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +75,7 @@ def path(
         display.say(f"Written: {plot}")
     for line in _lines(rows, results.ceiling):
         display.say(line)
-    raise typer.Exit(exit_code(results.values()))
+    end(results.values(), display)
 
 
 def _lines(rows: list[dict[str, Any]], ceiling: float) -> list[str]:
@@ -86,14 +86,3 @@ def _lines(rows: list[dict[str, Any]], ceiling: float) -> list[str]:
         for row in rows
     ]
     return lines
-
-
-def exit_code(results: Any) -> ExitCode:
-    """Return what the statuses of some results amount to."""
-    from ..result import Status
-
-    statuses = {result.status for result in results}
-    if Status.INTERRUPTED in statuses:
-        return ExitCode.INTERRUPTED
-    proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
-    return ExitCode.OK if proved else ExitCode.NOT_PROVED

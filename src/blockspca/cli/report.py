@@ -17,7 +17,7 @@ from .options import (
     Sparsity,
     spread,
 )
-from .solving import Fit, NComponents, SchemeName, SchemeOption
+from .solving import Fit, NComponents, SchemeName, SchemeOption, end
 
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
@@ -44,7 +44,6 @@ def report(
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
     from ..writing import WriteError, check_free, write_file
-    from .path import exit_code
     from .solving import fit_components, parse_sparsity
 
     display = Display(show)
@@ -62,7 +61,7 @@ def report(
         text = _page(found, path, _parameters(k, n_components, scheme, solving))
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
-    raise typer.Exit(exit_code(found.components.results))
+    end(found.components.results, display)
 
 
 def _check_extra() -> None:

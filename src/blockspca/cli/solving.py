@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from .display import Display
+from .errors import ExitCode, in_options
 from .loading import Loaded
 from .options import SolveOptions
 
 if TYPE_CHECKING:
     from ..components import Components, Scheme
+    from ..result import Result
 
 
 class SchemeName(str, Enum):
@@ -113,6 +115,20 @@ def fit_components(
     with display.working("Comparing with PCA"):
         pca = pca_variances(loaded.cov, len(components))
     return Fit(loaded, components, scheme, pca, seconds)
+
+
+def end(results: Iterable[Result], display: Display) -> NoReturn:
+    """End a command with the code that its results amount to; say what stopped it."""
+    from ..result import Status
+    from ..words import advice
+
+    statuses = {result.status for result in results}
+    for said in sorted({advice(status) for status in statuses} - {""}):
+        display.note(in_options(said))
+    if Status.INTERRUPTED in statuses:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
+    raise typer.Exit(ExitCode.OK if proved else ExitCode.NOT_PROVED)
 
 
 def _choose(

@@ -23,6 +23,7 @@ _READERS = {
     ".tsv": "delimited:read_delimited",
     ".tsv.gz": "delimited:read_delimited",
     ".txt": "delimited:read_delimited",
+    ".txt.gz": "delimited:read_delimited",
     ".parquet": "columnar:read_parquet",
     ".h5ad": "columnar:read_h5ad",
     ".npy": "arrays:read_npy",
