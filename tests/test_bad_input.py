@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -40,12 +42,16 @@ def changed(matrix: np.ndarray, value: object) -> np.ndarray:
         (np.empty((0, 0)), ValueError, r"empty.*\(0, 0\)"),
         (A.astype(complex), TypeError, "complex"),
         (sp.csr_array(A.astype(complex)), TypeError, "complex"),
-        (A.astype(object), TypeError, "dtype object.*astype"),
+        (A.astype(object), TypeError, r"dtype object although .*A.astype\(float\)"),
+        (A.astype(object) + np.eye(3, dtype=object) * 1j, TypeError, r"A\[0, 0\] = "),
+        ("cov.csv", TypeError, "A = 'cov.csv' is a text.*read the file first"),
+        ([{"a": 1}, {"a": 2}], ValueError, "1 dimension"),
+        ({"a": 1}, TypeError, "A is of type dict; pass a two-dimensional"),
         (np.array([["a", "b"], ["b", "a"]]), TypeError, "real numbers"),
         (np.ones(3), ValueError, "1 dimension"),
         (3.0, ValueError, "0 dimension"),
         ([[1.0, 2.0], [1.0]], ValueError, "equal length"),
-        (None, TypeError, "dtype object"),
+        (None, TypeError, "A is of type NoneType; pass"),
     ],
 )
 def test_matrix(matrix, error, words):
@@ -77,7 +83,23 @@ def test_matrix(matrix, error, words):
             "1 infinite",
         ),
         (X.astype(complex), {}, TypeError, "complex"),
-        (X.astype(object), {}, TypeError, "object"),
+        (X.astype(object), {}, TypeError, r"entries are numbers; pass X.astype"),
+        (
+            np.where(X == 1, "x", X.astype(object)),
+            {},
+            TypeError,
+            r"X\[0, 1\] = 'x'.*not a number",
+        ),
+        (pd.DataFrame(X).astype(object), {}, TypeError, r"\(object\).*astype\(float\)"),
+        (
+            Covariance.from_matrix(A),
+            {},
+            TypeError,
+            "X is a Covariance.*data themselves",
+        ),
+        (Path("data.csv"), {}, TypeError, "X = .*data.csv.*is a text.*read the file"),
+        (X, {"scale": "yes"}, TypeError, "scale = 'yes' is of type str; pass True or"),
+        (X, {"center": 1}, TypeError, "center = 1 is of type int; pass True or False"),
         (
             np.where([1, 0, 0], 7.0, X),
             {"scale": True},
@@ -237,6 +259,7 @@ def test_solver_of_the_wrong_kind():
     [
         ({"limits": 5}, TypeError, r"limits = 5.*Limits\(time=10\)"),
         ({"rng": -1}, ValueError, "rng = -1"),
+        ({"certify": "no"}, TypeError, "certify = 'no' is of type str; pass True"),
         ({"n_jobs": "2"}, TypeError, "n_jobs = '2'"),
         ({"n_jobs": 0}, ValueError, "n_jobs = 0"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs = 1.5"),
@@ -245,6 +268,54 @@ def test_solver_of_the_wrong_kind():
 def test_options_of_solve(kwargs, error, words):
     with pytest.raises(error, match=words):
         bs.solve(A, 2, **kwargs)
+
+
+@pytest.mark.parametrize("rng", [-1, 1.5, "seed", True])
+def test_seeds_of_helpers(rng):
+    for call in (bs.choose_k, bs.permutation_reference, bs.cross_validate):
+        with pytest.raises(ValueError, match=f"rng = {rng!r} is neither"):
+            call(np.vstack([X, X]), rng=rng)
+
+
+def test_a_covariance_has_no_samples():
+    cov = Covariance.from_data(X)
+    for call in (bs.permutation_reference, bs.cross_validate, bs.SparsePCA().fit):
+        with pytest.raises(TypeError, match=r"X is a Covariance.*data themselves"):
+            call(cov)
+
+
+@pytest.mark.parametrize("chunks", [None, 3, X])
+def test_chunks_of_the_wrong_kind(chunks):
+    with pytest.raises(TypeError, match=r"chunks is of type .*several tables"):
+        Covariance.from_chunks(chunks)
+    with pytest.raises(ValueError, match="ddof = -1"):
+        Covariance.from_chunks([X], ddof=-1)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        ("projection", r"pass an instance: ProjectionDeflation\(\)"),
+        ("Orthogonal", r"Orthogonalised\(\)"),
+        ("hotelling", r"HotellingDeflation\(\)"),
+        (bs.ProjectionDeflation, r"DisjointSupports\(\)"),
+        (7, r"scheme = 7.*DisjointSupports\(\)"),
+    ],
+)
+def test_scheme_of_the_wrong_kind(scheme, words):
+    with pytest.raises(TypeError, match=words):
+        bs.solve_components(A, 1, 2, scheme=scheme)
+
+
+def test_things_that_are_no_certificate():
+    with pytest.raises(TypeError, match="claim is of type int; pass a Result"):
+        bs.verify(3, A)
+    with pytest.raises(TypeError, match="claim is of type ndarray"):
+        bs.verify(A, bs.solve(A, 1))
+    with pytest.raises(TypeError, match=r"claim is of type Components.*own verify"):
+        bs.verify(bs.solve_components(A, 1, 2), A)
+    with pytest.raises(TypeError, match="text is of type NoneType"):
+        bs.Certificate.from_json(None)
 
 
 def test_indices_and_vectors_of_a_covariance():

@@ -92,6 +92,18 @@ def test_kinds_of_data():
     assert bs.choose_k(still, scale=True, constant="ignore").k == 5
 
 
+def test_a_unit_that_decides_on_k():
+    X = pd.DataFrame(with_factor(5)).add_prefix("g")
+    X["g7"] *= 1000
+    reason = bs.choose_k(X).reason
+    assert "Feature 'g7' alone has 100.0% of the variance" in reason
+    assert "pass scale=True" in reason
+    assert "1 times" not in reason
+    model = bs.SparsePCA(1, random_state=0).fit(X)
+    assert "Feature 'g7' alone" in model.choice_of_k_.reason
+    assert "alone" not in bs.choose_k(X, scale=True).reason
+
+
 def test_a_matrix_has_nothing_to_permute():
     cov = bs.Covariance.from_data(with_factor(5))
     choice = bs.choose_k(cov)

@@ -303,6 +303,8 @@ def test_verbose_shows_a_log(X, capsys):
         ({"k": 13}, "k = 13 is more than the 12 feature"),
         ({"k": [3, 2, 1]}, "k has 3 value"),
         ({"k": [3.5, 2]}, r"k\[0\] = 3.5"),
+        ({"k": ["a", "b"]}, r"k\[0\] = 'a' is a str"),
+        ({"k": 10**30}, "k = 1000000000000000000000000000000 is outside 1..12"),
         ({"k": "many"}, "'k' parameter of SparsePCA.*'auto'"),
         ({"k": 12}, "all 12 feature"),
         ({"n_components": 13}, "n_components = 13 is more than the 12"),
@@ -341,7 +343,12 @@ def with_value(X, value, kind=np.array):
         (lambda X: with_value(X, np.nan, sp.csr_array), "NaN.*2.*dense data"),
         (lambda X: with_value(X, np.inf, sp.csc_array), r"1 infinite.*\) 2; "),
         (lambda X: X[:1], "1 sample"),
-        (lambda X: X[:0], "0 sample"),
+        (lambda X: X[:0], r"0 sample.*\(0, 12\); pass at least two"),
+        (lambda X: pd.DataFrame(X[:0]), "0 sample.*pass at least two"),
+        (lambda X: pd.DataFrame(X[:, :3], columns=list("aba")), r"repeat \['a'\]"),
+        (lambda X: [[1.0, 2.0], [3.0]], "rows of equal length"),
+        (lambda X: "data.csv", "X = 'data.csv' is a text"),
+        (lambda X: None, "X is of type NoneType"),
         (lambda X: X[:, :0], "0 feature"),
         (lambda X: X[:, :1], "more than the 1 feature"),
         (lambda X: X[0], "1D array"),
@@ -354,6 +361,12 @@ def with_value(X, value, kind=np.array):
 def test_bad_data(X, make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         SparsePCA(k=1).fit(make(X))
+
+
+def test_gaps_in_a_precomputed_covariance(X):
+    model = SparsePCA(k=1, covariance="precomputed")
+    with pytest.raises(ValueError, match="must be complete: drop those"):
+        model.fit(np.where(np.eye(12) == 1, np.nan, 0))
 
 
 def test_bad_data_with_gaps(X):

@@ -29,6 +29,9 @@ def test_it_is_a_mapping_over_k(path, A, brute_force):
         assert result.status is bs.Status.OPTIMAL
     assert (np.diff(path.objectives) >= -1e-12).all()
     assert (path.upper_bounds >= path.objectives).all()
+    for several in (slice(2, 4), [2, 3], (2, 3)):
+        with pytest.raises(TypeError, match=r"path\[.*pass one k at a time"):
+            path[several]
     with pytest.raises(KeyError, match="k = 13 is not on the path, 1 to 12"):
         path[13]
 

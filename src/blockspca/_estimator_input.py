@@ -6,22 +6,50 @@ from typing import Any
 
 import numpy as np
 
-from ._validation import _refuse_text_columns, describe, is_sparse, split_names
+from ._validation import (
+    _refuse_text_columns,
+    check_names,
+    describe,
+    is_sparse,
+    refuse_other_things,
+    split_names,
+)
 
 
-def validated(estimator: Any, X: Any, *, allow_nan: bool, **options: Any) -> Any:
+def validated(
+    estimator: Any, X: Any, *, allow_nan: bool, is_matrix: bool, **options: Any
+) -> Any:
     """Return X as float64, dense or sparse, or say what is wrong with it.
 
     Sets, or compares with, the n_features_in_ and feature_names_in_ of the estimator.
     """
+    refuse_other_things(X, "X")
     X, names = split_names(X)
     if names is not None:
+        check_names(names, len(names))
         _refuse_text_columns(X, "X")
+    elif isinstance(X, (list, tuple)):
+        X = _as_array(X)
+    shape = getattr(X, "shape", ())
+    if len(shape) == 2 and shape[0] == 0 < shape[1]:
+        raise ValueError(
+            f"X has 0 sample(s): its shape is {shape}; pass at least two rows."
+        )
     X = _validate_data(
         estimator, X, accept_sparse=("csr", "csc"), dtype=np.float64, **options
     )
-    _refuse_not_finite(X, getattr(estimator, "feature_names_in_", None), allow_nan)
+    names = getattr(estimator, "feature_names_in_", None)
+    _refuse_not_finite(X, names, allow_nan, is_matrix)
     return X
+
+
+def _as_array(rows: Any) -> Any:
+    try:
+        return np.asarray(rows)
+    except ValueError as error:
+        raise ValueError(
+            f"X cannot be read as an array ({error}); pass rows of equal length."
+        ) from None
 
 
 def _validate_data(estimator: Any, X: Any, **options: Any) -> Any:
@@ -33,7 +61,7 @@ def _validate_data(estimator: Any, X: Any, **options: Any) -> Any:
     return validate_data(estimator, X, ensure_all_finite=False, **options)
 
 
-def _refuse_not_finite(X: Any, names: Any, allow_nan: bool) -> None:
+def _refuse_not_finite(X: Any, names: Any, allow_nan: bool, is_matrix: bool) -> None:
     """Say which features hold NaN or infinite values, and what to do about them."""
     sparse = is_sparse(X)
     stored = X.data if sparse else X
@@ -49,6 +77,8 @@ def _refuse_not_finite(X: Any, names: Any, allow_nan: bool) -> None:
         what = f"{int(bad.sum())} missing value(s) (NaN)"
         how = "pass dense data and missing" if sparse else "pass missing"
         fix = f"fill them, drop those features, or {how}='pairwise'"
+        if is_matrix:
+            fix = "a covariance matrix must be complete: drop those features"
     columns = np.unique(X.tocoo().col[bad] if sparse else np.nonzero(bad)[1])
     known = None if names is None else tuple(names)
     raise ValueError(

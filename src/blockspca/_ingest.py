@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from ._sources import (
 from ._validation import (
     FloatArray,
     MemoryLimitError,
+    check_flag,
     describe,
     is_sparse,
     numeric_array,
@@ -113,9 +115,22 @@ class Preparation:
     constant: Literal["raise", "ignore"] = "raise"
 
     def __post_init__(self) -> None:
+        check_flag(self.center, "center")
+        check_flag(self.scale, "scale")
+        ddof = self.ddof
+        if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
+            raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
         if self.constant not in ("raise", "ignore"):
             raise ValueError(
                 f"constant = {self.constant!r} is not known; pass 'raise' or 'ignore'."
+            )
+
+    def check_samples(self, n: int) -> None:
+        """Refuse fewer samples than a covariance needs."""
+        if n - self.ddof < 1:
+            raise ValueError(
+                f"X has {n} sample(s), too few for ddof = {self.ddof}; pass at least "
+                f"{self.ddof + 1} rows, or a smaller ddof."
             )
 
     def scales(self, variance: FloatArray, constant: np.ndarray) -> FloatArray:
@@ -136,6 +151,39 @@ class Preparation:
                 "to give them no loading, or pass scale=False."
             )
         return np.sqrt(np.where(constant, np.inf, variance))
+
+
+def refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
+    infinite = np.isinf(X)
+    if infinite.any():
+        columns = np.flatnonzero(infinite.any(axis=0)).tolist()
+        raise ValueError(
+            f"{argument} has {int(infinite.sum())} infinite value(s), in feature(s) "
+            f"{describe(columns, names)}; replace or drop them."
+        )
+
+
+def checked_sparse(X: Any, argument: str) -> Any:
+    if np.issubdtype(X.dtype, np.complexfloating):
+        raise TypeError(f"{argument} has complex dtype {X.dtype}; pass its real part.")
+    if X.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{argument} has dtype {X.dtype}, which does not hold real numbers; "
+            "convert it first with astype(float)."
+        )
+    if 0 in X.shape or len(X.shape) != 2:
+        raise ValueError(
+            f"{argument} has shape {X.shape}; pass at least one row and one column."
+        )
+    X = X.tocsr().astype(np.float64)
+    X.sum_duplicates()
+    if not np.isfinite(X.data).all():
+        raise ValueError(
+            f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
+            "value(s) among its stored entries; replace or drop them (missing="
+            "'pairwise' needs dense data)."
+        )
+    return X
 
 
 def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
@@ -263,6 +311,11 @@ def accumulate(
     memory_limit: int | None,
 ) -> tuple[MomentSource, tuple[str, ...] | None]:
     """Moments of chunks of samples, each merged into those before it."""
+    if hasattr(chunks, "shape") or not hasattr(chunks, "__iter__"):
+        raise TypeError(
+            f"chunks is of type {type(chunks).__name__}; pass several tables of rows, "
+            "such as [X[:1000], X[1000:]], or one table to Covariance.from_data."
+        )
     center, ddof = prepare.center, prepare.ddof
     n, n_chunks, names = 0, 0, None
     for chunk in chunks:

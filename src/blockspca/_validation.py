@@ -41,6 +41,7 @@ def split_names(value: Any) -> tuple[Any, tuple[str, ...] | None]:
 
 def numeric_array(value: Any, argument: str) -> FloatArray:
     """Turn array-like `value` into float64, refusing what is not real numbers."""
+    refuse_other_things(value, argument)
     library = type(value).__module__.split(".")[0]
     if library in ("pandas", "polars"):
         if not hasattr(value, "columns") or not hasattr(value, "to_numpy"):
@@ -67,15 +68,17 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
             f"{argument} has complex dtype {array.dtype}; pass its real part, for "
             f"example {argument}.real."
         )
-    if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{argument} has dtype {array.dtype}, which does not hold real numbers; "
-            f"convert it first, for example with {argument}.astype(float)."
-        )
     if array.ndim != 2:
         raise ValueError(
             f"{argument} has {array.ndim} dimension(s) and shape {array.shape}; pass a "
             "two-dimensional array."
+        )
+    if array.dtype.kind == "O":
+        _refuse_objects(array, argument)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(
+            f"{argument} has dtype {array.dtype}, which does not hold real numbers; "
+            f"convert it first, for example with {argument}.astype(float)."
         )
     if 0 in array.shape:
         raise ValueError(
@@ -83,6 +86,52 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
             "and one column."
         )
     return np.asarray(array, dtype=np.float64)
+
+
+def refuse_other_things(value: Any, argument: str) -> None:
+    """Say what was passed where that is no table at all."""
+    if any(kind.__name__ == "Covariance" for kind in type(value).__mro__):
+        raise TypeError(
+            f"{argument} is a Covariance, which no longer has its samples; pass the "
+            "data themselves, or pass the Covariance to solve or solve_components."
+        )
+    if isinstance(value, (str, bytes)) or hasattr(value, "__fspath__"):
+        raise TypeError(
+            f"{argument} = {value!r} is a text, not data; read the file first, for "
+            "example with pandas.read_csv."
+        )
+    if is_sparse(value):  # one kind of them is a dict
+        return
+    if value is None or isinstance(value, (dict, set)):
+        raise TypeError(
+            f"{argument} is of type {type(value).__name__}; pass a two-dimensional "
+            "array or a DataFrame."
+        )
+
+
+def _refuse_objects(array: Any, argument: str) -> None:
+    """Refuse an array of Python objects; name the first that is not a number."""
+    for (i, j), value in np.ndenumerate(array):
+        if not isinstance(value, numbers.Real):
+            raise TypeError(
+                f"{argument}[{i}, {j}] = {value!r:.60} in an array of dtype object is "
+                "not a number; replace it, by nan if it is missing, and convert with "
+                "astype(float)."
+            )
+    raise TypeError(
+        f"{argument} has dtype object although its entries are numbers; pass "
+        f"{argument}.astype(float)."
+    )
+
+
+def check_flag(value: Any, argument: str) -> bool:
+    """Check that `value` is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"{argument} = {value!r} is of type {type(value).__name__}; pass True or "
+            "False."
+        )
+    return bool(value)
 
 
 def _refuse_text_columns(frame: Any, argument: str) -> None:
@@ -96,10 +145,11 @@ def _refuse_text_columns(frame: Any, argument: str) -> None:
         if not numeric and "bool" not in str(dtype).lower():
             bad.append(f"{name!r} ({dtype})")
     if bad:
+        convert = ", or convert them with astype(float)" if "object" in bad[0] else ""
         shown = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
         raise TypeError(
             f"{argument} has {len(bad)} column(s) that are not numeric: {shown}; drop "
-            "or encode them first."
+            f"or encode them first{convert}."
         )
 
 
@@ -208,6 +258,17 @@ def check_seed(rng: Any) -> int:
         return 0
     if isinstance(rng, np.random.Generator):
         return int(rng.integers(2**32))
+    return _checked_seed(rng)
+
+
+def as_generator(rng: Any) -> np.random.Generator:
+    """Turn `rng` into a Generator; None is the seed 0."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(0 if rng is None else _checked_seed(rng))
+
+
+def _checked_seed(rng: Any) -> int:
     if isinstance(rng, bool) or not isinstance(rng, numbers.Integral) or int(rng) < 0:
         raise ValueError(
             f"rng = {rng!r} is neither an integer ≥ 0 nor a numpy Generator; pass 0."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,11 +10,13 @@ import numpy as np
 
 from ._validation import (
     FloatArray,
+    as_generator,
     check_positive_integer,
     check_real,
     check_sparsity,
     is_sparse,
     numeric_array,
+    refuse_other_things,
     split_names,
 )
 from .certify.results import certified_results
@@ -27,6 +29,7 @@ K_MAX = 30
 FRACTION = 0.9
 N_PERMUTATIONS = 20
 SIGNIFICANCE = 0.05
+DOMINANT = 0.5  # share of the variance from which one feature decides every curve
 
 N_STARTS = 30  # rows of A that searches start from
 
@@ -137,6 +140,7 @@ def choose_k(
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
     constant: Literal["raise", "ignore"] = "raise",
+    feature_names: Sequence[str] | None = None,
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> ChoiceOfK:
@@ -159,7 +163,7 @@ def choose_k(
         At least 2; with fewer than 19, no p-value is below 0.05.
     fraction : float
         Used with a `Covariance` only.
-    scale, missing, constant
+    scale, missing, constant, feature_names
         As in `Covariance.from_data`.
     n_jobs : int, optional
         Permutations at a time (joblib).
@@ -192,21 +196,38 @@ def choose_k(
         n_jobs=n_jobs,
         rng=rng,
     )
+    hidden = "" if scale else _about_one_variance(data, missing, feature_names)
     if found.p_value > SIGNIFICANCE:
         reason = (
             f"k = 1: with their columns permuted, the data look as structured as they "
             f"are (p = {found.p_value:.2g}), so no set of features stands out."
         )
-        return ChoiceOfK(1, reason, found)
+        return ChoiceOfK(1, reason + hidden, found)
     k = found.best_k
     ratio = float(np.exp(found.gap_statistic[k - 1]))
+    digits = 3 if ratio >= 1.01 else 6
     reason = (
-        f"k = {k}: its variance is {ratio:.3g} times that of permuted data, the "
+        f"k = {k}: its variance is {ratio:.{digits}g} times that of permuted data, the "
         f"largest ratio among k = 1, …, {found.ks[-1]}, up to a standard error."
     )
     if k == found.ks[-1]:
         reason += " More features may belong to it: the ratio still grows."
-    return ChoiceOfK(k, reason, found)
+    return ChoiceOfK(k, reason + hidden, found)
+
+
+def _about_one_variance(data: Any, missing: Any, names: Sequence[str] | None) -> str:
+    """Say so if one feature has most of the variance: its unit then decides on k."""
+    cov = Covariance.from_data(data, missing=missing, feature_names=names)
+    variances = cov.diagonal()
+    largest = int(np.argmax(variances))
+    share = float(variances[largest] / variances.sum())
+    if cov.n_features < 3 or share <= DOMINANT:
+        return ""
+    return (
+        f" Feature {cov.names_of([largest])[0]!r} alone has {share:.1%} of the "
+        "variance, so that k says little about the others; pass scale=True to give "
+        "every feature the same variance."
+    )
 
 
 def _choose_by_fraction(
@@ -276,7 +297,7 @@ def permutation_reference(
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
     X = as_rows(X)
     k_max = checked_k_max(k_max, X.shape[1])
-    generators = np.random.default_rng(0 if rng is None else rng).spawn(n_permutations)
+    generators = as_generator(rng).spawn(n_permutations)
 
     def objectives(generator: np.random.Generator | None) -> FloatArray:
         rows = X if generator is None else permuted_columns(X, generator)
@@ -351,6 +372,7 @@ def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
 
 def as_rows(X: Any) -> Any:
     """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
+    refuse_other_things(X, "X")
     X, _ = split_names(X)
     return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +11,11 @@ from ._ingest import (
     NO_VARIANCE,
     Preparation,
     accumulate,
+    checked_sparse,
     dense_data,
     mapped_data,
     pairwise_data,
+    refuse_infinite,
     sparse_data,
     symmetric_dense,
     symmetric_sparse,
@@ -111,7 +112,7 @@ class Covariance:
             raise TypeError("A is a Covariance already; use it as it is.")
         A, names = split_names(A)
         if is_sparse(A):
-            A = _checked_sparse(A, "A")
+            A = checked_sparse(A, "A")
         else:
             A = np.ascontiguousarray(numeric_array(A, "A"))
         if A.shape[0] != A.shape[1]:
@@ -178,18 +179,18 @@ class Covariance:
         X, names = split_names(X)
         sparse = is_sparse(X)
         if is_dask(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-            ddof = _checked_ddof(X.shape[0], ddof)
             names = check_names(feature_names, X.shape[1])
             prepare = Preparation(center, scale, ddof, names, constant)
+            prepare.check_samples(X.shape[0])
             return cls(dask_data(X, prepare), names)
         mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
         mapped = mapped and 8 * X.size > MAP_FROM
         if not mapped:
-            X = _checked_sparse(X, "X") if sparse else numeric_array(X, "X")
+            X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
         n, d = X.shape
         names = check_names(names if feature_names is None else feature_names, d)
-        ddof = _checked_ddof(n, ddof)
         prepare = Preparation(center, scale, ddof, names, constant)
+        prepare.check_samples(n)
         source: Source
         if sparse:
             source = sparse_data(X, prepare)
@@ -197,7 +198,7 @@ class Covariance:
             source = on_disk
         else:
             X = numeric_array(X, "X")
-            _refuse_infinite(X, "X", names)
+            refuse_infinite(X, "X", names)
             gaps = np.isnan(X)
             if not gaps.any():
                 source = dense_data(X, prepare)
@@ -421,18 +422,6 @@ class Covariance:
         return [self.feature_names[int(i)] for i in indices]
 
 
-def _checked_ddof(n: int, ddof: Any) -> int:
-    if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
-        raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
-    ddof = int(ddof)
-    if n - ddof < 1:
-        raise ValueError(
-            f"X has {n} sample(s), too few for ddof = {ddof}; pass at least "
-            f"{ddof + 1} rows, or a smaller ddof."
-        )
-    return ddof
-
-
 def as_covariance(cov: Any) -> Covariance:
     """Accept a Covariance, or a square symmetric matrix in its place."""
     if isinstance(cov, Covariance):
@@ -460,36 +449,3 @@ def _as_index(indices: Sequence[int] | np.ndarray | slice) -> Any:
             "numpy.flatnonzero(mask))."
         )
     return array.astype(np.intp)
-
-
-def _refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
-    infinite = np.isinf(X)
-    if infinite.any():
-        columns = np.flatnonzero(infinite.any(axis=0)).tolist()
-        raise ValueError(
-            f"{argument} has {int(infinite.sum())} infinite value(s), in feature(s) "
-            f"{describe(columns, names)}; replace or drop them."
-        )
-
-
-def _checked_sparse(X: Any, argument: str) -> Any:
-    if np.issubdtype(X.dtype, np.complexfloating):
-        raise TypeError(f"{argument} has complex dtype {X.dtype}; pass its real part.")
-    if X.dtype.kind not in "fiub":
-        raise TypeError(
-            f"{argument} has dtype {X.dtype}, which does not hold real numbers; "
-            "convert it first with astype(float)."
-        )
-    if 0 in X.shape or len(X.shape) != 2:
-        raise ValueError(
-            f"{argument} has shape {X.shape}; pass at least one row and one column."
-        )
-    X = X.tocsr().astype(np.float64)
-    X.sum_duplicates()
-    if not np.isfinite(X.data).all():
-        raise ValueError(
-            f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
-            "value(s) among its stored entries; replace or drop them (missing="
-            "'pairwise' needs dense data)."
-        )
-    return X

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._validation import FloatArray, check_positive_integer, is_sparse
+from ._validation import FloatArray, as_generator, check_positive_integer, is_sparse
 from .choosing_k import as_rows, checked_k_max, each, searched_path
 from .covariance import Covariance, refuse_constant
 
@@ -111,7 +111,7 @@ def cross_validate(
             f"n_folds = {n_folds} is outside 2..{n}; pass at least 2 folds, and no "
             "more than there are samples."
         )
-    order = np.random.default_rng(0 if rng is None else rng).permutation(n)
+    order = as_generator(rng).permutation(n)
     folds = np.array_split(order, n_folds)
 
     def shares(fold: np.ndarray) -> tuple[FloatArray, FloatArray]:

@@ -360,11 +360,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def _validated(self, X: Any, **options: Any) -> Any:
-        return validated(self, X, allow_nan=self.missing == "pairwise", **options)
+        allow_nan = self.missing == "pairwise"
+        is_matrix = options.get("reset", False) and self._is_precomputed()
+        return validated(self, X, allow_nan=allow_nan, is_matrix=is_matrix, **options)
 
     def _check_sizes(self) -> None:
         d = self.n_features_in_
-        largest = 1 if isinstance(self.k, str) else np.max(self.k, initial=0)
+        sizes = np.asarray(self.k)  # what is not an integer is refused later
+        largest = sizes.max(initial=0) if sizes.dtype.kind in "iu" else 1
         for name, value in (("n_components", self.n_components), ("k", largest)):
             if value > d:
                 raise ValueError(
@@ -439,6 +442,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             scale=self.scale,
             missing=self.missing,
             constant=self.constant,
+            feature_names=self._names(),
             n_jobs=self.n_jobs,
             rng=seed,
         )

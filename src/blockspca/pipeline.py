@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ._validation import check_n_jobs, check_real, check_seed, check_sparsity
+from ._validation import (
+    check_flag,
+    check_n_jobs,
+    check_real,
+    check_seed,
+    check_sparsity,
+)
 from .blocks.block_result import solve_blocks
 from .blocks.block_search import BlockSearch
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
@@ -88,6 +94,7 @@ def solve(
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(_default_solver(k) if solver is None else solver)
     strategy = _as_strategy(threshold)
+    certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
 
     def left() -> Limits:

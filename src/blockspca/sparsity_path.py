@@ -33,6 +33,11 @@ class SparsityPath(Mapping[int, Result]):
         return float(eigsh(operator, k=1, which="LA", v0=start)[0][0])
 
     def __getitem__(self, k: int) -> Result:
+        if isinstance(k, (slice, list, tuple, np.ndarray)):
+            raise TypeError(
+                f"path[{k!r}]: a path gives the result of one k; pass one k at a time, "
+                "for example [path[k] for k in (2, 3)]."
+            )
         try:
             return self._results[k]
         except KeyError:

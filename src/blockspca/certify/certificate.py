@@ -76,6 +76,11 @@ class Certificate:
     @classmethod
     def from_json(cls, text: str) -> Certificate:
         """Read a certificate, refusing anything that is not exactly one."""
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is of type {type(text).__name__}; pass the JSON text of a "
+                "certificate."
+            )
         if len(text) > MAX_CHARACTERS:
             raise ValueError(
                 f"the certificate has {len(text)} characters, more than "

@@ -111,9 +111,9 @@ def verify(
     >>> bs.verify(bs.solve(A, k=2), A).complete
     True
     """
+    certificate = _certificate_of(claim)
     cov = as_covariance(cov)
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
-    certificate = _certificate_of(claim)
     deadline = Deadline(check_positive(time_limit, "time_limit"))
     checker = _Checker(cov, certificate, max_nodes, deadline)
     checker.component()
@@ -128,6 +128,11 @@ def verify(
 
 
 def _certificate_of(claim: Result | Certificate) -> Certificate:
+    if not isinstance(claim, (Result, Certificate)):
+        raise TypeError(
+            f"claim is of type {type(claim).__name__}; pass a Result or a Certificate "
+            "(of several components, call their own verify method)."
+        )
     if isinstance(claim, Certificate):
         try:
             claim.check()

@@ -153,7 +153,8 @@ def _choose(
             scale=options.scale,
             missing=options.missing.value,
             constant=options.constant.value,
+            feature_names=table.feature_names,
             n_jobs=solving.jobs,
         )
-    display.note(choice.reason)
+    display.note(in_options(choice.reason))
     return choice.k

@@ -249,13 +249,23 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
     return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
 
 
+#: What the command line calls the schemes, and a user may try in Python.
+_SCHEMES = {
+    "projection": "ProjectionDeflation()",
+    "orthogonal": "Orthogonalised()",
+    "orthogonalised": "Orthogonalised()",
+    "hotelling": "HotellingDeflation()",
+}
+
+
 def _checked_scheme(scheme: Any) -> Scheme:
     if isinstance(scheme, type) or not all(
         hasattr(scheme, name) for name in ("check", "problem", "solve")
     ):
         raise TypeError(
-            f"scheme = {scheme!r} is not a scheme; pass an instance such as "
-            "DisjointSupports() or ProjectionDeflation()."
+            f"scheme = {scheme!r} is not a scheme; pass an instance: "
+            f"{_SCHEMES.get(str(scheme).lower(), 'DisjointSupports()')}, from "
+            "blockspca."
         )
     return scheme
 
