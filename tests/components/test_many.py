@@ -202,7 +202,7 @@ def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
 
     monkeypatch.setattr(type(cov._source), "submatrix", recorded)
     found = bs.solve_components(
-        cov, 3, 2, scheme=scheme, threshold=0.05, limits=bs.Limits(gap=1.0)
+        cov, 3, 2, scheme=scheme, threshold=0.05, limits=bs.Limits(gap=0.99)
     )
     assert len(found) == 2
     assert max(sizes) < 3000**2 / 2
