@@ -370,8 +370,9 @@ def test_nodes_are_not_wasted():
 
 def test_the_wanted_gap_stops_the_search():
     A = blocks_of(14, 15)
+    A += 20 * np.eye(len(A))  # which makes every gap small
     every = solve(A, 5, solver=Exhaustive(), threshold=0.0)
-    loose = solve(A, 5, solver=Exhaustive(), threshold=0.0, limits=bs.Limits(gap=10.0))
+    loose = solve(A, 5, solver=Exhaustive(), threshold=0.0, limits=bs.Limits(gap=0.99))
     assert loose.status is bs.Status.GAP_LIMIT
     assert loose.nodes < every.nodes
     assert loose.upper_bound >= every.objective
