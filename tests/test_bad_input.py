@@ -307,6 +307,14 @@ def test_scheme_of_the_wrong_kind(scheme, words):
         bs.solve_components(A, 1, 2, scheme=scheme)
 
 
+def test_loadings_of_zero_are_not_shown():
+    result = bs.solve(-np.eye(3), 2)
+    assert len(result.features) == len(result.loadings) == 1
+    assert abs(result.loadings[result.features[0]]) == 1
+    assert "+0.0000" not in str(result)
+    assert bs.verify(result, -np.eye(3)).complete
+
+
 def test_things_that_are_no_certificate():
     with pytest.raises(TypeError, match="claim is of type int; pass a Result"):
         bs.verify(3, A)

@@ -48,6 +48,9 @@ class BlockStatus(str, Enum):
         return self.value
 
 
+NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
+
+
 def relative_gap(objective: float, upper_bound: float) -> float:
     """Return (upper_bound − objective) / |objective|, and 0 where the two are equal."""
     if upper_bound <= objective:
@@ -137,7 +140,8 @@ class Result:
     x : array of shape (n_features,)
         Unit vector with at most k nonzeros; its largest loading is positive.
     support : array of int
-        The features used, in ascending order.
+        The features chosen, in ascending order. Where fewer than k suffice, some of
+        them may have the loading 0; `features` leaves those out.
     objective : float
         x'Ax on the original matrix.
     upper_bound : float
@@ -197,18 +201,23 @@ class Result:
         return relative_gap(self.objective, self.upper_bound)
 
     def _by_loading(self) -> NDArray[np.intp]:
-        return self.support[np.argsort(-np.abs(self.x[self.support]), kind="stable")]
+        sizes = np.abs(self.x[self.support])
+        order = np.argsort(-sizes, kind="stable")
+        return self.support[order[sizes[order] > NEGLIGIBLE]]
 
     @property
     def features(self) -> list[str]:
-        """The names of the chosen features, largest loading first."""
+        """The names of the features with a loading, largest first.
+
+        Fewer than `support` where a loading is zero up to rounding.
+        """
         if self.feature_names is None:
             return [str(int(i)) for i in self._by_loading()]
         return [self.feature_names[i] for i in self._by_loading()]
 
     @property
     def loadings(self) -> dict[str, float]:
-        """Loading of each chosen feature, largest first."""
+        """Loading of each of the `features`, largest first."""
         loadings = (float(value) for value in self.x[self._by_loading()])
         return dict(zip(self.features, loadings, strict=True))
 

@@ -77,12 +77,12 @@ def _put_in_place(name: str, path: Path, force: bool) -> None:
     if not force:
         try:
             os.link(name, path)  # unlike replace, it fails where a file has appeared
-            return
         except FileExistsError:
             raise WriteError(f"{path} exists; add --force to replace it.") from None
-        except OSError:  # a file system without links
-            pass
-    os.replace(name, path)
+        except OSError:
+            os.replace(name, path)  # a file system without links
+    else:
+        os.replace(name, path)
 
 
 def _umask() -> int:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from ..result import Result, Status
+from ..result import NEGLIGIBLE, Result, Status
 
-NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
 OPTIMAL_TOLERANCE = 1e-9
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -94,7 +95,7 @@ class DisjointSupports:
 
 
 @dataclass(frozen=True)
-class _Deflation:
+class _Deflation(ABC):
     """A scheme whose next component solves sparse PCA on a deflated matrix."""
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
@@ -104,8 +105,9 @@ class _Deflation:
                 "feature(s); pass at most as many components as features."
             )
 
+    @abstractmethod
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
-        raise NotImplementedError
+        """Return what the earlier components leave of A."""
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne

@@ -82,10 +82,7 @@ def _small_matrix(cov: Covariance) -> FloatArray | None:
     """A, or the n × n matrix with the same nonzero eigenvalues, whichever is small."""
     n, d = cov.n_samples, cov.n_features
     if n is not None and n < d and n <= EXACT_EIGENVALUES:
-        try:
-            return cov.gram(np.ones(d))
-        except ValueError:  # a derived matrix, whose factor is not known
-            pass
+        return cov.gram(np.ones(d))  # who knows its samples knows its factor
     return cov.submatrix(slice(None)) if d <= EXACT_EIGENVALUES else None
 
 
