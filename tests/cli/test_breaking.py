@@ -46,6 +46,11 @@ def here(tmp_path, monkeypatch):
     Path("blank.csv").write_text("\n\n")
     Path("header.csv").write_text("a,b\n")
     Path("commas.csv").write_text("a;b\n1,5;2,5\n3,5;4,5\n")
+    Path("thousands.csv").write_text('a,b\n"1,000",2\n"2,500.5",4\n')
+    Path("percent.csv").write_text("a,b\n12.5%,2\n13%,4\n")
+    Path("spaces.txt").write_text("a b c\n1 2 3\n4 5 6\n")
+    Path("plain.txt").write_text("1 2 3\n1.5 2 4\n4 5 6\n")
+    Path("commas.tsv").write_text("a,b\n1,2.5\n3,4\n")
     Path("latin.csv").write_bytes("fée,b\n1,2\n3,4\n".encode("latin-1"))
     Path("noending").write_text("1,2\n3,4\n")
     Path("letter.docx").write_text("hello")
@@ -102,6 +107,15 @@ BROKEN = {
     "fit ragged.csv -k 2": "row 21 has 3 cells where the header has 4",
     "fit duplicates.csv -k 2": "repeat ['a']",
     "fit commas.csv -k 1": "decimals with a point",
+    "fit thousands.csv -k 1": "writes '1,000' in row 1; leave thousands separators out",
+    "fit percent.csv -k 1": "writes '12.5%' in row 1; write the number without the per",
+    "fit spaces.txt -k 1": "holds 3 numbers, '1 2 3'; separate them by commas",
+    "fit plain.txt -k 1": "holds 3 numbers, '1.5 2 4'; separate them by commas",
+    "fit commas.tsv -k 1": "holds 2 numbers, '1,2.5'; separate them by tabs, or give",
+    "fit ok.csv -k 2 --gap 1%": "'1%' is not a fraction below 1; 0.01 is 1 %",
+    "fit ok.csv -k 2 --gap 5": "'5' is not a fraction below 1; 0.01 is 1 %",
+    "fit ok.csv -k 2 --gap=-0.1": "'-0.1' is not a fraction",
+    "fit two.npz -k 1 --key c": "has no array 'c' for --key; it holds U, V.",
     "fit latin.csv -k 1": "not UTF-8",
     "fit bad.csv.gz -k 1": "Not a gzipped file",
     "fit bad.npy -k 1": "not an NPY file",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
@@ -48,6 +49,17 @@ class Constant(str, Enum):
 
 def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+def _parse_gap(text: Any) -> float:
+    """Return '0.01' as a number, and say what to write for '1%'."""
+    try:
+        gap = float(text)
+    except ValueError:
+        gap = math.nan
+    if 0 <= gap < 1:
+        return gap
+    raise typer.BadParameter(f"{text!r} is not a fraction below 1; 0.01 is 1 %.")
 
 
 _READ = "Reading the file"
@@ -126,7 +138,13 @@ class SolveOptions:
     ] = None
     gap: Annotated[
         float | None,
-        _option(_SOLVE, "Stop when this is proved; 0.01 is 1 %.", "--gap", min=0.0),
+        _option(
+            _SOLVE,
+            "Stop when this is proved; 0.01 is 1 %.",
+            "--gap",
+            parser=_parse_gap,
+            metavar="FRACTION",
+        ),
     ] = None
     nodes: Annotated[
         int | None,

@@ -58,11 +58,15 @@ def _from_archive(archive: Any, path: Path, key: str | None) -> Table:
         key = next((name for name in ("X", "A") if name in arrays), None)
     if key is None and len(arrays) == 1:
         key = arrays[0]
-    if key is None or key not in arrays:
+    holds = ", ".join(arrays[:8]) or "nothing"
+    holds += ", ..." if len(arrays) > 8 else ""
+    if key is None:
         raise ReadError(
-            f"{path} holds {', '.join(arrays) or 'nothing'}; choose an array with "
-            "--key, or call it X (data) or A (symmetric matrix)."
+            f"{path} holds {holds}; choose an array with --key, or call it X (data) or "
+            "A (symmetric matrix)."
         )
+    if key not in arrays:
+        raise ReadError(f"{path} has no array {key!r} for --key; it holds {holds}.")
     values = _two_dimensional(archive[key], path)
     table = Table(values=values, is_matrix=key == "A", source=str(path))
     return table if names is None else table.named(names)

@@ -90,7 +90,10 @@ def read_h5ad(path: Path, request: Request) -> Table:
             key = request.key
             where = "X" if key is None else f"layers/{key}"
             if where not in file:
-                raise ReadError(f"{path} has no {where}; choose a layer with --key.")
+                layers = ", ".join(file.get("layers", ())) or "none"
+                raise ReadError(
+                    f"{path} has no {where}; its layers, for --key, are: {layers}."
+                )
             values = _h5_matrix(file[where])
             table = Table(
                 values=values,

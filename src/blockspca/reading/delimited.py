@@ -20,6 +20,8 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
 ROWS_PER_TICK = 64
 MAX_FIELD = 2**20
 
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
+
 
 def read_delimited(path: Path, request: Request) -> Table:
     """Read numbers separated by commas, semicolons or tabs.
@@ -52,6 +54,9 @@ class _Parser:
         self.path = path
         self.index = request.index
         self.drop = request.drop
+        self.separators = "commas, semicolons or tabs"
+        if ".tsv" in path.name.lower():
+            self.separators = "tabs, or give the file the ending .csv"
         self.cells = array("d")
         self.samples: list[str] = []
         self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
@@ -143,10 +148,21 @@ class _Parser:
     def _about_text(self, names: tuple[str, ...] | None) -> str:
         column, (row, cell) = next(iter(self.text.items()))
         name = names[column] if names else str(column)
-        if re.fullmatch(r"[-+]?\d+,\d+", cell):
+        where = f"{self.path}: column {name!r} writes {cell[:40]!r} in row {row}; "
+        if _THOUSANDS.fullmatch(cell):
             return (
-                f"{self.path}: column {name!r} writes {cell!r} in row {row}; write "
-                "decimals with a point, not with a comma."
+                f"{where}leave thousands separators out, and write decimals with a "
+                "point."
+            )
+        if re.fullmatch(r"[-+]?\d+,\d+", cell):
+            return f"{where}write decimals with a point, not with a comma."
+        if cell.endswith("%") and _is_number(cell[:-1]):
+            return f"{where}write the number without the percent sign."
+        parts = re.split(r"[\s,;|]+", cell)
+        if len(parts) > 1 and all(_is_number(part) for part in parts):
+            return (
+                f"{self.path}: a cell of row {row} holds {len(parts)} numbers, "
+                f"{cell[:40]!r}; separate them by {self.separators}."
             )
         others = f" (and {len(self.text) - 1} more)" if len(self.text) > 1 else ""
         return (
