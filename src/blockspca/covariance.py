@@ -63,6 +63,8 @@ class Covariance:
         The names, if they were given or came with a DataFrame.
     known_psd : bool
         True if A is positive semidefinite by construction. False means unknown.
+    is_derived : bool
+        True for what a scheme makes of another matrix; see `Components.problem`.
 
     Examples
     --------
@@ -73,6 +75,8 @@ class Covariance:
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
     """
+
+    is_derived = False
 
     def __init__(
         self, source: Source, feature_names: tuple[str, ...] | None = None
@@ -434,7 +438,7 @@ def refuse_constant(cov: Covariance) -> None:
 
     A zero matrix is a problem like any other, and so is what deflation leaves.
     """
-    from_data = type(cov) is Covariance and type(cov._source) is not MatrixSource
+    from_data = not cov.is_derived and type(cov._source) is not MatrixSource
     if from_data and not cov.diagonal().any():
         raise ValueError(NO_VARIANCE)
 

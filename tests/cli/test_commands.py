@@ -97,6 +97,62 @@ def test_verify_accepts_every_component(here, capsys, scheme):
     assert "Every claim holds." in capsys.readouterr().out
     commands = json.loads(Path("out/summary.json").read_text())["verify"]
     assert run(commands[1].split()[1:]) == 0
+    assert run(["verify", "out/certificate-2.json", "data.csv"]) == 0
+    capsys.readouterr()
+    Path("out/certificate-2.json").rename("second.json")  # nothing beside it
+    assert run(["verify", "second.json", "data.csv"]) == 2
+    out, err = capsys.readouterr()
+    assert "second.json is about component 2 of several, not component 1; give" in err
+    assert "refuted" not in err
+    assert out == ""
+    after = ["--after", "out/certificate-1.json"]
+    assert run(["verify", "second.json", "data.csv", *after]) == 0
+    other = "hotelling" if scheme == "disjoint" else "disjoint"
+    assert run(["verify", "second.json", "data.csv", *after, "--scheme", other]) == 2
+    assert f"not that of the certificate, {scheme}" in capsys.readouterr().err
+
+
+def test_verify_reads_the_file_as_fit_did(here, capsys):
+    options = ["--scale", "--drop", "feature 7", "--drop", "feature 6"]
+    options += ["--missing", "pairwise", "--constant", "ignore"]
+    assert run(["fit", "data.csv", "-k", "3", *options, "-o", "out"]) == 0
+    capsys.readouterr()
+    assert run(["verify", "out", "data.csv"]) == 0
+    assert "reading --scale" in capsys.readouterr().err
+    assert run(["verify", "out/certificate-1.json", "data.csv"]) == 0
+    assert run(["verify", "out", "data.csv", "--drop", "feature 7"]) == 4
+    assert "note: fit has read the file with --scale" in capsys.readouterr().err
+
+
+def test_options_of_reading_are_words_and_back():
+    from blockspca.cli.options import Constant, Missing, ReadOptions
+
+    every = ReadOptions(
+        covariance=True,
+        scale=True,
+        no_center=True,
+        missing=Missing.PAIRWISE,
+        constant=Constant.IGNORE,
+        transpose=True,
+        index="i",
+        drop=["a b", "--scale"],
+        names=Path("names.txt"),
+        key="X",
+    )
+    for options in (every, ReadOptions()):
+        assert ReadOptions.from_arguments(options.as_arguments()) == options
+    with pytest.raises(ValueError, match="'--bogus' is not an option"):
+        ReadOptions.from_arguments(["--bogus"])
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '{"reading": [], "n_components": 0}', '{"reading": ["--x"]}']
+)
+def test_a_summary_from_elsewhere(here, capsys, content):
+    Path("out").mkdir()
+    Path("out/summary.json").write_text(content)
+    assert run(["verify", "out", "data.csv"]) == 2
+    assert "not a summary that fit has written" in capsys.readouterr().err
 
 
 def test_verify_refutes_other_data(here, capsys):

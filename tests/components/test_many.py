@@ -189,6 +189,22 @@ def test_the_joint_bound_for_growing_sparsities():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
+def test_a_certificate_names_its_problem(scheme):
+    A = np.kron(np.eye(2), np.full((3, 3), 0.5)) + np.eye(6)  # the two blocks tie
+    found = bs.solve_components(A, 3, 2, scheme=scheme)
+    first, second = (result.certificate for result in found.results)
+    assert (first.component, first.scheme) == (1, "")
+    assert (second.component, second.scheme) == (2, type(scheme).__name__)
+    again = bs.Certificate.from_json(second.to_json())
+    assert again == second
+    for claim in (found[1], second, again):
+        with pytest.raises(ValueError, match=r"component 2 of .*Components.verify"):
+            bs.verify(claim, A)
+        assert bs.verify(claim, found.problem(1, A)).complete
+    assert len(found.verify(A)) == 2
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
 def test_data_is_never_made_into_a_matrix(scheme, monkeypatch):
     X = sp.random(50, 3000, density=0.05, random_state=0, format="csr")
     cov = bs.Covariance.from_data(X)

@@ -51,6 +51,11 @@ class Certificate:
         Absolute; "optimal" claims upper_bound − objective ≤ tolerance.
     steps : tuple of StepClaim
         The chain of bounds for 1, 2, …, k; only that for k if it needs no chain.
+    component : int
+        1, or the place in a set of components: from 2 on the claims are about what the
+        scheme makes of the matrix after the earlier components.
+    scheme : str
+        The name of that scheme; empty for the first component.
     """
 
     k: int
@@ -62,6 +67,8 @@ class Certificate:
     status: Status
     tolerance: float
     steps: tuple[StepClaim, ...]
+    component: int = 1
+    scheme: str = ""
 
     @property
     def bound_name(self) -> str:
@@ -118,6 +125,8 @@ class Certificate:
             status=status,
             tolerance=reader.number("tolerance"),
             steps=steps,
+            component=reader.integer("component", 1),
+            scheme=reader.text("scheme"),
         )
         certificate.check()
         return certificate
@@ -145,6 +154,11 @@ class Certificate:
             raise ValueError(
                 f"certificate: {len(self.support)} features but {len(self.loadings)} "
                 "loadings."
+            )
+        if (self.component == 1) != (self.scheme == ""):
+            raise ValueError(
+                f"certificate: component {self.component} and scheme "
+                f"{self.scheme!r:.80} do not go together."
             )
         ks = [step.k for step in self.steps]
         if not ks or ks != list(range(ks[0], self.k + 1)):

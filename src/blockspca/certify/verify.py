@@ -85,7 +85,8 @@ def verify(
     claim : Result or Certificate
         A result is checked together with its certificate: the two must agree.
     cov : Covariance or symmetric matrix
-        The original matrix.
+        The matrix of the problem: the original one, or `Components.problem(j, cov)` for
+        a later one of several components, which `Components.verify` passes by itself.
     max_nodes : int
         Searches are run again in a plain implementation, up to this many nodes for
         each k; fewer if it has more than 100 features, as a node then takes longer. A
@@ -113,6 +114,13 @@ def verify(
     """
     certificate = _certificate_of(claim)
     cov = as_covariance(cov)
+    if certificate.component > 1 and not cov.is_derived:
+        raise ValueError(
+            f"cov is a matrix as it was given, but this is component "
+            f"{certificate.component} of several, certified for what "
+            f"{certificate.scheme} leaves of it; call Components.verify(cov), or pass "
+            f"Components.problem({certificate.component - 1}, cov)."
+        )
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
     deadline = Deadline(check_positive(time_limit, "time_limit"))
     checker = _Checker(cov, certificate, max_nodes, deadline)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
@@ -127,6 +127,25 @@ class ReadOptions:
             else:
                 words += [flag, value.value if isinstance(value, Enum) else str(value)]
         return words
+
+    @classmethod
+    def from_arguments(cls, words: Sequence[str]) -> ReadOptions:
+        """Return the options that `as_arguments` has written as words."""
+        flags = {"--" + f.name.replace("_", "-"): f for f in fields(cls)}
+        chosen: dict[str, Any] = {}
+        rest = iter(words)
+        for word in rest:
+            if word not in flags:
+                raise ValueError(f"{word!r} is not an option.")
+            name, default = flags[word].name, flags[word].default
+            value = True if default is False else next(rest, "")
+            if name == "drop":
+                chosen.setdefault(name, []).append(value)
+            elif isinstance(default, Enum):
+                chosen[name] = type(default)(value)
+            else:
+                chosen[name] = Path(str(value)) if name == "names" else value
+        return cls(**chosen)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,12 @@ def as_scheme(name: SchemeName) -> Scheme:
     return schemes[name]()
 
 
+def scheme_called(name: str) -> SchemeName | None:
+    """Return the scheme whose class in the library has this name."""
+    known = {type(as_scheme(scheme)).__name__: scheme for scheme in SchemeName}
+    return known.get(name)
+
+
 AUTO = "auto"
 
 

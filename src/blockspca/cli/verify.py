@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from .display import Display
 from .errors import ExitCode
 from .options import File, ReadOptions, ShowOptions, spread
-from .solving import SchemeName, SchemeOption
+from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certify.certificate import Certificate
@@ -43,33 +44,44 @@ def verify(
             help="Certificates of the earlier components, in order; may be repeated.",
         ),
     ] = None,
-    scheme: SchemeOption = SchemeName.DISJOINT,
+    scheme: Annotated[
+        SchemeName | None,
+        typer.Option(
+            "--scheme", help="How the components depend on each other, if not known."
+        ),
+    ] = None,
     max_nodes: Annotated[
         int, typer.Option("--max-nodes", min=1, help="Larger proofs are not redone.")
     ] = 20_000,
 ) -> None:
-    """Recompute every claim of a certificate, independently of the solver."""
+    """Recompute every claim of a certificate, independently of the solver.
+
+    What fit has written beside it tells how the file was read, and which components
+    came before.
+    """
     from ..certify.verify import verify as check
     from .loading import load
     from .solving import as_scheme
 
     display = Display(show)
+    summary = _summary_of(certificate)
+    reading = _as_fit_did(reading, summary, display)
     if certificate.is_dir():
-        files, scheme, arguments = _of_directory(certificate)
+        files = summary.certificates if summary else []
         first = 0
-        if arguments != reading.as_arguments():
-            asked = " ".join(arguments) or "no options"
-            display.note(f"note: fit has read the file with {asked}.")
     else:
-        files = [*(after or []), certificate]
+        files = [*(after or _before(certificate, summary)), certificate]
         first = len(files) - 1  # the earlier ones are taken as given
     claims = [_read(path) for path in files]
+    for j, claim in enumerate(claims):
+        _check_place(files[j], claim, j)
+    chosen = as_scheme(_scheme_of(claims[-1], scheme))
     cov = load(file, reading, display).cov
     complete = True
     for j in range(first, len(files)):
         earlier = tuple(_as_result(claim, cov.n_features) for claim in claims[:j])
         with display.working(f"Checking {files[j]}"):
-            problem = as_scheme(scheme).problem(cov, earlier)
+            problem = chosen.problem(cov, earlier)
             outcome = check(claims[j], problem, max_nodes=max_nodes)
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
@@ -79,6 +91,86 @@ def verify(
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
     display.say("Every claim holds.")
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """What fit has noted about its certificates."""
+
+    certificates: list[Path]
+    reading: ReadOptions
+
+
+def _summary_of(certificate: Path) -> _Summary | None:
+    """Return the summary in a directory, or beside a certificate; None without one."""
+    folder = certificate if certificate.is_dir() else certificate.parent
+    path = folder / "summary.json"
+    if not path.exists():
+        if certificate.is_dir():
+            raise ValueError(f"{folder} has no summary.json; fit writes one.")
+        return None
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        reading = ReadOptions.from_arguments([str(word) for word in content["reading"]])
+        m = int(content["n_components"])
+        if not 1 <= m <= MAX_COMPONENTS:
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError):
+        if certificate.is_dir():
+            raise ValueError(f"{path} is not a summary that fit has written.") from None
+        return None
+    return _Summary([folder / f"certificate-{j + 1}.json" for j in range(m)], reading)
+
+
+def _as_fit_did(
+    reading: ReadOptions, summary: _Summary | None, display: Display
+) -> ReadOptions:
+    """Read the file with the options of fit, unless others are given."""
+    if summary is None or summary.reading == reading:
+        return reading
+    words = " ".join(summary.reading.as_arguments()) or "no options"
+    if reading != ReadOptions():
+        display.note(f"note: fit has read the file with {words}.")
+        return reading
+    display.note(f"reading {words}, as fit did.")
+    return summary.reading
+
+
+def _before(certificate: Path, summary: _Summary | None) -> list[Path]:
+    """Return the certificates that fit has written before this one."""
+    files = [] if summary is None else summary.certificates
+    names = [path.name for path in files]
+    return files[: names.index(certificate.name)] if certificate.name in names else []
+
+
+def _check_place(path: Path, claim: Certificate, index: int) -> None:
+    if claim.component == index + 1:
+        return
+    raise ValueError(
+        f"{path} is about component {claim.component} of several, not component "
+        f"{index + 1}; give the directory that fit has written, or the certificates of "
+        "the earlier components, in order, each with --after."
+    )
+
+
+def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
+    """Return the scheme that a certificate names; it must be the one asked for."""
+    from .solving import scheme_called
+
+    known = scheme_called(claim.scheme)
+    if claim.component == 1:
+        return scheme or SchemeName.DISJOINT
+    if known is None:
+        raise ValueError(
+            f"the certificate is for the scheme {claim.scheme!r}, which is not one of "
+            "ours; check it in Python with Components.verify."
+        )
+    if scheme not in (None, known):
+        raise ValueError(
+            f"--scheme {scheme.value} is not that of the certificate, {known.value}; "
+            "leave it out."
+        )
+    return known
 
 
 def _read(path: Path) -> Certificate:
@@ -98,22 +190,6 @@ def _read(path: Path) -> Certificate:
         return Certificate.from_json(text)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def _of_directory(directory: Path) -> tuple[list[Path], SchemeName, list[str]]:
-    """Return the certificates that fit has written, its scheme, how it has read."""
-    path = directory / "summary.json"
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-        scheme = SchemeName(content["scheme"])
-        arguments = [str(word) for word in content["reading"]]
-        m = min(int(content["n_components"]), MAX_COMPONENTS)
-    except FileNotFoundError:
-        raise ValueError(f"{directory} has no summary.json; fit writes one.") from None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is not a summary that fit has written.") from None
-    files = [directory / f"certificate-{j + 1}.json" for j in range(m)]
-    return files, scheme, arguments
 
 
 def _as_result(claim: Certificate, d: int) -> Result:

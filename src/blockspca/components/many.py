@@ -225,10 +225,21 @@ def solve_components(
                 return solve(problem, k, limits=share, progress=tell, **chosen)
 
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
-            results.append(tidied(result, scheme.problem(cov, tuple(results))))
+            result = tidied(result, scheme.problem(cov, tuple(results)))
+            results.append(_placed(result, j, scheme))
             if result.status is Status.INTERRUPTED:
                 break
     return _collect(cov, tuple(results), sparsities, scheme)
+
+
+def _placed(result: Result, index: int, scheme: Scheme) -> Result:
+    """Return the result with a certificate that says to which problem it belongs."""
+    if index == 0 or result.certificate is None:
+        return result
+    certificate = replace(
+        result.certificate, component=index + 1, scheme=type(scheme).__name__
+    )
+    return replace(result, certificate=certificate)
 
 
 def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:

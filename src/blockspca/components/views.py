@@ -19,6 +19,8 @@ from ..covariance import Covariance
 class DerivedCovariance(Covariance):
     """A `Covariance` computed from another one."""
 
+    is_derived = True
+
     def __init__(
         self, source: Source, feature_names: tuple[str, ...] | None, origin: str
     ) -> None:
