@@ -15,6 +15,21 @@ def test_every_page_is_in_the_navigation():
     assert sorted(listed) == sorted(pages), "add new pages to nav in mkdocs.yml"
 
 
+def test_every_page_is_in_the_readme():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\(docs/([\w-]+\.md)\)", readme))
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert linked == pages, "list new pages under More in README.md"
+
+
+def test_every_parameter_of_scikit_learn_has_an_answer():
+    from sklearn.decomposition import SparsePCA
+
+    page = (ROOT / "docs" / "from-scikit-learn.md").read_text(encoding="utf-8")
+    for name in SparsePCA().get_params():
+        assert f"`{name}`" in page
+
+
 def test_exit_codes_are_documented():
     from blockspca.cli.errors import MEANING
 

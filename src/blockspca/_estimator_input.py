@@ -30,7 +30,7 @@ def validated(
         _refuse_text_columns(X, "X")
     elif isinstance(X, (list, tuple)):
         X = _as_array(X)
-    shape = getattr(X, "shape", ())
+    shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[0] == 0 < shape[1]:
         raise ValueError(
             f"X has 0 sample(s): its shape is {shape}; pass at least two rows."
