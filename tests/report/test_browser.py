@@ -41,7 +41,8 @@ def page_file(tmp_path_factory):
         "<script>document.title = 'owned'</script>",
         "<img src=x onerror=alert(1)>",
     ]
-    names += [f"feature {j}" for j in range(2, 9)]
+    names += ["proanthocyanins_of_diluted_wines", "x" * 80]
+    names += [f"feature {j}" for j in range(4, 9)]
     cov = bs.Covariance.from_data(X, feature_names=names)
     found = bs.solve_components(cov, 3, 2)
     report = Report(
@@ -153,6 +154,31 @@ def test_nothing_is_wider_than_the_screen(browser, page_file, width):
     page = browser.new_page(viewport={"width": width, "height": 740})
     page.goto(page_file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_long_names_break_between_their_parts(browser, page_file):
+    page = browser.new_page(viewport={"width": 360, "height": 740})
+    page.goto(page_file.as_uri())
+    lines = page.evaluate(
+        """() => {
+          const name = [...document.querySelectorAll(".loadings th")]
+            .find((e) => e.textContent.startsWith("proantho"));
+          const range = document.createRange();
+          const lines = new Map();
+          for (const node of name.childNodes) {
+            for (let i = 0; i < (node.length || 0); i++) {
+              range.setStart(node, i);
+              range.setEnd(node, i + 1);
+              const top = Math.round(range.getBoundingClientRect().top);
+              lines.set(top, (lines.get(top) || "") + node.data[i]);
+            }
+          }
+          return [...lines.values()];
+        }"""
+    )
+    assert len(lines) > 1
+    assert all(line.endswith("_") for line in lines[:-1])
     page.close()
 
 

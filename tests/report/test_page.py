@@ -115,3 +115,12 @@ def test_an_unproved_component_is_said_to_be_so():
 def test_one_score_is_a_histogram():
     page = example([str(j) for j in range(8)], n_components=1)
     assert "Histogram of 40 scores" in page
+
+
+def test_a_name_may_break_between_its_parts():
+    from blockspca.report.page import breakable
+
+    assert breakable("a_b/c") == "a_<wbr>b/<wbr>c"
+    assert breakable("<b>_x") == "&lt;b&gt;_<wbr>x"
+    assert breakable("__x") == "__<wbr>x"
+    assert breakable("") == ""

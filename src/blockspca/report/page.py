@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,6 +101,7 @@ def build_report(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = breakable
     style, script = _asset("style.css"), _asset("script.js")
     return environment.get_template("page.html").render(
         report=report,
@@ -111,6 +113,14 @@ def build_report(report: Report) -> str:
         block_data=Markup(embedded_json(block_data(report))),
         certificates=_certificates(report),
     )
+
+
+def breakable(name: str) -> Any:
+    """Return a name that breaks where its parts meet, before it breaks elsewhere."""
+    from markupsafe import Markup, escape
+
+    parts = re.split(r"(?<=[_/.:|-])(?=[^_/.:|-])", name)
+    return Markup("<wbr>").join(escape(part) for part in parts)
 
 
 def embedded_json(content: Any) -> str:
