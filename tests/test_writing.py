@@ -87,3 +87,12 @@ def test_json_is_strict():
 def test_csv_keeps_every_digit():
     text = to_csv(["name", "x"], [("a,b", np.float64(0.1) + 0.2)])
     assert text == 'name,x\n"a,b",0.30000000000000004\n'
+
+
+def test_a_place_that_takes_no_files_is_named(tmp_path, monkeypatch):
+    def refuse(*_args, **_options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    with pytest.raises(WriteError, match=r"x.txt cannot be written: No space left on"):
+        write_file(tmp_path / "x.txt", "text")

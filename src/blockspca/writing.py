@@ -47,8 +47,13 @@ def write_file(path: str | Path, content: str | bytes, *, force: bool = False) -
     """
     path = Path(path)
     check_free([path], force)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".blockspca.")
+    except OSError as error:
+        raise WriteError(
+            f"{path} cannot be written: {error.strerror}; give another place."
+        ) from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)

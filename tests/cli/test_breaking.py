@@ -48,6 +48,19 @@ def here(tmp_path, monkeypatch):
     Path("commas.csv").write_text("a;b\n1,5;2,5\n3,5;4,5\n")
     Path("thousands.csv").write_text('a,b\n"1,000",2\n"2,500.5",4\n')
     Path("percent.csv").write_text("a,b\n12.5%,2\n13%,4\n")
+    Path("money.csv").write_text("a,b\n$1,2\n$3,4\n")
+    Path("bool.csv").write_text("a,b\nTrue,2\nFalse,4\n")
+    Path("date.csv").write_text("a,b\n2020-01-01,2\n2020-01-02,4\n")
+    Path("title.csv").write_text("My table\na,b\n1,2\n3,4\n")
+    Path("comment.csv").write_text("# of 2020\na,b,c\n1,2,5\n3,4,6\n")
+    Path("quote.csv").write_text('a,b\n"1,2\n3,4\n')
+    Path("returns.csv").write_bytes(b"a,b\r1,2\r3,4\r")
+    Path("wide.csv").write_text("a,b\n1e200,2\n-3e200,4\n5,7\n")
+    Path("ones.csv").write_text("a,b\n1,1\n1,1\n")
+    Path("asymmetric.csv").write_text("1,0.5\n0.1,1\n")
+    np.save("empty.npy", np.empty((0, 3)))
+    np.savez("nothing.npz")
+    np.savez("names.npz", X=X, feature_names=["a", "b"])
     Path("spaces.txt").write_text("a b c\n1 2 3\n4 5 6\n")
     Path("plain.txt").write_text("1 2 3\n1.5 2 4\n4 5 6\n")
     Path("commas.tsv").write_text("a,b\n1,2.5\n3,4\n")
@@ -108,7 +121,27 @@ BROKEN = {
     "fit duplicates.csv -k 2": "repeat ['a']",
     "fit commas.csv -k 1": "decimals with a point",
     "fit thousands.csv -k 1": "writes '1,000' in row 1; leave thousands separators out",
-    "fit percent.csv -k 1": "writes '12.5%' in row 1; write the number without the per",
+    "fit percent.csv -k 1": "writes '12.5%' in row 1; write the number without",
+    "fit money.csv -k 1": "writes '$1' in row 1; write the number without the sign",
+    "fit bool.csv -k 1": "writes 'True' in row 1; write 1 and 0",
+    "fit date.csv -k 1": "holds text, '2020-01-01' in row 1; leave it out with --drop",
+    "fit title.csv -k 1": "remove lines above the header",
+    "fit comment.csv -k 1": "remove lines above the header",
+    "fit quote.csv -k 1": "row 1 has a quotation mark that is not closed",
+    "fit returns.csv -k 1": "lines end with a carriage return alone",
+    "fit wide.csv -k 1": "'a' is too large for float64; rescale it",
+    "fit asymmetric.csv -k 1 --covariance": "leave --covariance out if its rows are",
+    "fit ok.csv -k 2 --time inf": "--time = inf; leave it out for no limit",
+    "fit ok.csv -k 2 -j 0": "--jobs = 0 means nothing; pass 1",
+    "fit ok.csv -k 2 --key X": "--key X does not apply to .csv files; leave it out",
+    "fit square.npy -k 2 --index a": "--index a does not apply to .npy files",
+    "fit square.npy -k 2 --covariance --missing pairwise": "--missing does not apply",
+    "fit square.npy -k 2 --covariance --no-center": "--no-center does not apply",
+    "fit empty.npy -k 1": "has 0 samples; give at least two",
+    "fit nothing.npz -k 1": "nothing.npz holds nothing; choose",
+    "fit names.npz -k 1": "2 names for 4 features in names.npz; give one name for each",
+    "fit ones.csv -k 1": "ones.csv has no variance",
+    "fit - -k 1": "- does not exist",
     "fit spaces.txt -k 1": "holds 3 numbers, '1 2 3'; separate them by commas",
     "fit plain.txt -k 1": "holds 3 numbers, '1.5 2 4'; separate them by commas",
     "fit commas.tsv -k 1": "holds 2 numbers, '1,2.5'; separate them by tabs, or give",

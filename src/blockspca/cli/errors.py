@@ -49,6 +49,12 @@ _OPTIONS = {
     "scale=True": "--scale",
     "pass scale=False": "leave --scale out",
     "scheme=ProjectionDeflation()": "--scheme projection",
+    "pass None for no limit": "leave it out for no limit",
+    "or data (rows are samples) to Covariance.from_data": (
+        "or leave --covariance out if its rows are samples"
+    ),
+    "rescale X": "rescale it",
+    "n_jobs": "--jobs",
     "n_components": "--n-components",
     "k_max": "--k-max",
     "limits.": "--",
@@ -74,6 +80,8 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
         return ExitCode.REFUTED, f"refuted: {one_line(str(error))}"
     if isinstance(error, MemoryError):
         return ExitCode.BAD_INPUT, "there is not enough memory for this; use less data."
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return ExitCode.BAD_INPUT, f"{error.filename}: {one_line(error.strerror)}."
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
         return ExitCode.BAD_INPUT, in_options(one_line(str(error)))
     name = type(error).__name__

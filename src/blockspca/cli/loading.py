@@ -54,11 +54,6 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         if options.covariance:
             table = replace(table, is_matrix=True)
     with display.working("Computing variances"):
-        if not table.is_matrix and _looks_like_a_matrix(table.values):
-            display.note(
-                f"{file} is square and symmetric; add --covariance if it is a "
-                "covariance matrix and not data."
-            )
         _check(table, file, options)
         try:
             cov = table.covariance(
@@ -73,6 +68,11 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             said = str(error)
             named = f"{file}{said[1:]}" if said[:2] == "X " else f"{file}: {said}"
             raise ReadError(named) from error
+    if not table.is_matrix and _looks_like_a_matrix(table.values):
+        display.note(
+            f"{file} is square and symmetric; add --covariance if it is a covariance "
+            "matrix and not data."
+        )
     return Loaded(file, options, table, cov)
 
 
@@ -81,13 +81,16 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
     import numpy as np
 
     from ..reading import ReadError
+    from ..words import count
 
     n, d = table.shape
     if table.is_matrix:
-        if options.scale:
-            raise ReadError(
-                f"{file} holds a matrix, which --scale does not apply to; leave it out."
-            )
+        for word in options.as_arguments():
+            if word in ("--scale", "--no-center", "--missing", "--constant"):
+                raise ReadError(
+                    f"{file} holds a matrix, which {word} does not apply to; leave it "
+                    "out."
+                )
         if n != d:
             raise ReadError(
                 f"{file} is {n} × {d}, not a square matrix; leave --covariance out if "
@@ -96,8 +99,8 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
         return
     if n < 2:
         raise ReadError(
-            f"{file} has {n} sample; give at least two, one in each row (--transpose "
-            "if they are columns)."
+            f"{file} has {count(n, 'sample')}; give at least two, one in each row "
+            "(--transpose if they are columns)."
         )
     if not hasattr(table.values, "tocsr"):
         empty = np.flatnonzero(np.isnan(table.values).all(axis=0))

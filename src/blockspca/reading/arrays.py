@@ -18,7 +18,7 @@ def read_npy(path: Path, request: Request) -> Table:
     import numpy as np
 
     size = path.stat().st_size
-    _check_magic(path, b"\x93NUMPY", "NPY")
+    _check_magic(path, (b"\x93NUMPY",), "NPY")
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
@@ -32,7 +32,7 @@ def read_npz(path: Path, request: Request) -> Table:
     import numpy as np
 
     size = path.stat().st_size
-    _check_magic(path, b"PK\x03\x04", "NPZ")
+    _check_magic(path, (b"PK\x03\x04", b"PK\x05\x06"), "NPZ")
     try:
         with np.load(path, allow_pickle=False) as archive:
             table = _from_archive(archive, path, request.key)
@@ -85,10 +85,10 @@ def read_mtx(path: Path, request: Request) -> Table:
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 
-def _check_magic(path: Path, magic: bytes, kind: str) -> None:
+def _check_magic(path: Path, magic: tuple[bytes, ...], kind: str) -> None:
     # NumPy takes any other file for a pickle, and its message for granted.
     with open(path, "rb") as file:
-        if not file.read(len(magic)).startswith(magic):
+        if not file.read(8).startswith(magic):
             raise ReadError(f"{path} is not an {kind} file, whatever its name says.")
 
 

@@ -6,6 +6,7 @@ import csv
 import gzip
 import math
 import re
+import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -20,6 +21,7 @@ MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
 ROWS_PER_TICK = 64
 MAX_FIELD = 2**20
 
+_SIGNS = "%$€£¥ "
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
 
 
@@ -43,7 +45,13 @@ def read_delimited(path: Path, request: Request) -> Table:
                 f"{path} is not UTF-8 text; save it as UTF-8, or give it the ending of "
                 "what it is."
             ) from None
-        except (csv.Error, gzip.BadGzipFile, EOFError) as error:
+        except csv.Error as error:
+            reason = str(error)
+            if "new-line" in reason:
+                reason = "its lines end with a carriage return alone; save it again "
+                reason += "with the line ends of today"
+            raise ReadError(f"{path} cannot be read: {reason}.") from None
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise ReadError(f"{path} cannot be read: {error}.") from None
 
 
@@ -58,6 +66,7 @@ class _Parser:
         if ".tsv" in path.name.lower():
             self.separators = "tabs, or give the file the ending .csv"
         self.cells = array("d")
+        self.unnamed = False  # the header has no name for the names of the samples
         self.samples: list[str] = []
         self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
 
@@ -82,12 +91,9 @@ class _Parser:
             # A header may lack the name of the column of sample names, as R writes it.
             if count == 1 and header and at is None and len(row) == width + 1:
                 header, width, at = ["", *header], width + 1, 0
+                self.unnamed = True
             if len(row) != width:
-                raise ReadError(
-                    f"{self.path}: row {count} has {len(row)} cells where "
-                    f"{'the header' if header else 'the first row'} has {width}; every "
-                    "row must have the same number."
-                )
+                raise ReadError(self._about_width(row, count, header, width))
             self._add(row, count, at)
             if count % ROWS_PER_TICK == 0:
                 progress()
@@ -145,6 +151,22 @@ class _Parser:
             source=str(self.path),
         )
 
+    def _about_width(
+        self, row: list[str], number: int, header: list[str] | None, width: int
+    ) -> str:
+        if any("\n" in cell for cell in row):
+            return (
+                f"{self.path}: row {number} has a quotation mark that is not closed on "
+                "its line; close it, or remove it."
+            )
+        why = "every row must have the same number"
+        if header and width == 1:
+            why = "remove lines above the header, such as a title or a comment"
+        return (
+            f"{self.path}: row {number} has {len(row)} cells where "
+            f"{'the header' if header else 'the first row'} has {width}; {why}."
+        )
+
     def _about_text(self, names: tuple[str, ...] | None) -> str:
         column, (row, cell) = next(iter(self.text.items()))
         name = names[column] if names else str(column)
@@ -156,13 +178,21 @@ class _Parser:
             )
         if re.fullmatch(r"[-+]?\d+,\d+", cell):
             return f"{where}write decimals with a point, not with a comma."
-        if cell.endswith("%") and _is_number(cell[:-1]):
-            return f"{where}write the number without the percent sign."
+        if cell.lower() in ("true", "false"):
+            return f"{where}write 1 and 0."
+        if _is_number(cell.strip(_SIGNS)):
+            return f"{where}write the number without the sign."
         parts = re.split(r"[\s,;|]+", cell)
         if len(parts) > 1 and all(_is_number(part) for part in parts):
             return (
                 f"{self.path}: a cell of row {row} holds {len(parts)} numbers, "
                 f"{cell[:40]!r}; separate them by {self.separators}."
+            )
+        if self.unnamed and len(names or ()) == 1 and row == 1:
+            return (
+                f"{self.path}: its first line, {name[:40]!r}, was taken for the "
+                f"header, but text follows, {cell[:40]!r}; remove lines above the "
+                "header, such as a title or a comment."
             )
         others = f" (and {len(self.text) - 1} more)" if len(self.text) > 1 else ""
         return (

@@ -93,7 +93,7 @@ class Table:
         if len(names) != self.shape[1]:
             raise ReadError(
                 f"there are {len(names)} names for {self.shape[1]} features in "
-                f"{self.source}; give one name a line."
+                f"{self.source}; give one name for each feature."
             )
         return replace(self, feature_names=tuple(names))
 
@@ -215,6 +215,15 @@ def read_table(
             f"{path} {what}; the kind of a file is told by its ending: "
             f"{', '.join(FORMATS)}."
         )
+    for option, value, endings in (
+        ("--key", key, (".npz", ".h5ad")),
+        ("--index", index, (".csv", ".tsv", ".txt", ".parquet")),
+    ):
+        if value is not None and not ending.startswith(endings):
+            raise ReadError(
+                f"{path}: {option} {value} does not apply to {ending} files; leave it "
+                "out."
+            )
     if path.stat().st_size == 0:
         raise ReadError(f"{path} is empty; give a file with numbers.")
     module, name = _READERS[ending].split(":")
