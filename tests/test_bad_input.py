@@ -284,6 +284,22 @@ def test_a_covariance_has_no_samples():
             call(cov)
 
 
+@pytest.mark.parametrize("call", [bs.choose_k, bs.cross_validate])
+def test_jobs_of_helpers(call):
+    with pytest.raises(ValueError, match="n_jobs = 0 means nothing"):
+        call(np.vstack([X, X]), n_jobs=0)
+
+
+def test_components_that_are_not_there():
+    found = bs.solve_components(A, 1, 2)
+    assert found[-1] is found.results[1]
+    for call in (lambda: found[2], lambda: found.problem(2, A)):
+        with pytest.raises(IndexError, match=r"index = 2 is outside 0..1; there are 2"):
+            call()
+    with pytest.raises(TypeError, match=r"limits = 5.*Limits\(time=10\)"):
+        bs.solve_components(A, 1, 2, limits=5)
+
+
 @pytest.mark.parametrize("chunks", [None, 3, X])
 def test_chunks_of_the_wrong_kind(chunks):
     with pytest.raises(TypeError, match=r"chunks is of type .*several tables"):

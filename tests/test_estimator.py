@@ -151,6 +151,19 @@ def test_names_in_and_out(frame):
     assert scores.columns == ["sparsepca0", "sparsepca1"]
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [range(400, 412), pd.MultiIndex.from_product([["a", "b", "c"], range(4)])],
+    ids=["integers", "two levels"],
+)
+def test_names_that_are_not_strings(X, columns):
+    data = pd.DataFrame(X, columns=columns)
+    model = SparsePCA(k=4).fit(data)
+    expected = [str(name) for name in data.columns[:4]]
+    assert sorted(model.results_[0].features) == sorted(expected)
+    assert not hasattr(model, "feature_names_in_")
+
+
 def test_polars(frame):
     model = SparsePCA(k=3).fit(pl.DataFrame(frame.to_dict("list")))
     assert set(model.results_[0].features) <= set(frame.columns)
@@ -350,6 +363,7 @@ def with_value(X, value, kind=np.array):
         (lambda X: "data.csv", "X = 'data.csv' is a text"),
         (lambda X: None, "X is of type NoneType"),
         (lambda X: X[:, :0], "0 feature"),
+        (lambda X: pd.DataFrame(), "0 feature.*pass at least one column"),
         (lambda X: X[:, :1], "more than the 1 feature"),
         (lambda X: X[0], "1D array"),
         (lambda X: pd.DataFrame(X).assign(t="x"), "not numeric: 't'"),

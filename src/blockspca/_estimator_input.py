@@ -31,7 +31,12 @@ def validated(
     elif isinstance(X, (list, tuple)):
         X = _as_array(X)
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    if len(shape) == 2 and shape[0] == 0 < shape[1]:
+    if len(shape) == 2 and shape[1] == 0:
+        raise ValueError(
+            f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required; "
+            "pass at least one column."
+        )
+    if len(shape) == 2 and shape[0] == 0:
         raise ValueError(
             f"X has 0 sample(s): its shape is {shape}; pass at least two rows."
         )

@@ -11,6 +11,7 @@ import numpy as np
 from ._validation import (
     FloatArray,
     as_generator,
+    check_n_jobs,
     check_positive_integer,
     check_real,
     check_sparsity,
@@ -295,6 +296,7 @@ def permutation_reference(
     n_permutations = check_positive_integer(n_permutations, "n_permutations")
     if n_permutations < 2:
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
+    n_jobs = check_n_jobs(n_jobs)
     X = as_rows(X)
     k_max = checked_k_max(k_max, X.shape[1])
     generators = as_generator(rng).spawn(n_permutations)

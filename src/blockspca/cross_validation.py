@@ -7,7 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._validation import FloatArray, as_generator, check_positive_integer, is_sparse
+from ._validation import (
+    FloatArray,
+    as_generator,
+    check_n_jobs,
+    check_positive_integer,
+    is_sparse,
+)
 from .choosing_k import as_rows, checked_k_max, each, searched_path
 from .covariance import Covariance, refuse_constant
 
@@ -102,6 +108,7 @@ def cross_validate(
     >>> bs.cross_validate(X, k_max=6).one_standard_error_k
     3
     """
+    n_jobs = check_n_jobs(n_jobs)
     X = as_rows(X)
     n, d = X.shape
     k_max = checked_k_max(k_max, d)

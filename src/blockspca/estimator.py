@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_input import validated
-from ._validation import FloatArray, is_sparse
+from ._validation import FloatArray, is_sparse, split_names
 from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
@@ -215,6 +215,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         precomputed = self._is_precomputed()
+        _, self._column_names = split_names(X)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
         self._check_sizes()
         cov = self._covariance_of(X, precomputed)
@@ -376,7 +377,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 )
 
     def _names(self) -> Any:
-        return getattr(self, "feature_names_in_", None)
+        """The names of a DataFrame; scikit-learn keeps those that are strings only."""
+        return getattr(self, "feature_names_in_", self._column_names)
 
     def _covariance_of(self, X: Any, precomputed: bool) -> Covariance:
         """Set mean_ and scale_; return the matrix whose components are wanted."""

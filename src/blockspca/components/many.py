@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..certify.verify import Verification, verify
 from ..covariance import Covariance, as_covariance, refuse_constant
+from ..limits import Deadline, Limits, as_limits
 from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
-from ..solvers.base import Deadline, Limits
 from .rewrite import tidied
 from .schemes import DisjointSupports, Scheme
 from .variance import adjusted_variance, joint_upper_bound, score_covariance
@@ -61,7 +61,17 @@ class Components:
         return len(self.results)
 
     def __getitem__(self, index: int) -> Result:
-        return self.results[index]
+        return self.results[self._checked(index)]
+
+    def _checked(self, index: int) -> int:
+        """Return the index counted from the start, or say how many there are."""
+        try:
+            return range(len(self))[index]
+        except IndexError:
+            raise IndexError(
+                f"index = {index} is outside 0..{len(self) - 1}; there are {len(self)} "
+                "component(s)."
+            ) from None
 
     @property
     def supports(self) -> tuple[NDArray[np.intp], ...]:
@@ -99,7 +109,7 @@ class Components:
 
         It is computed from the original matrix `cov` on demand, and not kept here.
         """
-        index = range(len(self))[index]
+        index = self._checked(index)
         return self.scheme.problem(as_covariance(cov), self.results[:index])
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
@@ -204,7 +214,7 @@ def solve_components(
     scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
     scheme.check(sparsities, cov.n_features)
-    limits = Limits() if limits is None else limits
+    limits = as_limits(limits)
     deadline = Deadline(limits.time)
     results: list[Result] = []
     with as_listener(progress) as tell:
