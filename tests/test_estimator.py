@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import blockspca as bs
-from blockspca import SparsePCA, estimator
+from blockspca import SparsePCA
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +209,15 @@ def test_covariance_estimators(X):
         SparsePCA(k=2, covariance=PCA()).fit(X)
 
 
+def test_shrinkage_gives_ignored_features_no_variance(X):
+    still = np.column_stack([np.ones(50), X])
+    model = SparsePCA(k=13, scale=True, constant="ignore", covariance=LedoitWolf())
+    model.set_params(n_components=1).fit(still)
+    assert model.covariance_estimator_.covariance_[0, 0] > 0
+    assert model.components_[0, 0] == 0
+    assert model.status_ == ["optimal"]
+
+
 def test_pipeline_and_grid_search(X):
     pipeline = make_pipeline(StandardScaler(), SparsePCA(n_components=2))
     search = GridSearchCV(
@@ -292,14 +301,27 @@ def test_constant_features_are_ignored_on_request(X, kind, k):
 
 def test_the_default_limit_warns(monkeypatch):
     noise = np.random.default_rng(0).normal(size=(30, 80))
-    monkeypatch.setattr(estimator, "DEFAULT_LIMITS", bs.Limits(nodes=10))
+    for module in ("estimator", "_estimator_output"):
+        monkeypatch.setattr(f"blockspca.{module}.DEFAULT_LIMITS", bs.Limits(nodes=10))
     with pytest.warns(ConvergenceWarning, match=r"limit of 10 nodes.*gap of"):
         model = SparsePCA(1, k=8).fit(noise)
+    with pytest.warns(ConvergenceWarning) as caught:
+        SparsePCA(1, k=8).fit(noise)
+    assert caught[0].filename == __file__  # the caller's line, not ours
     assert model.status_ == ["node_limit"]
     assert "raise limits.nodes" in str(model.results_[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         SparsePCA(1, k=8, limits=bs.Limits(nodes=10)).fit(noise)  # as was asked for
+
+
+def test_auto_leaves_features_that_vary_for_every_component():
+    X = np.zeros((60, 12))
+    X[:, :4] = np.random.default_rng(0).normal(size=(60, 1))  # all four are one factor
+    X[:, :4] += 0.1 * np.random.default_rng(1).normal(size=(60, 4))
+    model = SparsePCA(2, random_state=0).fit(X)
+    assert model.k_ == [2, 2]
+    assert (model.explained_variance_ > 0).all()
 
 
 def test_verbose_shows_a_log(X, capsys):

@@ -142,3 +142,23 @@ def test_selected_features_hold_those_asked_for():
     assert {3, 17} <= set(chosen.tolist())
     assert set(path.edges[0].tolist()) <= set(chosen.tolist())
     assert select_features(path, 30).tolist() == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: plotting.plot_loadings(bs.solve_path(COV, 2)), "pass a Result, such"),
+        (lambda: plotting.plot_sparsity_path(bs.solve(COV, 2)), "pass a SparsityPath"),
+        (lambda: plotting.plot_cross_validation(3), "pass a CrossValidation"),
+        (lambda: plotting.plot_permutation_reference(3), "pass a PermutationRef"),
+        (lambda: plotting.plot_scores(np.empty((3, 0))), r"shape \(3, 0\)"),
+        (lambda: plotting.plot_scores("x"), "transform returns"),
+        (
+            lambda: plotting.plot_scores(np.eye(3), components=(0, 3)),
+            r"components = \(0, 3\) for scores of 3",
+        ),
+    ],
+)
+def test_what_cannot_be_drawn(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()

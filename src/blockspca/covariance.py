@@ -433,14 +433,18 @@ def as_covariance(cov: Any) -> Covariance:
     return Covariance.from_matrix(cov)
 
 
-def refuse_constant(cov: Covariance) -> None:
-    """Refuse data in which nothing varies: any component would be as good as another.
+def refuse_constant(cov: Covariance) -> int:
+    """Refuse data in which nothing varies; return how many features can be used.
 
-    A zero matrix is a problem like any other, and so is what deflation leaves.
+    Those are the features that vary, or all d of a matrix: a zero matrix is a problem
+    like any other, and so is what deflation leaves.
     """
-    from_data = not cov.is_derived and type(cov._source) is not MatrixSource
-    if from_data and not cov.diagonal().any():
+    if cov.is_derived or type(cov._source) is MatrixSource:
+        return cov.n_features
+    varying = int(np.count_nonzero(cov.diagonal()))
+    if varying == 0:
         raise ValueError(NO_VARIANCE)
+    return varying
 
 
 def _as_index(indices: Sequence[int] | np.ndarray | slice) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -15,19 +14,18 @@ from sklearn.base import (
     _fit_context,
     clone,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_input import validated
+from ._estimator_output import publish, warn_if_stopped
 from ._validation import FloatArray, is_sparse, split_names
 from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
 from .covariance import Covariance, refuse_constant
 from .limits import DEFAULT_LIMITS, Limits
-from .result import Status
 from .solvers.registry import SOLVERS
 
 
@@ -233,35 +231,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             n_jobs=self.n_jobs,
             rng=int(seeds[1]),
         )
-        self._publish(self.solution_)
+        publish(self, self.solution_)
         if self.limits is None:
-            self._warn_if_stopped()
+            warn_if_stopped(self.results_)
         return self
-
-    def _warn_if_stopped(self) -> None:
-        stopped = [r for r in self.results_ if r.status is Status.NODE_LIMIT]
-        if stopped:
-            widest = max(result.gap for result in stopped)
-            warnings.warn(
-                f"{len(stopped)} of {len(self.results_)} component(s) are not proved "
-                f"optimal: the default limit of {DEFAULT_LIMITS.nodes:,} nodes was "
-                f"reached with a gap of {widest:.2%}; pass limits=Limits() to prove "
-                "them, or limits=Limits(gap=...) for a gap that is good enough.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def _publish(self, found: Components) -> None:
-        self.results_ = found.results
-        self.components_ = found.components
-        self.supports_ = list(found.supports)
-        self.k_ = [result.k for result in found.results]
-        self.explained_variance_ = found.adjusted_explained_variance
-        self.explained_variance_ratio_ = found.explained_variance_ratio
-        self.upper_bound_ = found.upper_bounds
-        self.joint_upper_bound_ = found.joint_upper_bound
-        self.gap_ = found.gaps
-        self.status_ = [status.value for status in found.statuses]
 
     def transform(self, X: Any) -> FloatArray:
         """Return the scores of samples on the components.
@@ -408,9 +381,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.mean_ = np.asarray(X.mean(axis=0)).ravel()
         else:
             self.mean_ = np.nanmean(X, axis=0)
+        varies = cov.diagonal() > 0
         if self.scale:
             unscaled = Covariance.from_data(X, missing=self.missing)
-            varies = cov.diagonal() > 0
             self.scale_ = np.sqrt(np.where(varies, unscaled.diagonal(), 1.0))
         if self.covariance is None:
             return cov
@@ -427,14 +400,15 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
                 "an estimator such as LedoitWolf()."
             )
         self.covariance_estimator_ = estimator
-        return Covariance.from_matrix(
-            estimator.covariance_, feature_names=self._names()
-        )
+        A = np.array(estimator.covariance_)
+        if self.scale:  # shrinkage gives a variance even to a constant
+            A[~varies], A[:, ~varies] = 0.0, 0.0
+        return Covariance.from_matrix(A, feature_names=self._names())
 
     def _sparsities(self, X: Any, cov: Covariance, precomputed: bool, seed: int) -> Any:
         if not isinstance(self.k, str):
             return self.k
-        d = self.n_features_in_
+        d = refuse_constant(cov)  # features that vary
         k_max = min(K_MAX, d)
         if self.scheme is None or isinstance(self.scheme, DisjointSupports):
             k_max = max(1, min(k_max, d // self.n_components))

@@ -50,6 +50,23 @@ def _axes(ax: Any, size: tuple[float, float] = (6.4, 4.2)) -> Any:
     return ax
 
 
+def _expect(value: Any, kind: str, argument: str) -> None:
+    """Check the type by its name, so that nothing has to be imported for it."""
+    if kind not in {base.__name__ for base in type(value).__mro__}:
+        raise TypeError(
+            f"{argument} is of type {type(value).__name__}; pass a {kind}"
+            f"{_WHENCE.get(kind, '')}."
+        )
+
+
+_WHENCE = {
+    "Result": ", such as solve returns, or results_[0] of a SparsePCA",
+    "SparsityPath": ", which solve_path returns",
+    "CrossValidation": ", which cross_validate returns",
+    "PermutationReference": ", which permutation_reference returns",
+}
+
+
 def _tidy(ax: Any) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(color=SOFT)
@@ -245,7 +262,9 @@ def plot_largest_block(
 
 def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> Any:
     """Draw the loadings of a component as bars, the largest on top."""
-    loadings = list(result.loadings.items())[:max_features]
+    _expect(result, "Result", "result")
+    every = list(result.loadings.items())
+    loadings = every[:max_features]
     ax = _tidy(_axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
     values = [value for _, value in loadings]
     colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
@@ -255,8 +274,8 @@ def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> 
     ax.invert_yaxis()
     ax.axvline(0, color=INK, lw=0.8)
     ax.set_xlabel("loading")
-    hidden = len(result.support) - len(loadings)
-    more = f", the {len(loadings)} largest of {len(result.support)}" if hidden else ""
+    hidden = len(every) - len(loadings)
+    more = f", the {len(loadings)} largest of {len(every)}" if hidden else ""
     ax.set_title(f"variance {result.objective:.4g}, {result.status}{more}")
     return ax
 
@@ -266,6 +285,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
 
     Filled points are proved optimal; the band ends at the upper bound.
     """
+    _expect(path, "SparsityPath", "path")
     ax = _tidy(_axes(ax))
     k = np.array(list(path))
     objectives, bounds = path.objectives, np.minimum(path.upper_bounds, path.ceiling)
@@ -305,6 +325,7 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
 
     The bars are one standard error; the ring is the smallest k within one of the best.
     """
+    _expect(found, "CrossValidation", "found")
     ax = _tidy(_axes(ax))
     train = found.train.mean(axis=0)
     ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
@@ -333,6 +354,7 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
 
     The bars are one standard error; the ring is the k that the rule would choose.
     """
+    _expect(found, "PermutationReference", "found")
     ax = _tidy(_axes(ax))
     ax.errorbar(
         found.ks,
@@ -377,6 +399,16 @@ def plot_scores(
     ax : Axes, optional
     """
     scores = np.asarray(scores)
+    if scores.ndim not in (1, 2) or scores.size == 0 or scores.dtype.kind not in "fiu":
+        raise ValueError(
+            f"scores has shape {scores.shape} and dtype {scores.dtype}; pass the "
+            "samples × components that transform returns."
+        )
+    if scores.ndim == 2 and not 0 <= max(components) < max(2, scores.shape[1]):
+        raise ValueError(
+            f"components = {components} for scores of {scores.shape[1]} component(s); "
+            "pass two of those, counted from 0."
+        )
     ax = _tidy(_axes(ax, (5.2, 4.6)))
     if scores.ndim == 1 or scores.shape[1] == 1:
         ax.hist(np.ravel(scores), bins="auto", color=POSITIVE, alpha=0.85)

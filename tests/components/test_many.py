@@ -189,6 +189,20 @@ def test_the_joint_bound_for_growing_sparsities():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
+def test_no_component_is_a_constant(scheme):
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    X[:, 1] = X[:, 3] = 7.0
+    cov = bs.Covariance.from_data(X)
+    with pytest.raises(ValueError, match=r"n_components = 4 is more than the 3 .*vary"):
+        bs.solve_components(cov, 1, 4, scheme=scheme)
+    found = bs.solve_components(cov, 1, 3, scheme=scheme)
+    assert not found.components[:, [1, 3]].any()
+    if isinstance(scheme, bs.DisjointSupports):
+        with pytest.raises(ValueError, match=r"may use all 3 feature\(s\) that vary"):
+            bs.solve_components(cov, 3, 2, scheme=scheme)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
 def test_a_certificate_names_its_problem(scheme):
     A = np.kron(np.eye(2), np.full((3, 3), 0.5)) + np.eye(6)  # the two blocks tie
     found = bs.solve_components(A, 3, 2, scheme=scheme)

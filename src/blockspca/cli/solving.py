@@ -146,8 +146,9 @@ def _choose(
 ) -> int:
     """Choose k by the library's rule, and say why."""
     from ..choosing_k import K_MAX, choose_k
+    from ..covariance import refuse_constant
 
-    d = loaded.cov.n_features
+    d = refuse_constant(loaded.cov)  # features that vary
     k_max = min(K_MAX, d)
     if scheme is SchemeName.DISJOINT:  # every component needs features of its own
         k_max = max(1, min(k_max, d // n_components))

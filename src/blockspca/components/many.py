@@ -210,10 +210,15 @@ def solve_components(
     True
     """
     cov = as_covariance(cov)
-    refuse_constant(cov)
+    usable = refuse_constant(cov)
     scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
-    scheme.check(sparsities, cov.n_features)
+    if len(sparsities) > usable:
+        raise ValueError(
+            f"n_components = {len(sparsities)} is more than the {usable} feature(s) "
+            "that vary; pass at most as many components."
+        )
+    scheme.check(sparsities, usable)
     limits = as_limits(limits)
     deadline = Deadline(limits.time)
     results: list[Result] = []

@@ -76,7 +76,7 @@ class DisjointSupports:
             raise ValueError(
                 f"k = {list(sparsities)} with disjoint supports: the first "
                 f"{len(sparsities) - 1} component(s) may use all {n_features} "
-                "feature(s), which leaves none for the last; pass a "
+                "feature(s) that vary, which leaves none for the last; pass a "
                 "smaller k, fewer components, or scheme=ProjectionDeflation()."
             )
 
