@@ -203,6 +203,20 @@ def test_one_clear_line_and_exit_code_2(here, capsys, command):
     assert {p: p.stat().st_mtime_ns for p in here.rglob("*")} == before
 
 
+@pytest.mark.parametrize("words", [["", "-k", "2"], ["ok.csv", "-k", "2", "-o", ""]])
+def test_an_empty_argument_is_not_the_folder_one_is_in(here, capsys, words):
+    before = sorted(here.iterdir())
+    assert run(["fit", *words]) == 2
+    assert "an argument is empty; is a variable not set?" in capsys.readouterr().err
+    assert sorted(here.iterdir()) == before
+
+
+def test_a_column_without_a_name_can_be_dropped(here):
+    Path("trailing.csv").write_text("a,b,\n1,2,\n3,5,\n")
+    assert run(["fit", "trailing.csv", "-k", "1"]) == 2
+    assert run(["fit", "trailing.csv", "-k", "1", "--drop", ""]) == 0
+
+
 def test_corrupt_parquet(here, capsys):
     pytest.importorskip("pyarrow")
     Path("bad.parquet").write_bytes(b"PAR1garbagePAR1")

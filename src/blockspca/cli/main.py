@@ -10,7 +10,13 @@ import typer
 
 from .. import __version__
 from . import blocks, datasets, demo, fit, info, path, report, reproduce, verify
-from .errors import MEANING, ExitCode, report_error, warnings_in_one_line
+from .errors import (
+    MEANING,
+    ExitCode,
+    UsageError,
+    report_error,
+    warnings_in_one_line,
+)
 
 _CODES = ", ".join(f"{int(code)} {text}" for code, text in MEANING.items())
 
@@ -58,6 +64,7 @@ def run(arguments: list[str]) -> int:
     """Run one command; return its exit code."""
     code = ExitCode.OK
     try:
+        _refuse_empty(arguments)
         with warnings_in_one_line():
             code = app(arguments or ["--help"], standalone_mode=False) or code
         sys.stdout.flush()
@@ -70,6 +77,13 @@ def run(arguments: list[str]) -> int:
             raise
         return report_error(error, "--debug" in arguments)
     return int(code)
+
+
+def _refuse_empty(arguments: list[str]) -> None:
+    """Refuse '', which would mean the folder one is in; a column may be called so."""
+    for before, word in zip(["", *arguments], arguments, strict=False):
+        if word == "" and before not in ("--drop", "--index"):
+            raise UsageError("an argument is empty; is a variable not set?")
 
 
 def _forget_output() -> None:
