@@ -191,13 +191,13 @@ def threshold_path(
     from .._kernels import forest
 
     d = cov.n_features
-    state = forest.no_edges(d)  # bit patterns of float64, see the kernel
-    strength, _, _, parent = state
+    # Bit patterns of float64, see the kernel.
+    strength, coarse, tops, parent = forest.no_edges(d)
     order = np.zeros(d, dtype=np.int64)
     joined_by = np.zeros(d, dtype=np.int64)
     if cov.in_memory:
         bits = cov.rows(slice(None)).view(np.int64)
-        forest.grow_forest(bits, *state, order, joined_by)
+        forest.grow_forest(bits, strength, coarse, tops, parent, order, joined_by)
     else:
         rows = _RowsAhead(cov, strength, deadline or Deadline(None), memory)
         vertex = 0
@@ -205,7 +205,7 @@ def threshold_path(
             order[step] = vertex
             joined_by[step] = strength[vertex]
             bits = rows[vertex].view(np.int64)
-            vertex = forest.absorb(bits, vertex, *state)
+            vertex = forest.absorb(bits, vertex, strength, coarse, tops, parent)
     weights = joined_by.view(np.float64)
     joined = np.flatnonzero(weights > 0)
     strongest = joined[np.argsort(-weights[joined], kind="stable")]
