@@ -1,10 +1,11 @@
-"""The leading eigenvector where LAPACK's search for one eigenvalue comes back empty."""
+"""The leading eigenvector, also where LAPACK or ARPACK come back empty."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from blockspca import vectors
 from blockspca.vectors import leading_eigenvector
 
 
@@ -21,3 +22,27 @@ def test_eigenvalues_that_differ_by_ulps():
     x = leading_eigenvector(A)
     assert np.linalg.norm(x) == pytest.approx(1)
     assert x @ A @ x == pytest.approx(1 / 3)
+
+
+def test_lanczos_from_large_on(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    matrices = [X.T @ X, X[:40] + X[:40].T, np.eye(40), np.zeros((40, 40)), -X.T @ X]
+    exact = [vectors.leading_eigenvector(A) for A in matrices]
+    monkeypatch.setattr(vectors, "LARGE", 5)
+    for A, x in zip(matrices, exact, strict=True):
+        y = vectors.leading_eigenvector(A)
+        assert np.linalg.norm(y) == pytest.approx(1)
+        assert y @ A @ y == pytest.approx(x @ A @ x, rel=1e-10, abs=1e-10)
+
+
+def test_without_convergence_all_eigenvalues_are_computed(monkeypatch):
+    from scipy.sparse import linalg
+
+    def fail(*arguments, **options):
+        raise linalg.ArpackNoConvergence("no", [], [])
+
+    A = np.diag([1.0, 3.0, 2.0, 0.0, 0.0, 0.0])
+    monkeypatch.setattr(vectors, "LARGE", 5)
+    monkeypatch.setattr(linalg, "eigsh", fail)
+    assert vectors.leading_eigenvector(A).tolist() == [0, 1, 0, 0, 0, 0]

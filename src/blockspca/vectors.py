@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ._validation import FloatArray
 
 SMALL = 64
+LARGE = 300  # from here on all eigenvalues cost more than the steps to the largest
 
 
 def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
@@ -38,7 +39,30 @@ def leading_eigenvector(A: FloatArray) -> FloatArray:
     """Return a unit eigenvector of the largest eigenvalue, largest entry positive."""
     if len(A) == 1:
         return np.ones(1)
-    return with_sign(leading_eigenpairs(A, 1)[1][:, 0])
+    x = _by_lanczos(A) if len(A) >= LARGE else None
+    if x is None:
+        x = leading_eigenpairs(A, 1)[1][:, 0]
+    return with_sign(x)
+
+
+def _by_lanczos(A: FloatArray) -> FloatArray | None:
+    """Return a leading eigenvector by Lanczos' method, None if it does not converge.
+
+    Good for a component, whose objective is computed from it; never for a bound.
+    """
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    size = float(np.abs(A).max())
+    if size == 0:
+        return None
+    start = np.random.default_rng(0).normal(size=len(A))
+    try:
+        values, vectors = eigsh(A / size, k=1, which="LA", v0=start)
+    except ArpackError:
+        return None
+    x = vectors[:, 0]
+    residual = np.linalg.norm(A @ x / size - values[0] * x)
+    return x if residual <= 1e-12 * len(A) else None
 
 
 def with_sign(x: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from .eigenvalues import psd_shift
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 WEDGED_PARTS = 7
+_FLOPS = 2e10  # a second, at the least
 
 
 @dataclass(frozen=True, order=True)
@@ -37,7 +38,7 @@ def best_bound(
     target: float,
     time_limit: float,
 ) -> NamedBound:
-    """Return the least of: variances, largest eigenvalue, direction dual, thresholds.
+    """Return the least of: variances, direction dual, largest eigenvalue, thresholds.
 
     Parameters
     ----------
@@ -73,9 +74,6 @@ def best_bound(
         A = cov.submatrix(slice(None))
     if cov.known_psd:
         known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
-    if is_open() and (A is not None or (cov.n_samples or np.inf) <= _LARGEST_DENSE):
-        value = largest_eigenvalue_bound(cov) + error
-        known.append(NamedBound(value, "largest eigenvalue"))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
     dual_is_apt = cov.known_psd or (A is not None and psd_shift(A) < abs(target) / 4)
     if dual_is_apt and is_open():
@@ -84,11 +82,16 @@ def best_bound(
             k,
             start=support,
             target=target - error,
-            time_limit=left(0.9),
+            time_limit=left(0.95),
             parts=WEDGED_PARTS,
         )
         if np.isfinite(dual.value):
             known.append(NamedBound(dual.value + error, "direction dual"))
+    order = cov.n_features if A is not None else cov.n_samples or np.inf
+    seconds = order**2 * cov.n_features / _FLOPS  # for the product and its eigenvalues
+    if is_open() and order <= _LARGEST_DENSE and seconds <= left(1.0):
+        value = largest_eigenvalue_bound(cov) + error
+        known.append(NamedBound(value, "largest eigenvalue"))
     if is_open() and A is not None:
         value = best_threshold_bound(A, k)[0] + error
         known.append(NamedBound(value, "soft threshold"))

@@ -79,8 +79,9 @@ def direct_step(
             # the step that is under way when the time is up still has to end
             time_limit=SECONDS if left is None else BOUND_SHARE * left,
         )
-        if limits.time is not None and deadline.elapsed() >= BOUND_SHARE * limits.time:
-            status = Status.TIME_LIMIT
+        left = deadline.remaining()
+        if limits.time is not None and left is not None and left < limits.time / 2:
+            status = Status.TIME_LIMIT  # the chain would need more
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     if bound.value < objective - TOLERANCE * spread:  # it cannot be right

@@ -28,6 +28,7 @@ _BELOW_ONE = 1 - 1e-5
 _PATIENCE = 30  # steps without progress of one part in 10,000
 _SAMPLE = 4000  # columns of a sample, on which a step costs little
 _SCOUTING = 0.35  # of the time
+_SCOUT_PATIENCE = 12
 _UNSEEN = 0.003  # share of the uniform density after a sample
 _FEW = 40  # steps: fewer are not worth the sample's
 _WEDGES = 6  # fewer than three cannot cut off a density without correlation
@@ -105,7 +106,8 @@ def dual_bound(
     if sample is not None and iterations > _FEW:
         # What it finds is no bound, only a place to start from.
         scout = Part(sample)
-        scout.ascend(iterations, -np.inf, time.monotonic() + _SCOUTING * time_limit)
+        ends = time.monotonic() + _SCOUTING * time_limit
+        scout.ascend(iterations, -np.inf, ends, patience=_SCOUT_PATIENCE)
         root.start_from(scout)
     root.ascend(iterations, target, deadline)
     steps = root.steps
@@ -160,7 +162,13 @@ class Part:
             self.log_density = np.log1p(3 * n / 7) * np.outer(y, y)
             self.penalty = max(self.problem.penalty, self.problem.floor)
 
-    def ascend(self, iterations: int, target: float, deadline: float) -> None:
+    def ascend(
+        self,
+        iterations: int,
+        target: float,
+        deadline: float,
+        patience: int = _PATIENCE,
+    ) -> None:
         """Take up to `iterations` steps; stop at the target or when they stall."""
         problem, k = self.problem, self.problem.k
         H = self.log_density
@@ -206,7 +214,7 @@ class Part:
             reference = max(abs(k * self.penalty + estimate), 1e-300)
             if self.value <= target or time.monotonic() > deadline:
                 break
-            if step - latest > _PATIENCE or (
+            if step - latest > patience or (
                 not self.sides and self.value - reference < 1e-5 * reference
             ):
                 break

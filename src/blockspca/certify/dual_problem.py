@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
+from ..vectors import leading_eigenvector
 from .eigenvalues import psd_shift
 
 _EPS = float(np.finfo(float).eps)
@@ -89,7 +90,7 @@ def make_problem(
         else np.asarray(start)
     )
     x = np.zeros(cov.n_features)
-    x[start] = np.linalg.eigh(cov.submatrix(start) / unit)[1][:, -1]
+    x[start] = leading_eigenvector(cov.submatrix(start) / unit)
     image = cov.matvec(x) / unit + shift * x
     scores = image[features] ** 2 / max(float(x @ image), np.finfo(float).tiny)
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])

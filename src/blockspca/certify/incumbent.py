@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
+from ..vectors import SMALL, leading_eigenvector, rayleigh
 
 # How far above λ(S) the swap test puts its shift: near enough to see small gains,
 # far enough to keep τI − A_SS well conditioned.
@@ -62,8 +65,29 @@ def leading_pair(
     matrix: FloatArray, support: NDArray[np.int64]
 ) -> tuple[float, FloatArray]:
     """λ(S) and its eigenvector."""
-    values, vectors = np.linalg.eigh(matrix[support[:, None], support])
+    within = matrix[support[:, None], support]
+    if len(support) > SMALL:
+        x = leading_eigenvector(within)
+        return rayleigh(within, x), x
+    values, vectors = np.linalg.eigh(within)
     return float(values[-1]), vectors[:, -1]
+
+
+Resolvent = Callable[[float], FloatArray]
+
+
+def _spectrum(within: FloatArray) -> tuple[float, FloatArray, Resolvent]:
+    """λ, its eigenvector and τ ↦ (τI − A_SS)^{-1} for A_SS."""
+    if len(within) > SMALL:  # all eigenvalues would cost more than the inverse
+        x = leading_eigenvector(within)
+        value, identity = rayleigh(within, x), np.eye(len(x))
+        return value, x, lambda tau: np.linalg.inv(tau * identity - within)
+    values, vectors = np.linalg.eigh(within)
+    return (
+        float(values[-1]),
+        vectors[:, -1],
+        lambda tau: (vectors / (tau - values)) @ vectors.T,
+    )
 
 
 def extended(
@@ -104,15 +128,14 @@ def swapped(
     by the Schur complement and the deletion formula for M.  O(k² n) a round.
     """
     diagonal = matrix.diagonal()
-    size = len(support)
-    values, vectors = np.linalg.eigh(matrix[support[:, None], support])
-    if size == len(matrix):
-        return support, float(values[-1]), vectors[:, -1]
-    spread = max(abs(values[0]), abs(values[-1])) or 1.0
+    value, x, resolvent = _spectrum(matrix[support[:, None], support])
+    if len(support) == len(matrix):
+        return support, value, x
+    spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
     for _ in range(max_swaps):
-        tau = values[-1] + _SWAP_SHIFT * spread
+        tau = value + _SWAP_SHIFT * spread
         rows = matrix[support]
-        inverse = (vectors / (tau - values)) @ vectors.T
+        inverse = resolvent(tau)
         V = inverse @ rows
         scores = V * V
         scores /= -inverse.diagonal()[:, None]
@@ -124,12 +147,12 @@ def swapped(
             break
         candidate = support.copy()
         candidate[i] = j
-        raised = np.linalg.eigh(matrix[candidate[:, None], candidate])
-        if not raised[0][-1] > values[-1]:
+        raised = _spectrum(matrix[candidate[:, None], candidate])
+        if not raised[0] > value:
             break
         support = candidate
-        values, vectors = raised
-    return support, float(values[-1]), vectors[:, -1]
+        value, x, resolvent = raised
+    return support, value, x
 
 
 def best_supports(

@@ -65,17 +65,18 @@ class Incumbents:
 
     def fill(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""
-        starts = [(self.supports[k - 1], "extension")]
+        previous, pair = self._pairs.get(k - 1, (self.supports[k - 1], None))
+        starts = [(previous, pair, "extension")]
         given = self.given.get(k)
         if given is not None and len(given) <= k:
-            starts.append((given, "given"))
-        for features, source in starts:
-            positions = self.pool.positions(features)
-            support = extended(self.pool.matrix, positions, k)
-            value, _ = leading_pair(self.pool.matrix, support)
+            starts.append((self.pool.positions(given), None, "given"))
+        for positions, pair, source in starts:
+            support = extended(self.pool.matrix, positions, k, pair)
+            value, x = leading_pair(self.pool.matrix, support)
             if value > self.values[k]:
                 self.supports[k] = np.sort(self.pool.features[support])
                 self.sources[k] = source
+                self._pairs[k] = (support, (value, x))
                 self.values[k] = value
 
     def loadings(self, k: int) -> FloatArray:
