@@ -13,19 +13,14 @@ from ..progress import Event, Listener
 from ..result import Result, Status, Visit
 from ..scan import scan
 from ..solvers.base import Solver, SolverError
+from .deeper_path import path_to_size
 from .framework import BlockSolve, block_solve, claim
-from .path import (
-    IncompletePathError,
-    ThresholdPath,
-    path_from_scan,
-    threshold_path,
-)
+from .path import IncompletePathError, ThresholdPath, threshold_path
 from .strategies import ThresholdStrategy
 
 # Data with more features than this are scanned once, for the path and for the proof.
 SCAN_FROM = 5000
-SHORTEST_LISTS = 64
-LIST_BYTES = 2**29
+LONGEST_LISTS = 64  # the time of a scan grows with them; see deeper_path.py
 
 BOUND_NAME = "blocks + (k − 1) · largest entry between them"
 
@@ -158,8 +153,8 @@ def _path(
 ) -> ThresholdPath:
     """The whole threshold path, or, for large data, the part that the search needs.
 
-    Lists as long as the largest block the strategy solves make the two equivalent for
-    `BlockSearch`. The proof uses the same scan.
+    Down to the largest block that the strategy solves: for `BlockSearch` the two are
+    equivalent. The proof uses the same scan.
     """
     local = cov.dask_source() is None
     if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
@@ -175,10 +170,9 @@ def _path(
             tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
 
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
-    longest = max(SHORTEST_LISTS, LIST_BYTES // (16 * cov.n_features))
-    width = min(max(wanted, k - 1, 1), longest)
+    width = min(max(wanted, k - 1, 1), LONGEST_LISTS)
     found = scan(cov, width, check, memory=limits.memory, progress=report)
-    return path_from_scan(found)
+    return path_to_size(cov, found, wanted, check, limits.memory)
 
 
 def _single_feature(

@@ -227,20 +227,38 @@ def path_from_scan(found: Scan) -> ThresholdPath:
     -----
     O(E log E) for E edges, at most d K / 2.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import minimum_spanning_tree
-
-    d = len(found.diagonal)
-    edges, weights = found.edges()
-    # Ranks, not weights: exact, never 0, and the strongest edge has the smallest.
-    rank = np.arange(1.0, len(weights) + 1)
-    graph = coo_array((rank, (edges[:, 0], edges[:, 1])), shape=(d, d)).tocsr()
-    kept = np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1
-    path = ThresholdPath(d, weights[kept], edges[kept], found.complete_above)
+    forest = strongest_forest(len(found.diagonal), *found.edges())
+    path = replace(forest, complete_above=found.complete_above)
     if path.complete_above == 0:
         return path
     crowd = max(found.width + 1, path.largest_block(path.complete_above))
     return replace(path, crowded_below=crowd)
+
+
+def strongest_forest(
+    n_features: int, edges: NDArray[np.int64], weights: FloatArray
+) -> ThresholdPath:
+    """Build the maximum spanning forest of some edges; a pair may come repeatedly.
+
+    Notes
+    -----
+    O(E log E) for E edges.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    order = np.argsort(-weights, kind="stable")
+    pairs = np.sort(edges[order], axis=1)
+    # A pair counts once, with the first of its weights, the largest.
+    _, first = np.unique(pairs @ [n_features, 1], return_index=True)
+    first.sort()
+    pairs, weights = pairs[first], weights[order[first]]
+    # Ranks, not weights: exact, never 0, and the strongest edge has the smallest.
+    rank = np.arange(1.0, len(weights) + 1)
+    shape = (n_features, n_features)
+    graph = coo_array((rank, (pairs[:, 0], pairs[:, 1])), shape=shape).tocsr()
+    kept = np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1
+    return ThresholdPath(n_features, weights[kept], pairs[kept])
 
 
 class _RowsAhead:
