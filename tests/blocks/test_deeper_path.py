@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca.blocks import deeper_path
-from blockspca.blocks.deeper_path import path_to_size
+from blockspca.blocks.deeper_path import count_above, path_to_size
 from blockspca.scan import scan
 from strategies import symmetric_matrix
 
@@ -113,3 +113,13 @@ def test_dorothea_at_the_largest_block_size_of_the_paper(data_dir):
     path = path_to_size(cov, scan(cov, 30), 4000)
     assert path.threshold_for(4000) / cov.max_abs() == pytest.approx(0.046453, abs=1e-6)
     assert path.largest_block(path.complete_above) == 3999
+
+
+@given(seed=st.integers(0, 2**32 - 1), width=st.integers(1, 8), place=st.floats(0, 1))
+@settings(deadline=None, max_examples=100)
+def test_entries_above_a_threshold_are_counted(seed, width, place):
+    A = matrix(seed)
+    cov = bs.Covariance.from_matrix(A)
+    entries = np.unique(np.abs(A))
+    epsilon = float(entries[int(place * (len(entries) - 1))])
+    assert count_above(cov, scan(cov, width), epsilon) == np.sum(np.abs(A) > epsilon)

@@ -118,6 +118,73 @@ def test_other_data_are_not_compared(measured):
 
 
 @pytest.mark.data
+def test_dorothea_with_chan_s_algorithm(data_dir):
+    """Blocks of 400 among 100,000 features: threshold, objective and zeros printed."""
+    from blockspca.reproduction.printed_values import compare, match
+    from blockspca.solvers import Chan
+
+    rows = printed_rows("chan")
+    printed = next(r for r in rows if r["dataset"] == "DorotheaCov" and r["k"] == "200")
+    measurements = Measurements(Settings(data_dir, time_limit=120.0))
+    chosen = PAPER_SETS["DorotheaCov"]
+    run = measurements.framework(chosen, 200, Chan(), 400)
+    assert run.finished
+    assert compare(printed["objective"], run.objective).agrees
+    assert match(printed["threshold"], run.threshold) is Verdict.EQUAL
+    assert match(printed["zeros"], measurements.zeros(chosen, run.threshold)).agrees
+
+
+def test_no_run_profits_from_the_scan_of_another(empty, monkeypatch):
+    """Else the order of the runs would decide which of them is fast."""
+    import numpy as np
+
+    from blockspca import scan as scans
+    from blockspca.blocks import block_result
+    from blockspca.covariance import Covariance
+    from blockspca.reproduction import measurements as module
+    from blockspca.solvers import Chan
+
+    cov = Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
+    monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
+    monkeypatch.setattr(block_result, "SCAN_FROM", 10)
+    run = empty.framework(PAPER_SETS["ArceneCov"], 3, Chan(), 8)
+    assert run.finished
+    assert scans.known_scan(cov, 3) is None
+
+
+def test_a_row_with_chan_s_algorithm_has_a_bound(empty, monkeypatch):
+    import numpy as np
+
+    from blockspca.covariance import Covariance
+    from blockspca.reproduction import measurements as module
+
+    X = np.random.default_rng(0).normal(size=(30, 300)) * np.linspace(1, 3, 300)
+    cov = Covariance.from_data(X)
+    monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
+    monkeypatch.setattr(module, "is_present", lambda chosen, folder: True)
+    row = chan._row(empty, printed_rows("chan")[0] | {"k": "40", "unit": "1"})
+    assert row["optimum"] <= row["upper_bound"] * (1 + 1e-9)
+    assert max(row["objective"], row["base_objective"]) <= row["upper_bound"]
+    assert row["gap"] >= -1e-9
+    assert row["proof"] == "proved" or row["proof"].startswith("within")
+    assert row["certified_ratio_to_alone"] > 0
+
+
+@pytest.mark.parametrize("d", [60, 300])
+def test_zeros_are_counted_the_same_by_tiles_and_by_a_scan(d, monkeypatch):
+    import numpy as np
+
+    from blockspca.covariance import Covariance
+    from blockspca.reproduction import measurements as module
+
+    cov = Covariance.from_data(np.random.default_rng(0).normal(size=(20, d)))
+    epsilon = 0.2 * cov.max_abs()
+    by_tiles = module.zero_share(cov, epsilon)
+    monkeypatch.setattr(module, "COUNTED_BY_TILES", 10)
+    assert module.zero_share(cov, epsilon) == by_tiles
+
+
+@pytest.mark.data
 def test_dimensions(measured):
     verdicts = reproduce("dimensions", measured).verdicts
     assert Verdict.OTHER not in verdicts

@@ -93,6 +93,38 @@ def path_to_size(
     return ThresholdPath(d, forest.weights[kept], forest.edges[kept], floor, crowd)
 
 
+def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
+    """Count the entries with |A_ij| > ε, diagonal included, from a scan of `cov`.
+
+    Of a pair that a full list leaves out, both rows are doubtful: their last listed
+    entries are above ε. Those rows are computed with each other, all others are read
+    from the lists.
+
+    Examples
+    --------
+    >>> from blockspca import Covariance
+    >>> from blockspca.blocks.deeper_path import count_above
+    >>> from blockspca.scan import scan
+    >>> cov = Covariance.from_matrix([[2.0, 1.0, 3.0], [1.0, 2.0, 0.1], [3.0, 0.1, 0]])
+    >>> count_above(cov, scan(cov, 1), 0.5)
+    6
+    """
+    full = found.indices[:, -1] >= 0
+    doubtful = full & (found.values[:, -1] > epsilon)
+    count = np.count_nonzero(np.abs(found.diagonal) > epsilon)
+    row, place = np.nonzero((found.values > epsilon) & ~doubtful[:, None])
+    # A pair of which one row is doubtful is counted in the list of the other, twice.
+    count += len(row) + np.count_nonzero(doubtful[found.indices[row, place]])
+    rows = np.flatnonzero(doubtful)
+    at_once = max(1, ENTRIES_AT_ONCE // max(1, len(rows)))
+    for start in range(0, len(rows), at_once):
+        part = rows[start : start + at_once]
+        count += 2 * len(_edges_above(cov, part, rows[start:], epsilon)[1])
+        # ... of which those within the part were met from both sides
+        count -= len(_edges_above(cov, part, part, epsilon)[1])
+    return int(count)
+
+
 def _listed_forest(
     found: Scan, max_block_size: int, check: Callable[[], None]
 ) -> ThresholdPath:

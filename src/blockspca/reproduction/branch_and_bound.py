@@ -5,17 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from ..blocks.strategies import FixedThreshold
-from ..datasets.paper_sets import PAPER_SETS, PaperSet
+from ..datasets.paper_sets import PAPER_SETS
 from ..limits import Limits
 from ..pipeline import solve
 from ..solvers import BranchAndBound
-from .measurements import Measurements, Run, go_on, jaccard, zero_share
+from .measurements import Measurements, Run, go_on, jaccard
 from .printed_values import Verdict, compare, match, printed_rows, search_point
+from .rows import (
+    COMPARED,
+    ERROR_COLUMNS,
+    FIRST_COLUMNS,
+    STATISTICS,
+    TIE,
+    absent_sets,
+    best_printed,
+    error,
+    limit_note,
+    missing_note,
+    printed_cells,
+    proof,
+    speedup,
+    times,
+    verdict_of,
+)
 from .table import Column, ReproducedTable
 
 NAME = "branch-and-bound"
 BLOCK_SIZE = 30  # d0 of the paper
-TIE = 1e-9  # relative; objectives that differ by less are equal
 
 _SPEED_NOTE = (
     "Speed-ups are not comparable with the printed ones: the branch and bound of this "
@@ -30,47 +46,6 @@ _ERROR_NOTE = (
 )
 
 
-def missing_note(absent: list[PaperSet]) -> list[str]:
-    """Say where to get each data set that is not there."""
-    return [
-        f"No data for {chosen.name}: {chosen.file} is not in the folder. "
-        f"Source: {chosen.where}."
-        for chosen in absent
-    ]
-
-
-def limit_note(measurements: Measurements) -> str:
-    return f"Time limit of a run: {measurements.settings.time_limit:g} s."
-
-
-def absent_sets(measurements: Measurements, table: str) -> list[PaperSet]:
-    """Return the data sets of a printed table that are not there, in its order."""
-    names = dict.fromkeys(row["dataset"] for row in printed_rows(table))
-    chosen = [PAPER_SETS[name] for name in names if name in PAPER_SETS]
-    return [one for one in chosen if not measurements.is_present(one)]
-
-
-def speedup(base: Run, ours: Run) -> float:
-    return base.seconds / ours.seconds
-
-
-def error(optimum: float, found: float) -> float:
-    """Return the paper's error in per cent, without rounding noise around zero."""
-    relative = (optimum - found) / abs(optimum)
-    return 0.0 if abs(relative) < TIE else 100 * relative
-
-
-def in_seconds(run: Run) -> str:
-    """Write a time, with > where the limit ended the run."""
-    return f"{'' if run.finished else '> '}{run.seconds:.2f}"
-
-
-def proof(run: Run) -> str:
-    if run.proved:
-        return "proved"
-    return f"within {run.upper_bound / run.objective - 1:.2%}"
-
-
 def comparison(measurements: Measurements) -> ReproducedTable:
     """Algorithm 5 with branch and bound, branch and bound alone, and the proof."""
     rows = [_row(measurements, printed) for printed in printed_rows(NAME)]
@@ -79,19 +54,12 @@ def comparison(measurements: Measurements) -> ReproducedTable:
         "Comparison with branch and bound",
         "tab:comparison",
         (
-            Column("dataset", "data"),
-            Column("k", "k"),
-            Column("paper_objective", "paper: framework"),
-            Column("objective", "framework", ".4f"),
-            Column("verdict", "agrees"),
+            *FIRST_COLUMNS,
             Column("paper_base_objective", "paper: B&B"),
             Column("optimum", "certified path", ".4f"),
             Column("proof", "proof"),
             Column("optimum_verdict", "against paper's best"),
-            Column("paper_error", "paper: error %"),
-            Column("error", "error %", ".2f"),
-            Column("paper_speedup", "paper: speed-up"),
-            Column("speedup", "speed-up", ".1f"),
+            *ERROR_COLUMNS,
             Column("alone", "B&B alone, s"),
             Column("framework", "framework, s"),
             Column("certified", "certified, s"),
@@ -111,38 +79,22 @@ def comparison(measurements: Measurements) -> ReproducedTable:
 def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
     chosen, k = PAPER_SETS[printed["dataset"]], int(printed["k"])
     unit = float(printed["unit"])
-    row: dict[str, Any] = {
-        "dataset": chosen.name,
-        "k": k,
-        "paper_objective": printed["objective"],
-        "paper_base_objective": printed["base_objective"],
-        "paper_error": printed["error"],
-        "paper_speedup": printed["speedup"],
-        "verdict": Verdict.NO_DATA,
-    }
+    row = printed_cells(printed, COMPARED)
     if not measurements.is_present(chosen):
         return row
     ours = measurements.framework(chosen, k, BranchAndBound(), BLOCK_SIZE)
     base = measurements.alone(chosen, k, BranchAndBound())
     best = measurements.certified(chosen, k)
-    printed_best = max(printed["objective"], printed["base_objective"], key=float)
-    verdict = compare(printed["objective"], ours.objective / unit)
-    if not ours.finished and verdict is Verdict.WORSE:
-        verdict = Verdict.NOT_FINISHED
     return row | {
         "objective": ours.objective / unit,
-        "verdict": verdict,
+        "verdict": verdict_of(printed["objective"], ours, unit),
         "optimum": best.objective / unit,
         "proof": proof(best),
-        "optimum_verdict": compare(printed_best, best.objective / unit),
+        "optimum_verdict": compare(best_printed(printed), best.objective / unit),
         "error": error(best.objective, ours.objective),
         "speedup": speedup(base, ours),
-        "alone": in_seconds(base),
         "alone_objective": base.objective / unit,
-        "framework": in_seconds(ours),
-        "certified": in_seconds(best),
-        "certified_ratio_to_alone": best.seconds / base.seconds,
-        "certified_ratio_to_framework": best.seconds / ours.seconds,
+        **times(best, base, ours),
     }
 
 
@@ -184,14 +136,7 @@ def _statistics_row(
     measurements: Measurements, printed: dict[str, str]
 ) -> dict[str, Any]:
     chosen, k = PAPER_SETS[printed["dataset"]], int(printed["k"])
-    row: dict[str, Any] = {
-        "dataset": chosen.name,
-        "k": k,
-        "paper_threshold": printed["threshold"],
-        "paper_zeros": printed["zeros"],
-        "paper_jaccard": printed["jaccard"],
-        "verdict": Verdict.NO_DATA,
-    }
+    row = printed_cells(printed, STATISTICS)
     if not measurements.is_present(chosen):
         return row
     ours = measurements.framework(chosen, k, BranchAndBound(), BLOCK_SIZE)
@@ -201,15 +146,13 @@ def _statistics_row(
     verdict, reason = match(printed["threshold"], ours.threshold), ""
     if verdict is Verdict.OTHER:
         verdict, reason = _explain_threshold(measurements, printed, ours)
-    cov = measurements.covariance(chosen)
-    norm = cov.max_abs()
-    there = 100 * zero_share(cov, search_point(printed["threshold"]) * norm)
+    there = measurements.zeros(chosen, search_point(printed["threshold"]))
     overlap = jaccard(ours.support, best.support)
     return row | {
         "threshold": ours.threshold,
         "verdict": verdict,
         "reason": reason,
-        "zeros": 100 * zero_share(cov, ours.threshold * norm),
+        "zeros": measurements.zeros(chosen, ours.threshold),
         "zeros_there": there,
         "zeros_verdict": match(printed["zeros"], there),
         "jaccard": overlap,

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..covariance import Covariance
 from ..datasets.paper_sets import PAPER_SETS
-from .branch_and_bound import absent_sets, missing_note
 from .measurements import Measurements
 from .printed_values import Verdict, match, printed_rows
+from .rows import absent_sets, missing_note
 from .table import Column, ReproducedTable
 
 NAME = "dimensions"

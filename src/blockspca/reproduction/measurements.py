@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,18 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks.block_search import BlockSearch
+from ..blocks.deeper_path import count_above
 from ..covariance import Covariance
 from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
+from ..large_k import truncated_power
 from ..limits import Limits
 from ..pipeline import solve, solve_path
-from ..result import Status
+from ..result import Result, Status
+from ..scan import scan
 from ..solvers import BranchAndBound, Chan
+from ..solvers.base import Solution
 
 T = TypeVar("T")
 
 SHORT = 1.0  # seconds; a run that is shorter is repeated, for the median
 REPEATS = 3
 DELTA = 0.01  # δ of the paper, in units of ‖A‖∞
+LONGEST_BOUND = 45.0  # seconds for the bound of a large k
+COUNTED_BY_TILES = 25_000  # features up to which all d² entries are looked at
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,32 @@ class Run:
     @property
     def proved(self) -> bool:
         return self.status is Status.OPTIMAL
+
+    @classmethod
+    def of_result(cls, found: Result, seconds: float, norm: float) -> Run:
+        """A run of the framework or of a proof; thresholds in units of `norm`."""
+        return cls(
+            found.objective,
+            found.support,
+            seconds,
+            finished=found.status is not Status.TIME_LIMIT,
+            status=found.status,
+            upper_bound=found.upper_bound,
+            threshold=None if found.threshold is None else found.threshold / norm,
+            largest_block=found.blocks.largest if found.blocks else None,
+        )
+
+    @classmethod
+    def of_solution(cls, found: Solution, seconds: float, cov: Covariance) -> Run:
+        """A run of a solver on the whole matrix."""
+        return cls(
+            float(found.x @ cov.matvec(found.x)),
+            np.flatnonzero(found.x),
+            seconds,
+            finished=found.status is not Status.TIME_LIMIT,
+            status=found.status,
+            upper_bound=found.upper_bound,
+        )
 
 
 def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
@@ -144,24 +177,15 @@ class Measurements:
             search = BlockSearch(max_block_size=max_block_size, delta=delta * norm)
             seconds, found = timed(
                 lambda: solve(
-                    cov,
+                    unread(cov),
                     k,
                     solver=solver,
                     threshold=search,
                     certify=False,
-                    limits=Limits(time=self.settings.time_limit),
+                    limits=self._limits(),
                 )
             )
-            return Run(
-                found.objective,
-                found.support,
-                seconds,
-                finished=found.status is not Status.TIME_LIMIT,
-                status=found.status,
-                upper_bound=found.upper_bound,
-                threshold=None if found.threshold is None else found.threshold / norm,
-                largest_block=found.blocks.largest if found.blocks else None,
-            )
+            return Run.of_result(found, seconds, norm)
 
         # The forest behind the blocks does not depend on k: where it took too long
         # once, it will again.
@@ -180,18 +204,10 @@ class Measurements:
         def run() -> Run:
             self._tell(f"{solver.name} alone", chosen, k)
             cov = self.covariance(chosen)
-            limits = Limits(time=self.settings.time_limit)
             seconds, found = timed(
-                lambda: solver.solve_covariance(cov, k, limits=limits)
+                lambda: solver.solve_covariance(unread(cov), k, limits=self._limits())
             )
-            return Run(
-                float(found.x @ cov.matvec(found.x)),
-                np.flatnonzero(found.x),
-                seconds,
-                finished=found.status is not Status.TIME_LIMIT,
-                status=found.status,
-                upper_bound=found.upper_bound,
-            )
+            return Run.of_solution(found, seconds, cov)
 
         return self._once(("alone", chosen.name, k, solver.name), run)
 
@@ -201,30 +217,70 @@ class Measurements:
         def run() -> Run:
             self._tell("certified path", chosen, k)
             cov = self.covariance(chosen)
-            limits = Limits(time=self.settings.time_limit)
-            seconds, found = timed(lambda: solve_path(cov, k, limits=limits)[k])
-            return Run(
-                found.objective,
-                found.support,
-                seconds,
-                finished=found.status is Status.OPTIMAL,
-                status=found.status,
-                upper_bound=found.upper_bound,
+            seconds, found = timed(
+                lambda: solve_path(unread(cov), k, limits=self._limits())[k]
             )
+            run = Run.of_result(found, seconds, cov.max_abs())
+            return replace(run, finished=found.status is Status.OPTIMAL)
 
         return self._once(("certified", chosen.name, k), run)
+
+    def power_steps(self, chosen: PaperSet, k: int) -> Run:
+        """Truncated power iteration on the whole matrix, for k in the hundreds."""
+
+        def run() -> Run:
+            self._tell("power steps", chosen, k)
+            cov = self.covariance(chosen)
+            seconds, found = timed(
+                lambda: truncated_power(
+                    unread(cov), k, limits=self._limits(), polish=False
+                )
+            )
+            return Run.of_solution(found, seconds, cov)
+
+        return self._once(("power steps", chosen.name, k), run)
+
+    def bounded(self, chosen: PaperSet, k: int) -> Run:
+        """`solve` for a large k: the best component and the best bound in its time."""
+
+        def run() -> Run:
+            self._tell("bound", chosen, k)
+            cov = self.covariance(chosen)
+            limits = Limits(time=min(LONGEST_BOUND, self.settings.time_limit))
+            seconds, found = timed(lambda: solve(unread(cov), k, limits=limits))
+            return Run.of_result(found, seconds, cov.max_abs())
+
+        return self._once(("bounded", chosen.name, k), run)
+
+    def zeros(self, chosen: PaperSet, threshold: float) -> float:
+        """The share of zeros of A^ε in per cent, ε in units of ‖A‖∞."""
+        cov = self.covariance(chosen)
+        key = ("zeros", chosen.name, threshold)
+        share = self._once(key, lambda: zero_share(cov, threshold * cov.max_abs()))
+        return 100 * share
+
+    def _limits(self) -> Limits:
+        return Limits(time=self.settings.time_limit)
 
     def _tell(self, method: str, chosen: PaperSet, k: int) -> None:
         self.settings.tell(f"{chosen.name}, k = {k}: {method}")
 
 
+def unread(cov: Covariance) -> Covariance:
+    """Return the same matrix as a new object, without the scan of an earlier run."""
+    return copy.copy(cov)
+
+
 def zero_share(cov: Covariance, epsilon: float) -> float:
     """Return the share of entries with |A_ij| ≤ ε: the zeros of A^ε."""
+    d = cov.n_features
+    if d > COUNTED_BY_TILES:
+        return 1 - count_above(cov, scan(cov, 64), epsilon) / d**2
     zeros = 0
     for i0, _, j0, _, tile in cov.tiles():
         count = int(np.count_nonzero(np.abs(tile) <= epsilon))
         zeros += count if i0 == j0 else 2 * count
-    return zeros / cov.n_features**2
+    return zeros / d**2
 
 
 def jaccard(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:

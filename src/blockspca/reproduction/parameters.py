@@ -6,17 +6,18 @@ from typing import Any
 
 from ..datasets.paper_sets import PAPER_SETS
 from ..solvers import BranchAndBound
-from .branch_and_bound import (
-    BLOCK_SIZE,
+from .branch_and_bound import BLOCK_SIZE
+from .measurements import DELTA, Measurements
+from .printed_values import Verdict, compare, printed_rows
+from .rows import (
     absent_sets,
     error,
     in_seconds,
     limit_note,
     missing_note,
+    printed_cells,
     speedup,
 )
-from .measurements import DELTA, Measurements
-from .printed_values import Verdict, compare, printed_rows
 from .table import Column, ReproducedTable
 
 _NOTE = (
@@ -84,14 +85,7 @@ def _row(
     measurements: Measurements, name: str, printed: dict[str, str]
 ) -> dict[str, Any]:
     chosen, k = PAPER_SETS[printed["dataset"]], int(printed["k"])
-    row: dict[str, Any] = {
-        "dataset": chosen.name,
-        "k": k,
-        name: printed[name],
-        "paper_error": printed["error"],
-        "paper_speedup": printed["speedup"],
-        "verdict": Verdict.NO_DATA,
-    }
+    row = printed_cells(printed, ("error", "speedup")) | {name: printed[name]}
     if not measurements.is_present(chosen):
         return row
     size = int(printed["d0"]) if name == "d0" else BLOCK_SIZE
