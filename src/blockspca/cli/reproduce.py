@@ -55,6 +55,12 @@ def reproduce(
         ),
     ] = None,
     force: Force = False,
+    download: Annotated[
+        bool,
+        typer.Option(
+            "--download", help="Get absent data sets from their public sources."
+        ),
+    ] = False,
 ) -> None:
     """Measure a table of the paper again, beside what the paper prints."""
     from ..reproduction.catalogue import TABLES
@@ -68,6 +74,8 @@ def reproduce(
         raise UsageError(
             f"{table!r} is not a table; there are all, {', '.join(TABLES)}"
         )
+    if download:
+        _download(data)
     _check_folder(data)
     names = list(TABLES) if table == ALL else [table]
     if output is not None:
@@ -93,6 +101,20 @@ def reproduce(
     for line in verdict_lines(tables):
         display.say(line)
     raise typer.Exit(exit_code(tables))
+
+
+def _download(data: Path | None) -> None:
+    """Get what is absent; what cannot be had is said, and its rows stay empty."""
+    from ..datasets.download import DownloadError, download_paper_set
+    from ..datasets.paper_sets import PAPER_SETS
+
+    for chosen in PAPER_SETS.values():
+        try:
+            download_paper_set(chosen, data)
+        except (DownloadError, ImportError) as error:
+            typer.echo(f"blockspca: {error}", err=True)
+            if isinstance(error, ImportError):
+                return
 
 
 def _check_folder(data: Path | None) -> None:

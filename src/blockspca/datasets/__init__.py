@@ -1,5 +1,6 @@
 """Matrices to try things on: Model 1, and the data sets of the paper."""
 
+from .download import DownloadError, download_paper_set
 from .paper_sets import (
     PAPER_SETS,
     DataSetNotFound,
@@ -12,8 +13,10 @@ from .synthetic import noisy_blocks
 __all__ = [
     "PAPER_SETS",
     "DataSetNotFound",
+    "DownloadError",
     "PaperSet",
     "data_folder",
+    "download_paper_set",
     "load_paper_set",
     "noisy_blocks",
 ]

@@ -1,8 +1,8 @@
 """The eleven data sets of the paper, by name, from a local folder.
 
-The data are not part of the package, and nothing is downloaded: their owners' terms
-differ. `where` of each set says where it comes from, and an absent set is an error that
-repeats it.
+The data are not part of the package, and nothing is downloaded unasked: their owners'
+terms differ (see download.py). `where` of each set says where it comes from, and an
+absent set is an error that repeats it.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def paper_set(name: str) -> PaperSet:
 
 
 def load_paper_set(
-    name: str | PaperSet, folder: str | Path | None = None
+    name: str | PaperSet, folder: str | Path | None = None, *, download: bool = False
 ) -> Covariance:
     """Return the matrix A of one of the paper's data sets.
 
@@ -183,6 +183,9 @@ def load_paper_set(
     folder : str or Path, optional
         Where the files are; by default the folder named by BLOCKSPCA_DATA, or the
         folder `blockspca` of the user's cache.
+    download : bool
+        Get an absent file from its public source (extra `data`), as
+        `download_paper_set` does.
 
     Returns
     -------
@@ -213,11 +216,16 @@ def load_paper_set(
     chosen = paper_set(name) if isinstance(name, str) else name
     where = data_folder(folder)
     path = where / chosen.file
+    if download:
+        from .download import download_paper_set
+
+        download_paper_set(chosen, where)
     if not path.is_file():
         raise DataSetNotFound(
             f"{chosen.name} needs {path}, which is not there. Its source: "
-            f"{chosen.where}. Save it under that name, or name another folder "
-            f"(argument, option --data or {VARIABLE})."
+            f"{chosen.where}. Save it under that name, name another folder (argument, "
+            f"option --data or {VARIABLE}), or download it (download=True, option "
+            "--download)."
         )
     table = read_table(path)
     expected = chosen.shape if chosen.sha256 else (table.shape[0], chosen.n_features)
