@@ -1,6 +1,6 @@
 """Time, nodes and nodes per second of BranchAndBound, and of a plain transcription.
 
-    BLOCKSPCA_DATA=.../data python benchmarks/branch_and_bound.py [--limit SECONDS]
+    BLOCKSPCA_DATA=.../data python benchmarks/run.py branch_and_bound
 
 The transcription is the published scheme (Berk & Bertsimas 2019), written down in numba
 as it stands: row sums, trace and largest eigenvalue bound a node; a truncated power
@@ -19,17 +19,17 @@ OPENBLAS_NUM_THREADS=1 keeps other programs' load out of both.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from blockspca import Covariance
 from blockspca.solvers import BranchAndBound, Limits
-from common import DATA, load, machine, markdown
+from common import DATA, Options, Report, load
 
 MATRICES = {
     "pitprops": tuple(range(1, 13)),
@@ -54,10 +54,28 @@ AT_ONCE = 500  # nodes between two looks at the clock
 
 REPEATS = 101
 ENOUGH = 5.0  # seconds of a row after which it is not run again
-HEADER = [
-    "problem", "d", "k", "ours", "nodes", "ms", "nodes/s",
-    "transcription", "nodes", "ms", "nodes/s", "times ours",
-]  # fmt: skip
+LIMIT, QUICK_LIMIT = 5.0, 1.0  # seconds of a run
+COLUMNS = {
+    "problem": ("problem", ""),
+    "d": ("d", ""),
+    "k": ("k", ""),
+    "status": ("ours", ""),
+    "nodes": ("nodes", ""),
+    "ms": ("ms", ".3f"),
+    "rate": ("nodes/s", ".0f"),
+    "plain_status": ("transcription", ""),
+    "plain_nodes": ("nodes", ""),
+    "plain_ms": ("ms", ".3f"),
+    "plain_rate": ("nodes/s", ".0f"),
+    "ratio": ("times ours", ".1f"),
+}
+DATA_COLUMNS = {
+    "data": ("data", ""),
+    "k": ("k", ""),
+    "status": ("status", ""),
+    "nodes": ("nodes", ""),
+    "s": ("s", ".2f"),
+}
 
 
 @njit(cache=True, error_model="numpy")
@@ -254,7 +272,7 @@ def medians(
     return [(float(np.median(t)), a) for t, a in zip(times, answers, strict=True)]
 
 
-def compare(problem: str, A: np.ndarray, k: int, limit: float) -> list[str]:
+def compare(problem: str, A: np.ndarray, k: int, limit: float) -> dict[str, Any]:
     """A row of the table; the values must agree where both are proved."""
     (mine, (status, nodes, x)), (plain, (plain_status, plain_nodes, y)) = medians(
         [lambda: ours(A, k, limit), lambda: transcribed(A, k, limit)]
@@ -262,19 +280,34 @@ def compare(problem: str, A: np.ndarray, k: int, limit: float) -> list[str]:
     value, plain_value = float(x @ A @ x), float(y @ A @ y)
     if status == plain_status == "optimal":
         assert abs(value - plain_value) <= 1e-9 * abs(value), problem
-    return [
-        problem, str(len(A)), str(k), status, str(nodes), f"{1000 * mine:.3f}",
-        f"{nodes / mine:.0f}", plain_status, str(plain_nodes), f"{1000 * plain:.3f}",
-        f"{plain_nodes / plain:.0f}", f"{plain / mine:.1f}",
-    ]  # fmt: skip
+    return {
+        "problem": problem,
+        "d": len(A),
+        "k": k,
+        "status": status,
+        "nodes": nodes,
+        "ms": 1000 * mine,
+        "rate": nodes / mine,
+        "plain_status": plain_status,
+        "plain_nodes": plain_nodes,
+        "plain_ms": 1000 * plain,
+        "plain_rate": plain_nodes / plain,
+        "ratio": plain / mine,
+    }
 
 
-def problems() -> Iterator[tuple[str, np.ndarray, tuple[int, ...]]]:
+Problem = tuple[str, np.ndarray, tuple[int, ...]]
+
+
+def generated() -> Iterator[Problem]:
     for d, k in RANDOM:
         yield f"planted d={d}", planted(d, k), (k,)
     for n, d, k in NOISE:
         A = np.cov(np.random.default_rng(0).normal(size=(n, d)).T)
         yield f"noise n={n}", A, (k,)
+
+
+def matrices() -> Iterator[Problem]:
     for name, ks in MATRICES.items():
         # rows in order, as the kernels were compiled for
         yield name, np.ascontiguousarray(load(name)), ks
@@ -288,7 +321,7 @@ def planted(d: int, k: int) -> np.ndarray:
     return np.cov(X.T)
 
 
-def from_data(limit: float) -> None:
+def from_data(limit: float) -> list[dict[str, Any]]:
     """The variant that forms A only where it matters; nothing to compare it with."""
     with open(DATA.parent / "oracles" / "proved_optima.csv", newline="") as file:
         optima = {
@@ -302,30 +335,27 @@ def from_data(limit: float) -> None:
             start = time.perf_counter()
             solver = BranchAndBound()
             solution = solver.solve_covariance(cov, k, limits=Limits(time=limit))
-            seconds = time.perf_counter() - start
+            taken = time.perf_counter() - start
             objective = float(solution.x @ cov.matvec(solution.x))
             assert objective <= optima[name, k] * (1 + 1e-9)
+            status, nodes = solution.status.value, solution.nodes
             rows.append(
-                [name, k, solution.status.value, solution.nodes, f"{seconds:.2f}"]
+                {"data": name, "k": k, "status": status, "nodes": nodes, "s": taken}
             )
-    print(markdown(["data", "k", "status", "nodes", "s"], rows))
+    return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--only", default="", help="problems whose name starts so")
-    arguments = parser.parse_args()
+def report(options: Options) -> Report:
+    limit = QUICK_LIMIT if options.quick else LIMIT
     warm_up()
-    print(machine() + "\n")
-    print(markdown(HEADER, []))
-    for problem, A, ks in problems():
-        for k in ks if problem.startswith(arguments.only) else ():
-            row = compare(problem, A, k, arguments.limit)
-            print("| " + " | ".join(row) + " |", flush=True)
-    if not arguments.only:
-        print()
-        from_data(arguments.limit)
+    chosen = [*generated()] if options.quick else [*generated(), *matrices()]
+    rows = [compare(name, A, k, limit) for name, A, ks in chosen for k in ks]
+    note = f"Time limit of a run: {limit:g} s."
+    found = Report("Branch and bound", [note], seeds=[0])
+    found.add("From a matrix", COLUMNS, rows)
+    if not options.quick:
+        found.add("From data", DATA_COLUMNS, from_data(limit))
+    return found
 
 
 def warm_up() -> None:
@@ -333,7 +363,3 @@ def warm_up() -> None:
     small = np.cov(np.random.default_rng(0).normal(size=(20, 9)).T)
     ours(small, 3, 60.0)
     transcribed(small, 3, 60.0)
-
-
-if __name__ == "__main__":
-    main()

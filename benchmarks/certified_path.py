@@ -1,5 +1,6 @@
 """The certified path against BLAS on real data, in one run; writes a Markdown table.
 
+    python benchmarks/run.py certified_path
     python benchmarks/certified_path.py [--output docs/benchmark-certified-path.md]
 
 The yardstick of a data matrix is the BLAS product X'X in float64, that of a covariance
@@ -19,7 +20,7 @@ import numpy as np
 
 import blockspca as bs
 from blockspca.datasets import noisy_blocks
-from common import load, machine, markdown, seconds
+from common import Options, Report, load, machine, markdown, seconds
 
 FROM_DATA = (
     "Leukemia",
@@ -151,12 +152,43 @@ def first_call_rows() -> list[list[object]]:
     return rows
 
 
+PATH_HEADER = ["path", "proved", "yardstick (s)", "path (s)", "ratio", "target", "met"]
+GAP_HEADER = ["case", "objective", "upper bound", "gap", "target", "seconds"]
+GAP_HEADER += ["allowed", "bound", "met"]
+MODEL_1 = ((5, 0.0), (7, 0.2), (10, 0.4))  # k, gap wanted
+
+
+def warm_up() -> None:
+    bs.solve_path(np.cov(np.random.default_rng(0).normal(size=(9, 40)).T), 12)
+
+
+def report(options: Options) -> Report:
+    """Paths, gaps, noise and the first call as a case of run.py."""
+    warm_up()
+    found = Report("The certified path against BLAS", seeds=[42])
+
+    def add(name: str, header: list[str], rows: list[list]) -> None:
+        columns = {key: (key, "") for key in header}
+        lines = [dict(zip(header, map(str, row), strict=True)) for row in rows]
+        found.add(name, columns, lines)
+
+    paths = [("CovColon", 5, 1.0)] if options.quick else PATHS
+    add("Whole paths, exact", PATH_HEADER, [path_row(*case)[0] for case in paths])
+    if not options.quick:
+        add("Large k, to a gap", GAP_HEADER, [gap_row(*case) for case in GAPS])
+        noisy = [model_1_row(k, wanted + 1e-9) for k, wanted in MODEL_1]
+        add("Noise: Model 1, d = 600", GAP_HEADER, noisy)
+        header = ["first call on CovColon", "seconds", "target", "met"]
+        add("First call in a new process", header, first_call_rows())
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--only", choices=("paths", "gaps", "model1", "first"))
     options = parser.parse_args()
-    bs.solve_path(np.cov(np.random.default_rng(0).normal(size=(9, 40)).T), 12)
+    warm_up()
     text = ["# The certified path, measured", "", f"On {machine()}.", ""]
     details: list[list] = []
     if options.only in (None, "paths"):
@@ -166,30 +198,20 @@ def main() -> None:
             rows.append(row)
             details += more
             print(*row, sep="  ", flush=True)
-        header = [
-            "path",
-            "proved",
-            "yardstick (s)",
-            "path (s)",
-            "ratio",
-            "target",
-            "met",
-        ]
-        text += ["## Whole paths, exact", "", markdown(header, rows), ""]
-    header = ["case", "objective", "upper bound", "gap", "target", "seconds"]
-    header += ["allowed", "bound", "met"]
+        text += ["## Whole paths, exact", "", markdown(PATH_HEADER, rows), ""]
     if options.only in (None, "gaps"):
         rows = []
         for case in GAPS:
             rows.append(gap_row(*case))
             print(*rows[-1], sep="  ", flush=True)
-        text += ["## Large k, to a gap", "", markdown(header, rows), ""]
+        text += ["## Large k, to a gap", "", markdown(GAP_HEADER, rows), ""]
     if options.only in (None, "model1"):
         rows = []
-        for k, wanted in ((5, 0.0), (7, 0.2), (10, 0.4)):
+        for k, wanted in MODEL_1:
             rows.append(model_1_row(k, wanted + 1e-9))
             print(*rows[-1], sep="  ", flush=True)
-        text += ["## Noise: Model 1, d = 600", "", markdown(header, rows), ""]
+        table = markdown(GAP_HEADER, rows)
+        text += ["## Noise: Model 1, d = 600", "", table, ""]
     if options.only in (None, "first"):
         rows = first_call_rows()
         for row in rows:

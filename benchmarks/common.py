@@ -1,10 +1,17 @@
-"""What every benchmark shares: data, timing, and tables in Markdown."""
+"""What every benchmark shares: data, timing, options, and reports as JSON and Markdown.
+
+A case is a file with a function `report(options) -> Report`; `run.py` runs it. It warms
+up first, outside the times.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +19,117 @@ import numpy as np
 
 from blockspca.reproduction.machine import machine
 
-__all__ = ["load", "machine", "markdown", "seconds"]
+__all__ = [
+    "DATA",
+    "Options",
+    "Report",
+    "load",
+    "machine",
+    "markdown",
+    "seconds",
+    "short",
+    "versions",
+]
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("BLOCKSPCA_DATA", ROOT.parent / "shared" / "data"))
+PACKAGES = (
+    "blockspca",
+    "numpy",
+    "scipy",
+    "numba",
+    "scikit-learn",
+    "abess",
+    "skscope",
+    "jax",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a case is run: shortened or not, and with how many seeds."""
+
+    quick: bool = False
+    n_seeds: int = 5
+
+    @property
+    def seeds(self) -> list[int]:
+        return list(range(self.n_seeds))
+
+
+@dataclass
+class Report:
+    """What a case measured: tables of rows, in order, and what to know about them.
+
+    Rows are dictionaries; `columns` of a table says which keys are shown, under which
+    heading and in which format. JSON has all keys.
+    """
+
+    title: str
+    notes: list[str] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    seeds: list[int] = field(default_factory=list)
+
+    def add(
+        self, name: str, columns: dict[str, tuple[str, str]], rows: list[dict[str, Any]]
+    ) -> None:
+        """Append a table; `columns` gives heading and format of each key."""
+        self.tables.append({"name": name, "columns": columns, "rows": rows})
+
+    def to_markdown(self) -> str:
+        text = [f"# {self.title}", "", f"On {machine()}.", ""]
+        text += [f"{note}\n" for note in self.notes]
+        for table in self.tables:
+            columns = table["columns"]
+            cells = [
+                [_write(row.get(key), form) for key, (_, form) in columns.items()]
+                for row in table["rows"]
+            ]
+            if len(self.tables) > 1:
+                text += [f"## {table['name']}", ""]
+            text += [markdown([h for h, _ in columns.values()], cells), ""]
+        return "\n".join(text)
+
+    def to_json(self, case: str, quick: bool) -> str:
+        content = {
+            "format": "blockspca-benchmark",
+            "version": 1,
+            "case": case,
+            "quick": quick,
+            "title": self.title,
+            "machine": machine(),
+            "versions": versions(),
+            "threads": {k: v for k, v in os.environ.items() if "NUM_THREADS" in k},
+            "seeds": self.seeds,
+            "notes": self.notes,
+            "tables": [
+                {key: value for key, value in table.items() if key != "columns"}
+                for table in self.tables
+            ],
+        }
+        return json.dumps(content, indent=2, default=float) + "\n"
+
+
+def _write(value: Any, form: str) -> str:
+    if value is None:
+        return "–"
+    return format(value, form) if isinstance(value, (int, float)) else str(value)
+
+
+def short(ratio: float) -> str:
+    """Write a ratio for a sentence."""
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what is installed of the packages that matter."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def load(name: str) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Large data on two cores: time, peak memory and proofs; writes a Markdown table.
 
+    python benchmarks/run.py scale
     python benchmarks/scale.py [--only dorothea] [--output docs/benchmark-scale.md]
 
 Every case runs in a process of its own, so that its peak memory is its own; kernels are
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from common import DATA, load, machine, markdown, seconds
+from common import DATA, Options, Report, load, machine, markdown, seconds
 
 Case = Callable[[], dict[str, Any]]
 
@@ -258,6 +259,26 @@ def main() -> None:
         run_case(options.case, options.cores)
         return
     wanted = [n for n in CASES if not options.only or n.startswith(options.only)]
+    rows = collect(wanted)
+    text = ["# Scale, measured", "", f"On {machine()}.", "", markdown(HEADER, rows), ""]
+    if options.output:
+        options.output.write_text("\n".join(text), encoding="utf-8")
+
+
+HEADER = ["case", "cores", "seconds", "peak MB", "details", "target", "met"]
+
+
+def report(options: Options) -> Report:
+    """The whole of it as a case of run.py."""
+    rows = collect([n for n in CASES if not options.quick or n == "growth-5000"])
+    found = Report("Large data on two cores", seeds=[0])
+    columns = {key: (key, "") for key in HEADER}
+    found.add("Cases", columns, [dict(zip(HEADER, r, strict=True)) for r in rows])
+    return found
+
+
+def collect(wanted: list[str]) -> list[list]:
+    """Run the cases, each in its own process; return the rows of the table."""
     rows = []
     results: dict[str, dict] = {}
     for name in wanted:
@@ -302,10 +323,7 @@ def main() -> None:
         else:
             what = "dask, two workers, 200 × 8,000"
             rows.append(row(name, what, 2, "same result", r["ok"], r))
-    header = ["case", "cores", "seconds", "peak MB", "details", "target", "met"]
-    text = ["# Scale, measured", "", f"On {machine()}.", "", markdown(header, rows), ""]
-    if options.output:
-        options.output.write_text("\n".join(text), encoding="utf-8")
+    return rows
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The spanning forest against plain passes over the same matrix, in one run.
 
-python benchmarks/spanning_forest.py [d]
+python benchmarks/run.py spanning_forest
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import sys
 import numpy as np
 
 import blockspca as bs
-from common import machine, markdown, seconds
+from common import Options, Report, seconds
 
 
-def main(d: int = 10_000) -> None:
+def report(options: Options) -> Report:
+    d = 500 if options.quick else 10_000
     A = np.random.default_rng(0).normal(size=(d, d)).astype(np.float64)
     A += A.T
     cov = bs.Covariance.from_matrix(A)
@@ -28,13 +29,13 @@ def main(d: int = 10_000) -> None:
         for _ in range(5)
     ]
     rows = [
-        ["one pass over A (its largest entry)", f"{one_pass:.3f}", "1.0"],
-        ["spanning forest", f"{forest:.3f}", f"{forest / one_pass:.1f}"],
-        ["import blockspca", f"{np.median(imports):.3f}", "–"],
+        {"what": "one pass over A (its largest entry)", "seconds": one_pass},
+        {"what": "spanning forest", "seconds": forest},
+        {"what": "import blockspca", "seconds": float(np.median(imports))},
     ]
-    print(f"d = {d}; {machine()}\n")
-    print(markdown(["what", "seconds", "ratio"], rows))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    for row in rows[:2]:
+        row["ratio"] = row["seconds"] / one_pass
+    columns = {"what": ("what", ""), "seconds": ("seconds", ".3f")}
+    found = Report("The spanning forest against one pass", [f"d = {d}."], seeds=[0])
+    found.add("Times", columns | {"ratio": ("ratio", ".1f")}, rows)
+    return found
