@@ -64,12 +64,18 @@ def test_factors_agree(empty):
 
 
 def test_one_matrix_of_model_1():
-    found = synthetic._one(2, 42, longest=5.0)
+    found = synthetic._one(2, 42, longest=5.0, proof=5.0)
     assert found["proved"]
+    assert found["alone_gap"] == found["noisy_gap"] == 0
     assert 0.1 < found["gap"] < 0.6
     assert found["threshold_literal"] == pytest.approx(0.60, abs=0.01)
     assert found["threshold"] == pytest.approx(1.02, abs=0.02)
     assert found["threshold_all"] == pytest.approx(0.95, abs=0.01)
+
+
+def test_gaps_of_model_1_in_words():
+    assert synthetic._proved([0.0, 0.0]) == "2 of 2"
+    assert synthetic._proved([0.0, 0.25, 0.1]) == "1 of 3, the others within 25%"
 
 
 @pytest.mark.data
