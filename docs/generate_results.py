@@ -34,8 +34,8 @@ warm-up, each from the data on; compare ratios, not seconds.
 
 - **The paper's method gives the paper's numbers.** {framework} of the {rows} rows with
   the paper's data give its objective to the printed digits, or a better one: Algorithm
-  5 with δ = 0.01 ‖A‖∞ and branch and bound (d0 = 30) or Chan's algorithm (d0 = 2k). That
-  includes the rows where it misses the optimum: LymphomaCov2 with k = 10 and 15,
+  5 with δ = 0.01 ‖A‖∞ and branch and bound (d0 = 30) or Chan's algorithm (d0 = 2k).
+  That includes the rows where it misses the optimum: LymphomaCov2 with k = 10 and 15,
   Reddit2000 with k = 15.
 - **Then it is beaten, with a proof.** {beaten} of the {rows} rows equal or beat the
   best printed objective; {proved} are proved optimal on the original matrix{unproved}.
