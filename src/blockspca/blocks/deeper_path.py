@@ -81,12 +81,15 @@ def path_to_size(
         stop = done + int(np.searchsorted(-last[doubtful[done:stop]], -floor))
         rows, columns = doubtful[done:stop], doubtful[:stop]
         edges, weights = _edges_above(cov, rows, columns, floor)
-        forest = strongest_forest(
+        grown = strongest_forest(
             d,
             np.concatenate([forest.edges, edges]),
             np.concatenate([forest.weights, weights]),
         )
-        floor = forest.threshold_for(max_block_size)
+        # The same weights mean the same blocks at every threshold.
+        if not np.array_equal(grown.weights, forest.weights):
+            forest = grown
+            floor = forest.threshold_for(max_block_size)
         done = stop
     kept = forest.weights > floor
     crowd = max_block_size + 1 if floor > 0 else 0
