@@ -79,8 +79,7 @@ def path_to_size(
         stop = done + max(1, at_once // (done + ROWS_AT_ONCE))
         # `doubtful` is by descending last entry: what follows is not doubtful.
         stop = done + int(np.searchsorted(-last[doubtful[done:stop]], -floor))
-        rows, columns = doubtful[done:stop], doubtful[:stop]
-        edges, weights = _edges_above(cov, rows, columns, floor)
+        edges, weights = _edges_above(cov, doubtful[:stop], done, floor)
         grown = strongest_forest(
             d,
             np.concatenate([forest.edges, edges]),
@@ -121,10 +120,8 @@ def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
     rows = np.flatnonzero(doubtful)
     at_once = max(1, ENTRIES_AT_ONCE // max(1, len(rows)))
     for start in range(0, len(rows), at_once):
-        part = rows[start : start + at_once]
-        count += 2 * len(_edges_above(cov, part, rows[start:], epsilon)[1])
-        # ... of which those within the part were met from both sides
-        count -= len(_edges_above(cov, part, part, epsilon)[1])
+        part = rows[: start + at_once]
+        count += 2 * len(_edges_above(cov, part, start, epsilon)[1])
     return int(count)
 
 
@@ -148,11 +145,10 @@ def _listed_forest(
 
 
 def _edges_above(
-    cov: Covariance, rows: NDArray[np.int64], columns: NDArray[np.int64], floor: float
+    cov: Covariance, features: NDArray[np.int64], start: int, floor: float
 ) -> tuple[NDArray[np.int64], FloatArray]:
-    """Return the pairs of a row and another column with |A_ij| > floor."""
-    entries = np.abs(cov.submatrix(rows, columns))
+    """Return the pairs above `floor` of features[start:] with those before them."""
+    entries = np.abs(cov.submatrix(features[start:], features))
+    entries *= np.tri(len(features) - start, len(features), start - 1, dtype=bool)
     i, j = np.nonzero(entries > floor)
-    pairs = np.stack([rows[i], columns[j]], axis=1)
-    other = pairs[:, 0] != pairs[:, 1]
-    return pairs[other], entries[i, j][other]
+    return np.stack([features[start + i], features[j]], axis=1), entries[i, j]
