@@ -168,12 +168,32 @@ def test_a_row_with_chan_s_algorithm_has_a_bound(empty, monkeypatch):
     cov = Covariance.from_data(X)
     monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
     monkeypatch.setattr(module, "is_present", lambda chosen, folder: True)
-    row = chan._row(empty, printed_rows("chan")[0] | {"k": "40", "unit": "1"})
+    printed = {"k": "40", "unit": "1", "base_objective": "50.00"}
+    row = chan._row(empty, printed_rows("chan")[0] | printed)
+    assert row["error_printed"] == pytest.approx(100 * (1 - row["objective"] / 50))
     assert row["optimum"] <= row["upper_bound"] * (1 + 1e-9)
     assert max(row["objective"], row["base_objective"]) <= row["upper_bound"]
     assert row["gap"] >= -1e-9
     assert row["proof"] == "proved" or row["proof"].startswith("within")
     assert row["certified_ratio_to_alone"] > 0
+
+
+def test_summaries_take_the_error_against_the_printed_baseline():
+    """A stronger baseline of ours must not make the framework look worse."""
+    from blockspca.reproduction.summaries import summary
+    from blockspca.reproduction.table import ReproducedTable
+
+    rows = [
+        {"dataset": r["dataset"], "k": int(r["k"]), "verdict": Verdict.EQUAL}
+        for r in printed_rows("chan")
+    ]
+    for row in rows[-4:]:
+        row |= {"error": -0.5, "error_printed": -2.4, "speedup": 2.0}
+    compared = ReproducedTable("chan", "", "", (), tuple(rows))
+    last = summary(compared, "dataset", "", "").rows[3]
+    assert last["dataset"] == "DorotheaCov"
+    assert last["error"] == pytest.approx(-2.4)
+    assert last["verdict"] is Verdict.BETTER
 
 
 @pytest.mark.parametrize("d", [60, 300])
