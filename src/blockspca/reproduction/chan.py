@@ -93,8 +93,8 @@ def comparison(measurements: Measurements) -> ReproducedTable:
             "printed errors are comparable with those against the printed Chan.",
             limit_note(measurements),
             "Power steps: x ← the k largest entries of Ax, normalised, from several "
-            "starts (`large_k.truncated_power`). Upper bound and proof: `solve`, "
-            f"{longest:g} s; neither method of the paper gives one.",
+            "starts (`large_k.truncated_power`). Upper bound and proof: `solve` with "
+            f"{longest:g} s.",
             "Speed-ups are not comparable with the printed ones: Chan's algorithm here "
             "skips rows that cannot win: seconds where the paper needs hours.",
         ),
