@@ -178,6 +178,23 @@ def test_a_row_with_chan_s_algorithm_has_a_bound(empty, monkeypatch):
     assert row["certified_ratio_to_alone"] > 0
 
 
+def test_other_data_do_not_fail_by_being_slow(empty, monkeypatch):
+    from dataclasses import replace
+
+    from blockspca.reproduction.measurements import Run
+    from blockspca.result import Status
+
+    run = Run(1.0, [0], 9.0, finished=False, status=Status.TIME_LIMIT)
+    part = chan.ARCENE_PART
+    monkeypatch.setattr(chan, "_chosen", lambda measurements, name: part)
+    monkeypatch.setattr(chan, "_runs", lambda *_: (run, replace(run)))
+    row = chan._statistics_row(empty, printed_rows("chan")[0])
+    assert row["verdict"] is Verdict.NOT_COMPARABLE
+    monkeypatch.setattr(chan, "ARCENE_PART", None)
+    row = chan._statistics_row(empty, printed_rows("chan")[0])
+    assert row["verdict"] is Verdict.NOT_FINISHED
+
+
 def test_summaries_take_the_error_against_the_printed_baseline():
     """A stronger baseline of ours must not make the framework look worse."""
     from blockspca.reproduction.summaries import summary

@@ -28,6 +28,7 @@ from .table import Column, ReproducedTable
 
 NAME = "chan"
 LARGEST_QUICK = 25_000  # features
+OTHER = Verdict.NOT_COMPARABLE
 
 
 def _chosen(measurements: Measurements, name: str) -> PaperSet | None:
@@ -138,7 +139,7 @@ def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
     if chosen is ARCENE_PART:
         row.pop("error_printed", None)
         for key in ("verdict", "base_verdict", "optimum_verdict"):
-            row[key] = Verdict.NOT_COMPARABLE
+            row[key] = OTHER
     return row
 
 
@@ -182,8 +183,9 @@ def _statistics_row(
     if _left_out(measurements, chosen):
         return row | {"verdict": Verdict.LEFT_OUT}
     ours, base = _runs(measurements, chosen, k)
+    other = chosen is ARCENE_PART  # of which nothing is expected
     if not ours.finished or ours.threshold is None:
-        return row | {"verdict": Verdict.NOT_FINISHED}
+        return row | {"verdict": OTHER if other else Verdict.NOT_FINISHED}
     zeros = measurements.zeros(chosen, ours.threshold)
     row |= {
         "threshold": ours.threshold,
@@ -193,7 +195,4 @@ def _statistics_row(
         "zeros_verdict": match(printed["zeros"], zeros),
         "jaccard": jaccard(ours.support, base.support) if base.finished else None,
     }
-    if chosen is ARCENE_PART:
-        row |= {"verdict": Verdict.NOT_COMPARABLE}
-        row |= {"zeros_verdict": Verdict.NOT_COMPARABLE}
-    return row
+    return row | {"verdict": OTHER, "zeros_verdict": OTHER} if other else row
