@@ -79,6 +79,7 @@ class Heuristic(ABC):
     ) -> Solution:
         deadline = Deadline(limits.time)
         generator = np.random.default_rng(0) if rng is None else rng
+        k = min(k, len(A))
         best = Incumbent(A, k)
         stopped, nodes = None, 0
         try:
