@@ -1,7 +1,8 @@
-"""Large data on two cores: time, peak memory and proofs; writes a Markdown table.
+"""Large data on two cores: time, peak memory and proofs.
 
-    python benchmarks/run.py scale
-    python benchmarks/scale.py [--only dorothea] [--output docs/benchmark-scale.md]
+    python benchmarks/run.py scale --output DIR
+
+DIR/scale.md is the page docs/benchmark-scale.md.
 
 Every case runs in a process of its own, so that its peak memory is its own; kernels are
 compiled, and libraries loaded, by a small problem before the clock starts. Peak memory
@@ -19,13 +20,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from common import DATA, Options, Report, load, machine, markdown, seconds
+from common import DATA, Options, Report, load, seconds
 
 Case = Callable[[], dict[str, Any]]
 
@@ -249,20 +249,12 @@ def exponent(small: dict, large: dict, key: str, ratio: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path)
-    parser.add_argument("--only", help="names of cases that start with this")
-    parser.add_argument("--case", choices=CASES)
+    """Run one case in this process, for `measure`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--case", choices=CASES, required=True)
     parser.add_argument("--cores", type=int, default=2)
     options = parser.parse_args()
-    if options.case:
-        run_case(options.case, options.cores)
-        return
-    wanted = [n for n in CASES if not options.only or n.startswith(options.only)]
-    rows = collect(wanted)
-    text = ["# Scale, measured", "", f"On {machine()}.", "", markdown(HEADER, rows), ""]
-    if options.output:
-        options.output.write_text("\n".join(text), encoding="utf-8")
+    run_case(options.case, options.cores)
 
 
 HEADER = ["case", "cores", "seconds", "peak MB", "details", "target", "met"]
@@ -271,7 +263,7 @@ HEADER = ["case", "cores", "seconds", "peak MB", "details", "target", "met"]
 def report(options: Options) -> Report:
     """The whole of it as a case of run.py."""
     rows = collect([n for n in CASES if not options.quick or n == "growth-5000"])
-    found = Report("Large data on two cores", seeds=[0])
+    found = Report("Scale, measured", seeds=[0])
     columns = {key: (key, "") for key in HEADER}
     found.add("Cases", columns, [dict(zip(HEADER, r, strict=True)) for r in rows])
     return found
