@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,3 +58,16 @@ def test_the_result_of_a_run_that_did_not_get_to_its_kernels(compilation, given,
         assert result.objective <= optimum * (1 + 1e-12)
         assert optimum < result.upper_bound < np.inf
         bs.verify(result, cov)  # raises what does not hold
+
+
+def test_importing_a_kernel_compiles_it():
+    """Only then is its compilation within the time limit."""
+    seen = set()
+    for path in Path(loading.__file__).parent.glob("*.py"):
+        module = importlib.import_module(f"blockspca._kernels.{path.stem}")
+        for name, kernel in vars(module).items():
+            called_by_python = hasattr(kernel, "signatures") and name[0] != "_"
+            if called_by_python and "no_cpython_wrapper" not in kernel.targetoptions:
+                assert not kernel._can_compile, f"{path.stem}.{name} has no signature"
+                seen.add(path.stem)
+    assert {"forest", "proof", "screen", "growth", "rowtops"} <= seen

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
+import blockspca as bs
 from blockspca import vectors
 from blockspca.vectors import leading_eigenvector
 
@@ -46,3 +49,28 @@ def test_without_convergence_all_eigenvalues_are_computed(monkeypatch):
     monkeypatch.setattr(vectors, "LARGE", 5)
     monkeypatch.setattr(linalg, "eigsh", fail)
     assert vectors.leading_eigenvector(A).tolist() == [0, 1, 0, 0, 0, 0]
+
+
+def test_no_bound_rests_on_an_iterative_method(monkeypatch):
+    """Lanczos' method may end at another eigenvector: bounds must not notice."""
+
+    def second(A):
+        return np.linalg.eigh(A)[1][:, -2]
+
+    X = np.random.default_rng(1).normal(size=(40, 12))
+    A = np.cov(X.T)
+    optimum = np.linalg.eigvalsh(A[:, :])[-1]
+    monkeypatch.setattr(vectors, "LARGE", 2)
+    monkeypatch.setattr(vectors, "_by_lanczos", second)
+    for certify in (True, False):
+        result = bs.solve(A, 12, certify=certify)
+        assert result.upper_bound >= optimum
+    for k in (3, 6):
+        best = max(
+            np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+            for S in itertools.combinations(range(12), k)
+        )
+        for cov in (A, bs.Covariance.from_data(X)):
+            assert bs.solve(cov, k).upper_bound >= best * (1 - 1e-12)
+            path = bs.solve_path(cov, k, limits=bs.Limits(nodes=1))
+            assert path[k].upper_bound >= best * (1 - 1e-12)

@@ -288,7 +288,9 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     _expect(path, "SparsityPath", "path")
     ax = _tidy(_axes(ax))
     k = np.array(list(path))
-    objectives, bounds = path.objectives, np.minimum(path.upper_bounds, path.ceiling)
+    objectives = path.objectives
+    top = 1.08 * max(path.ceiling, float(objectives.max()))
+    bounds = np.minimum(path.upper_bounds, top)  # higher ones are drawn at the edge
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
     ax.annotate(
         "PCA, all features",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._validation import FloatArray, check_real
+from .ceiling import pca_variances
 from .covariance import Covariance
 from .result import Result, Status
 
@@ -22,15 +23,8 @@ class SparsityPath(Mapping[int, Result]):
 
     @cached_property
     def ceiling(self) -> float:
-        """λmax(A), the variance of the ordinary first component: no k exceeds it."""
-        from scipy.sparse.linalg import LinearOperator, eigsh
-
-        d = self._cov.n_features
-        if d <= 1000:
-            return float(np.linalg.eigvalsh(self._cov.submatrix(slice(None)))[-1])
-        operator = LinearOperator((d, d), matvec=self._cov.matvec, dtype=float)
-        start = np.ones(d)
-        return float(eigsh(operator, k=1, which="LA", v0=start)[0][0])
+        """λmax(A), the variance of the ordinary first component, as PCA finds it."""
+        return float(pca_variances(self._cov, 1)[0])
 
     def __getitem__(self, k: int) -> Result:
         if isinstance(k, (slice, list, tuple, np.ndarray)):

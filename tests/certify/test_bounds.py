@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from blockspca.bounds import row_sum_bound
 from blockspca.certify import direction_dual
 from blockspca.certify import dual_bound as dual_bound_module
-from blockspca.certify.best_bound import best_bound
+from blockspca.certify.best_bound import NamedBound, best_bound, is_sound
 from blockspca.certify.bounds import (
     best_threshold_bound,
     largest_eigenvalue_bound,
@@ -241,3 +241,9 @@ def test_bounds_are_above_the_proved_optima(
             A = cov.submatrix(slice(None))
             assert row_sum_bound(A, k) >= floor
             assert threshold_bound(A, k, float(np.median(np.abs(A)))) >= floor
+
+
+def test_a_bound_below_the_objective_is_said_to_be_a_defect() -> None:
+    assert is_sound(NamedBound(2.0, "variances"), 2.0, 0.0)
+    with pytest.warns(RuntimeWarning, match="1.9, is below the objective 2"):
+        assert not is_sound(NamedBound(1.9, "variances"), 2.0, 1e-9)

@@ -14,9 +14,15 @@ of a set without forbidden pairs have none either, so the argument is not distur
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from .options import ENTRY
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_LIST = types.Array(types.int64, 1, "C", readonly=True)
+_TABLE = types.Array(types.float64, 2, "C")
+_INTS, _SETS = (types.Array(types.int64, n, "C") for n in (1, 2))
 
 FINISHED = 0
 FOUND = 1
@@ -124,7 +130,13 @@ def _extensions(N, members, size, threshold, L, W, gain, found):
     return count
 
 
-@njit(**ENTRY)
+@njit(
+    (
+        _MATRIX, types.int64, types.float64, types.int64, _INTS, _SETS, _SETS, _SETS,
+        _INTS, _SETS,
+    ),
+    **ENTRY,
+)  # fmt: skip
 def grow(N, m, allowance, budget, state, sets, candidates, position, counts, strong):
     """Search on for at most `budget` sets.
 
@@ -219,7 +231,7 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
     return FINISHED
 
 
-@njit(**ENTRY)
+@njit((_MATRIX, _LIST, _MATRIX, _VECTOR, _TABLE), **ENTRY)
 def include(N, kept, coupling, scale, reduced):
     """Write (N_ij + Σ_q coupling_qi coupling_qj) scale_i scale_j over `kept` features.
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import threading
 import time
+from contextlib import suppress
 
 _imports: dict[str, threading.Thread] = {}
+_lock = threading.Lock()
 
 
 def load(*names: str, seconds: float | None = None) -> bool:
@@ -20,12 +22,13 @@ def load(*names: str, seconds: float | None = None) -> bool:
     """
     ends = None if seconds is None else time.perf_counter() + seconds
     for name in names:
-        if name not in _imports:
-            thread = threading.Thread(target=_load, args=(name,), name=f"load {name}")
-            # Not a daemon: ending the interpreter in the middle of a compilation is
-            # not safe.
-            thread.start()
-            _imports[name] = thread
+        with _lock:
+            if name not in _imports:
+                thread = threading.Thread(target=_load, args=(name,))
+                # Not a daemon: ending the interpreter in the middle of a compilation
+                # is not safe.
+                thread.start()
+                _imports[name] = thread
         left = None if ends is None else max(0.0, ends - time.perf_counter())
         _imports[name].join(left)
         if _imports[name].is_alive():
@@ -34,4 +37,5 @@ def load(*names: str, seconds: float | None = None) -> bool:
 
 
 def _load(name: str) -> None:
-    importlib.import_module(f"{__package__}.{name}")
+    with suppress(ImportError):
+        importlib.import_module(f"{__package__}.{name}")

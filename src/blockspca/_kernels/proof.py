@@ -11,9 +11,14 @@ p added beats it under B.  `certify/proof_tree.py` derives the bounds.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from .options import ENTRY, INNER
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
+_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
 
@@ -367,7 +372,13 @@ def _pair_above(B, begin, n, tau):
     return -1
 
 
-@njit(**ENTRY)
+@njit(
+    (
+        _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
+        _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
+    ),
+    **ENTRY,
+)  # fmt: skip
 def explore(
     A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
     fresh, found, state, budget,

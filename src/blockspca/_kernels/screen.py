@@ -1,11 +1,23 @@
 """Nested screening over all features from their row tops."""
 
-from numba import njit
+from numba import njit, types
 
 from .options import ENTRY
 
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_LISTS = types.Array(types.float64, 2, "C", readonly=True)
+_INDICES = types.Array(types.int64, 2, "C", readonly=True)
+_INTS = types.Array(types.int64, 1, "C")
+_REAL = types.float64
 
-@njit(**ENTRY)
+
+@njit(
+    (
+        _VECTOR, _LISTS, _INDICES, _LISTS, types.int64, _REAL, _REAL, _REAL, _INTS,
+        _INTS,
+    ),
+    **ENTRY,
+)  # fmt: skip
 def screen(
     diagonal, values, indices, prefix, k, tau, upper, inflation, alive, survivors
 ):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds import cheap_bound, eigenvalue_error
+from ..bounds import cheap_bound, largest_eigenvalue_bound
 from ..covariance import Covariance
 from ..limits import Deadline, Limits
 from ..result import Blocks, BlockStatus, Status, relative_gap
@@ -331,9 +331,8 @@ def _solve_block(
         if limits.time == 0:
             return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:
-        x = leading_eigenvector(A)
-        value = rayleigh(A, x)
-        bound = value + eigenvalue_error(size, largest)
+        value = rayleigh(A, leading_eigenvector(A))
+        bound = max(value, largest_eigenvalue_bound(A))
         return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
     unit = 1.0
     if largest > EXTREME or 0 < largest < 1 / EXTREME:

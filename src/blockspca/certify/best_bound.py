@@ -6,6 +6,7 @@ They need no bound on opt(k − 1): where the chain of proofs is cut, they start
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,22 @@ class NamedBound:
 
     value: float
     name: str
+
+
+def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
+    """Tell whether a bound is above what was reached; warn if it is not.
+
+    It never should be. If it is, none is better than a wrong one.
+    """
+    if bound.value >= objective - allowed:
+        return True
+    warnings.warn(
+        f"the bound by {bound.name}, {bound.value:.12g}, is below the objective "
+        f"{objective:.12g} and is not used; this is a defect, please report it.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
 
 
 def best_bound(

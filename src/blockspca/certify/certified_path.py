@@ -19,7 +19,7 @@ from ..limits import Limits
 from ..result import Status
 from ..vectors import leading_eigenvector, rayleigh
 from ._blas import single_threaded
-from .best_bound import best_bound
+from .best_bound import best_bound, is_sound
 from .candidates import Candidates
 from .incumbents import Incumbents
 from .meter import LimitReached, Meter, StepLimitReached
@@ -249,8 +249,8 @@ class _Walk:
             time_limit=self.meter.share(0.2, most),
         )
         value = bound.value / self.unit
-        # Below the objective a bound cannot be right; better none than a wrong one.
-        sound = value >= self.values[k] - self.allowance(k)
+        objective = float(self.values[k]) * self.unit
+        sound = is_sound(bound, objective, self.allowance(k) * self.unit)
         if sound and value < self.upper[k]:
             self.names[k] = bound.name
             self.proofs.pop(k, None)

@@ -18,7 +18,7 @@ from ..large_k import truncated_power
 from ..limits import Deadline, Limits
 from ..result import Status
 from ..vectors import leading_eigenvector, rayleigh
-from .best_bound import NamedBound, best_bound
+from .best_bound import NamedBound, best_bound, is_sound
 from .records import TOLERANCE, CertifiedStep
 
 SECONDS = 60.0  # for the bound, without a limit on time
@@ -84,7 +84,7 @@ def direct_step(
             status = Status.TIME_LIMIT  # the chain would need more
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
-    if bound.value < objective - TOLERANCE * spread:  # it cannot be right
+    if not is_sound(bound, objective, TOLERANCE * spread):
         bound = NamedBound(np.inf, "none")
     upper_bound = max(bound.value, objective)
     excess = upper_bound - objective

@@ -100,7 +100,7 @@ class ProofTree:
 
         target = self.nodes + nodes
         while True:
-            code = explore(
+            arguments = (
                 self.matrix,
                 self.k,
                 self.tau,
@@ -115,6 +115,7 @@ class ProofTree:
                 self.state,
                 target - self.nodes,
             )
+            code = explore(*arguments)
             if code != NEEDS_MEMORY:
                 return int(code)
             needed = int(self.state[8])

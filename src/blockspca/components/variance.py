@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._validation import FloatArray
+from ..ceiling import small_matrix
 from ..covariance import Covariance
 from ..result import Result
 
-EXACT_EIGENVALUES = 1500  # of n × n or d × d matrices up to this size
 PIVOT_TOLERANCE = 1e-10
 
 
@@ -64,7 +64,7 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, boo
     neither d nor the number of samples is at most 1500: an iterative method would give
     lower bounds, which prove nothing.
     """
-    matrix = _small_matrix(cov)
+    matrix = small_matrix(cov)
     if matrix is None:
         return None, cov.known_psd
     values = np.linalg.eigvalsh(matrix)[::-1]
@@ -76,14 +76,6 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, boo
     top = np.zeros(m)
     top[: len(values)] = values[:m]
     return top + rounding, cov.known_psd or bool(values[-1] >= -rounding)
-
-
-def _small_matrix(cov: Covariance) -> FloatArray | None:
-    """A, or the n × n matrix with the same nonzero eigenvalues, whichever is small."""
-    n, d = cov.n_samples, cov.n_features
-    if n is not None and n < d and n <= EXACT_EIGENVALUES:
-        return cov.gram(np.ones(d))  # who knows its samples knows its factor
-    return cov.submatrix(slice(None)) if d <= EXACT_EIGENVALUES else None
 
 
 def joint_upper_bound(

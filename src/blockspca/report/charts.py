@@ -94,8 +94,10 @@ def sparsity_path(report: Report) -> Markup:
         return Markup("")
     ks = np.array(list(path), dtype=float)
     objectives = path.objectives
-    bounds = np.minimum(path.upper_bounds, path.ceiling)
-    frame = _Frame((0, ks[-1]), (0, path.ceiling * 1.08), ("features k", "variance"))
+    highest = max(path.ceiling, float(objectives.max()))
+    # What is above the frame is drawn at its edge.
+    bounds = np.minimum(path.upper_bounds, 1.08 * highest)
+    frame = _Frame((0, ks[-1]), (0, 1.08 * highest), ("features k", "variance"))
     x0, y0 = frame.place(0, path.ceiling)
     x1, _ = frame.place(ks[-1], path.ceiling)
     inside = Markup(

@@ -99,8 +99,10 @@ class LocalSearch:
                 if better is None:
                     stopped = Status.TIME_LIMIT if deadline.passed() else None
                     break
-                support = better
-                x, value = on_support(A, support)
+                loadings, reached = on_support(A, better)
+                if reached <= value:  # better by rounding only
+                    break
+                support, x, value = better, loadings, reached
                 nodes += 1
         except KeyboardInterrupt:
             stopped = Status.INTERRUPTED
