@@ -310,9 +310,29 @@ def test_the_default_limit_warns(monkeypatch):
     assert caught[0].filename == __file__  # the caller's line, not ours
     assert model.status_ == ["node_limit"]
     assert "raise limits.nodes" in str(model.results_[0])
+
+
+def test_a_limit_of_ones_own_warns_too():
+    noise = np.random.default_rng(0).normal(size=(30, 80))
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped \(node_limit\) with a gap of"
+    ):
+        SparsePCA(1, k=8, limits=bs.Limits(nodes=10)).fit(noise)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        SparsePCA(1, k=8, limits=bs.Limits(nodes=10)).fit(noise)  # as was asked for
+        SparsePCA(1, k=8, limits=bs.Limits(gap=0.9)).fit(noise)  # as was asked for
+
+
+def test_an_interrupted_fit_says_what_is_missing(monkeypatch):
+    noise = np.random.default_rng(0).normal(size=(30, 80))
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.certify.meter.Meter.check", interrupt)
+    with pytest.warns(ConvergenceWarning, match=r"Only 1 of 3 components were found"):
+        model = SparsePCA(3, k=8).fit(noise)
+    assert model.status_ == ["interrupted"]
 
 
 def test_auto_leaves_features_that_vary_for_every_component():

@@ -27,17 +27,32 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.status_ = [status.value for status in found.statuses]
 
 
-def warn_if_stopped(results: Sequence[Result]) -> None:
-    """Say that the default limit, which nobody has asked for, was reached."""
-    stopped = [result for result in results if result.status is Status.NODE_LIMIT]
+STOPPED = (
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.MEMORY_LIMIT,
+    Status.INTERRUPTED,
+)
+
+
+def warn_if_stopped(
+    results: Sequence[Result], wanted: int, *, by_default: bool
+) -> None:
+    """Say that a limit, or Ctrl-C, came before the end."""
+    stopped = [result for result in results if result.status in STOPPED]
     if not stopped:
         return
+    reason = f"the fit was stopped ({stopped[-1].status.value})"
+    if by_default and stopped[-1].status is Status.NODE_LIMIT:
+        reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
     widest = max(result.gap for result in stopped)
+    missing = ""
+    if len(results) < wanted:
+        missing = f" Only {len(results)} of {wanted} components were found."
     warnings.warn(
-        f"{len(stopped)} of {len(results)} component(s) are not proved optimal: the "
-        f"default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached with a gap of "
-        f"{widest:.2%}; pass limits=Limits() to prove them, or limits=Limits(gap=...) "
-        "for a gap that is good enough.",
+        f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
+        f"{reason} with a gap of {widest:.2%}.{missing} Pass limits=Limits() to prove "
+        "them, or limits=Limits(gap=...) for a gap that is good enough.",
         ConvergenceWarning,
         stacklevel=4,  # fit is wrapped by scikit-learn
     )

@@ -54,9 +54,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         bound that the blocks give.
     limits : Limits, default=None
         When to stop, for all components together. By default after 200 000 nodes of
-        proof: seconds, or minutes where 30 of some thousand features are wanted; a
-        ConvergenceWarning then says how far the proof has come. ``Limits()`` never
-        stops.
+        proof: seconds, or minutes where 30 of some thousand features are wanted.
+        Whatever stops a fit, Ctrl-C too, a ConvergenceWarning says how far the proof
+        has come. ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -232,8 +232,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             rng=int(seeds[1]),
         )
         publish(self, self.solution_)
-        if self.limits is None:
-            warn_if_stopped(self.results_)
+        wanted = int(self.n_components)
+        warn_if_stopped(self.results_, wanted, by_default=self.limits is None)
         return self
 
     def transform(self, X: Any) -> FloatArray:

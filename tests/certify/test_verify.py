@@ -370,3 +370,9 @@ def test_noise_is_certified_by_growth():
 def test_real_matrices(load, name, k):
     A = load(name)
     assert bs.verify(bs.solve(A, k), A).complete
+
+
+def test_a_loose_bound_is_not_optimal(result, A):
+    for loose in (10 * result.upper_bound, np.inf):
+        with pytest.raises(VerificationError, match="status is optimal, but"):
+            bs.verify(altered(result, upper_bound=loose), A)

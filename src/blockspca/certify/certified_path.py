@@ -344,6 +344,8 @@ class _Walk:
             return Status.OPTIMAL
         if gap is not None and self.is_proved(k, gap):
             return Status.GAP_LIMIT
+        if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
+            return stopped
         # A bound of an earlier k that was cut short stands in the way of this one.
         earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
         return earlier[0] if earlier else stopped or Status.FEASIBLE

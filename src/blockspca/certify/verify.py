@@ -273,7 +273,7 @@ class _Checker:
             f"the upper bound {certificate.upper_bound:.12g} is below the proved "
             f"{self.upper[-1]:.12g}",
         )
-        excess = self.upper[-1] - self.objective
+        excess = max(self.upper[-1], certificate.upper_bound) - self.objective
         allowed = OPTIMAL_TOLERANCE * self.spread
         _require(
             certificate.tolerance <= allowed * (1 + AGREEMENT),
