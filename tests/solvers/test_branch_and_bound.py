@@ -154,6 +154,57 @@ def test_from_data(monkeypatch, sparse):
             assert beaten.status is Status.FEASIBLE
 
 
+@pytest.mark.parametrize("scale", [1e-160, 1e-140, 1e150, 1e160])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_from_data_at_scales_whose_squares_are_out_of_range(monkeypatch, scale, sparse):
+    monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(8, 30)) * rng.uniform(0.2, 2, size=30)
+    A = np.cov(X.T)
+    X *= math.sqrt(scale)
+    cov = Covariance.from_data(sp.csr_array(X) if sparse else X)
+    for k in (2, 4):
+        expected = BranchAndBound().solve(A, k, limits=Limits())
+        solution = BranchAndBound().solve_covariance(
+            cov, k, limits=Limits(), incumbent=0.5 * expected.upper_bound * scale
+        )
+        assert solution.status is Status.OPTIMAL
+        assert solution.x @ A @ solution.x == pytest.approx(
+            expected.x @ A @ expected.x, rel=1e-9
+        )
+        assert solution.upper_bound / scale == pytest.approx(
+            expected.upper_bound, rel=1e-9
+        )
+
+
+def test_a_sparse_matrix_with_an_empty_diagonal_has_a_unit_too(monkeypatch):
+    monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
+    A = np.random.default_rng(1).normal(size=(12, 12))
+    A = np.triu(A, 1) + np.triu(A, 1).T
+    cov = Covariance.from_matrix(sp.csr_array(A * 1e-160))
+    solution = BranchAndBound().solve_covariance(cov, 3, limits=Limits())
+    assert solution.status is Status.OPTIMAL
+    assert solution.upper_bound * 1e160 == pytest.approx(brute_force(A, 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_nothing_is_optimal_whose_bound_overflows(k):
+    A = np.full((6, 6), 1e308)
+    solution = BranchAndBound().solve(A, k, limits=Limits())
+    assert math.isinf(solution.upper_bound)
+    assert solution.status is Status.FEASIBLE
+    assert np.count_nonzero(solution.x) == k
+
+
+def test_a_pair_is_not_skipped_by_rounding():
+    """Gershgorin's sum, rounded to nearest, may be below the larger eigenvalue."""
+    from blockspca._kernels.opening import best_pair
+
+    pair = np.array([0, 1], dtype=np.int64)
+    A = np.array([[1.0, 1e-17], [1e-17, 1.0]])
+    assert best_pair(A, 0, 2, 1.0, pair) > 1.0
+
+
 def published(oracle_dir, name: str) -> list[tuple[int, float]]:
     with open(oracle_dir / "proved_optima.csv", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["dataset"] == name]

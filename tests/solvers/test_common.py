@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca.solvers import SOLVERS, Limits, Solver
+from blockspca.solvers.guarantee import EXACT
 from conftest import brute_force
 from strategies import KINDS, problems, symmetric_matrix
 
@@ -21,6 +22,10 @@ def installed(name: str) -> bool:
     """Tell whether the optional package that a solver wraps, if any, is there."""
     module = getattr(SOLVERS[name], "required_module", None)
     return module is None or importlib.util.find_spec(module) is not None
+
+
+def exact(name: str) -> bool:
+    return installed(name) and SOLVERS[name].guarantee is EXACT
 
 
 EVERY = pytest.mark.parametrize("name", sorted(filter(installed, SOLVERS)))
@@ -175,3 +180,18 @@ def test_pitprops(name, load):
         x = SOLVERS[name]().solve(A, k, limits=Limits()).x
         optimum = brute_force(A, k)
         assert 0.9 * optimum <= x @ A @ x <= optimum + 1e-9
+
+
+@pytest.mark.parametrize("name", sorted(n for n in SOLVERS if exact(n)))
+@pytest.mark.parametrize("exponent", [-300, -200, -160, 160, 200, 300])
+def test_exact_at_scales_whose_squares_are_out_of_range(name, exponent):
+    """The heuristics only promise to be given such a matrix in another unit."""
+    A = symmetric_matrix("psd", 9, np.random.default_rng(5))
+    scale = 10.0**exponent
+    for k in (2, 4):
+        optimum = brute_force(A, k)
+        solution = SOLVERS[name]().solve(A * scale, k, limits=Limits())
+        assert solution.status is bs.Status.OPTIMAL
+        assert solution.x @ A @ solution.x == pytest.approx(optimum, rel=1e-9)
+        assert optimum * (1 - 1e-14) <= solution.upper_bound / scale
+        assert solution.upper_bound / scale <= optimum * (1 + 2e-6)

@@ -48,17 +48,19 @@ def best_pair(A, first, last, best, pair):
     """Return the larger of `best` and λmax over the pairs j < i, first ≤ i < last.
 
     Values are rounded up, so that the last answer bounds every pair; `pair` becomes the
-    pair that has it. No square root where Gershgorin's bound is below `best`.
+    pair that has it. No square root where Gershgorin's bound, rounded up, is below
+    `best`. The squares of the entries must be in range.
     """
     for i in range(first, last):
         own = A[i, i]
         for j in range(i):
             other = A[j, j]
             coupling = abs(A[i, j])
-            if max(own, other) + coupling > best:
+            slack = 16 * EPS * (abs(own) + abs(other) + coupling)
+            if max(own, other) + coupling + slack > best:
                 half = (own - other) / 2
                 value = (own + other) / 2 + np.sqrt(half * half + coupling * coupling)
-                value += 16 * EPS * (abs(own) + abs(other) + coupling)
+                value += slack
                 if value > best:
                     best = value
                     pair[0], pair[1] = j, i

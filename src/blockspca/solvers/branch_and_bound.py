@@ -6,6 +6,7 @@ import heapq
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
+EXTREME = 1e100  # entries beyond it, or its inverse, are divided by a power of two
 TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
 ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
@@ -102,10 +104,26 @@ class BranchAndBound:
         rng: np.random.Generator | None = None,
     ) -> Solution:
         check_positive_integer(self.eigen_size, "eigen_size")
+        A = np.ascontiguousarray(A, dtype=np.float64)
+        unit = _unit_of(max(float(A.max()), -float(A.min())))
+        if unit == 1.0:
+            return self._solve(A, k, limits, incumbent, rng)
+        if incumbent is not None:
+            incumbent /= unit
+        return _in_unit(self._solve(A / unit, k, limits, incumbent, rng), unit)
+
+    def _solve(
+        self,
+        A: FloatArray,
+        k: int,
+        limits: Limits,
+        incumbent: float | None,
+        rng: np.random.Generator | None,
+    ) -> Solution:
+        """Solve for a matrix whose entries can be squared."""
         if k >= len(A):
             x = leading_eigenvector(A)
             return Solution(x, largest_eigenvalue_bound(A), Status.OPTIMAL)
-        A = np.ascontiguousarray(A, dtype=np.float64)
         if k == 1:
             x = np.zeros(len(A))
             x[np.diagonal(A).argmax()] = 1.0
@@ -125,10 +143,28 @@ class BranchAndBound:
         rng: np.random.Generator | None = None,
     ) -> Solution:
         """Solve for a whole `Covariance`, forming A only where it can matter."""
+        check_positive_integer(self.eigen_size, "eigen_size")
         k = min(k, cov.n_features)
         if cov.in_memory or cov.n_features <= DENSE_SIZE:
             A = cov.rows(slice(None))
             return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
+        unit = _unit_of(_rough_size(cov))
+        if unit == 1.0:
+            return self._solve_covariance(cov, k, limits, incumbent, rng)
+        if incumbent is not None:
+            incumbent /= unit
+        scaled = Covariance(_ScaledSource(cov, unit))
+        solution = self._solve_covariance(scaled, k, limits, incumbent, rng)
+        return _in_unit(solution, unit)
+
+    def _solve_covariance(
+        self,
+        cov: Covariance,
+        k: int,
+        limits: Limits,
+        incumbent: float | None,
+        rng: np.random.Generator | None,
+    ) -> Solution:
         deadline = Deadline(limits.time)
         best = Chan().solve_covariance(cov, k, limits=limits)
         if best.status is Status.INTERRUPTED:
@@ -170,6 +206,64 @@ class BranchAndBound:
             proved = relative_gap(objective, bound) <= 10 * TOLERANCE
             status = Status.OPTIMAL if proved else Status.FEASIBLE
         return Solution(x, max(bound, objective), status, solution.nodes)
+
+
+def _unit_of(largest: float) -> float:
+    """A power of four near the largest |A_ij| if its square is out of range, else 1."""
+    if 1 / EXTREME <= largest <= EXTREME or largest == 0 or not math.isfinite(largest):
+        return 1.0
+    return 4.0 ** (math.floor(math.log2(largest)) // 2)
+
+
+def _in_unit(solution: Solution, unit: float) -> Solution:
+    """The solution for `unit` · A; nothing is optimal whose bound overflows."""
+    bound, status = solution.upper_bound * unit, solution.status
+    if bound / unit < solution.upper_bound:  # among the numbers below 1e-307
+        bound = math.nextafter(bound, math.inf)
+    if status is Status.OPTIMAL and not math.isfinite(bound):
+        status = Status.FEASIBLE
+    return replace(solution, upper_bound=bound, status=status)
+
+
+class _ScaledSource:
+    """A / unit, entry by entry, for a unit whose square root is exact."""
+
+    def __init__(self, cov: Covariance, unit: float) -> None:
+        self.cov = cov
+        self.unit, self.root = unit, math.sqrt(unit)
+        self.known_psd = cov.known_psd
+        self.n_features, self.n_samples = cov.n_features, cov.n_samples
+        self.has_columns = cov.has_columns
+
+    def diagonal(self) -> FloatArray:
+        return self.cov.diagonal() / self.unit
+
+    def submatrix(self, rows: Any, columns: Any) -> FloatArray:
+        return self.cov.submatrix(rows, columns) / self.unit
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.cov.matvec(x) / self.unit
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return self.cov.gram(weights) / self.unit
+
+    def columns(self, index: Any, start: int, stop: int) -> FloatArray:
+        return self.cov.columns(index, start, stop) / self.root
+
+    def entry_error(self) -> float:
+        return self.cov.entry_error / self.unit
+
+    def factor_error(self) -> float:
+        return self.cov.factor_error / self.root
+
+
+def _rough_size(cov: Covariance) -> float:
+    """About the largest |A_ij|, from the diagonal unless A is a sparse matrix."""
+    size = float(np.abs(cov.diagonal()).max())
+    stored = cov.stored_entries()
+    if stored is not None and stored.nnz:
+        size = max(size, float(np.abs(stored.data).max()))
+    return size
 
 
 def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
