@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import signal
 import threading
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 
 from blockspca import Covariance, Status
 from blockspca.solvers import BranchAndBound, Exhaustive, Limits, MixedIntegerSDP
+from blockspca.solvers._spectrum import Spectrum
 from blockspca.solvers.branch_and_bound import _Search
 from conftest import brute_force
 from strategies import KINDS, problems, symmetric_matrix
@@ -203,6 +205,58 @@ def test_a_pair_is_not_skipped_by_rounding():
     pair = np.array([0, 1], dtype=np.int64)
     A = np.array([[1.0, 1e-17], [1e-17, 1.0]])
     assert best_pair(A, 0, 2, 1.0, pair) > 1.0
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("which", [-1, -2, 0, "random"])
+def test_the_spectrum_of_data_holds_for_any_direction(which, sparse):
+    """The second eigenvector is one too, and once was taken for the first."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(6, 9)) * rng.uniform(0.3, 2, size=9)
+    cov = Covariance.from_data(sp.csr_array(X) if sparse else X)
+    gram = cov.gram(np.ones(9))
+    values, vectors = np.linalg.eigh(gram)
+    u = rng.normal(size=6) if which == "random" else vectors[:, which]
+    u /= np.linalg.norm(u)
+    left = np.array([0, 1, 3, 4, 5, 7, 8])
+    A = cov.submatrix(left)
+    share = 1 - math.sqrt(values[-2] / values[-1])
+    for part in (0.0, share, 1.0):
+        spectrum = Spectrum.without(cov, left, gram, u, part)
+        assert spectrum.defect >= -np.linalg.eigvalsh(A)[0]
+        for k in (1, 2, 4):
+            for S in itertools.combinations(range(len(left)), k):
+                bound = spectrum.low + spectrum.span * spectrum.weights[list(S)].sum()
+                assert bound >= np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+    if which == -1:  # and is the split into λ₂ and the rest if u is what it should be
+        spectrum = Spectrum.of_data(cov, left)
+        assert spectrum.low == pytest.approx(values[-2], rel=1e-9)
+        v = np.linalg.eigh(cov.rows(slice(None)))[1][left, -1]
+        np.testing.assert_allclose(
+            spectrum.span * spectrum.weights,
+            (values[-1] - values[-2]) * v**2,
+            atol=1e-12,
+        )
+
+
+def test_from_data_with_the_wrong_eigenvectors(monkeypatch):
+    """Pruned by the split along any direction, the optimum is still found."""
+    monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(6, 14)) @ np.diag(rng.uniform(0.5, 1.5, size=14))
+    cov = Covariance.from_data(X)
+    A = cov.rows(slice(None))
+
+    def wrong(cov, left):
+        gram = cov.gram(np.ones(cov.n_features))
+        vectors = np.linalg.eigh(gram)[1]
+        return Spectrum.without(cov, left, gram, vectors[:, -2], 1.0)
+
+    monkeypatch.setattr(Spectrum, "of_data", wrong)
+    for k in (3, 4):
+        solution = BranchAndBound().solve_covariance(cov, k, limits=Limits())
+        assert solution.status is Status.OPTIMAL
+        assert solution.upper_bound == pytest.approx(brute_force(A, k), rel=1e-9)
 
 
 def published(oracle_dir, name: str) -> list[tuple[int, float]]:

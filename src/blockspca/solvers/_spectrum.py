@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from .chan import rough_eigenvector
+from .chan import ENTRIES_AT_ONCE
 
+EPS = float(np.finfo(np.float64).eps)
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
 
 
@@ -30,7 +31,7 @@ class Spectrum:
         within = A if features is None else A[np.ix_(features, features)]
         eigenvalues, vectors = np.linalg.eigh(within)
         size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
-        slack = 8 * len(within) * np.finfo(float).eps * size
+        slack = 10 * len(within) * EPS * size  # sums of weights included
         second = float(eigenvalues[-2]) if len(within) > 1 else float(eigenvalues[-1])
         weights = vectors[:, -1] ** 2
         if features is not None:
@@ -43,33 +44,62 @@ class Spectrum:
 
     @classmethod
     def of_data(cls, cov: Covariance, left: NDArray[np.intp]) -> Spectrum | None:
-        """From the eigenvalues of the n × n Gram matrix, where samples are few.
+        """From the eigenvectors of the n × n Gram matrix, where samples are few.
 
-        For a unit vector v at a distance of at most e from the eigenvector and β = λ₁ −
-        λ₂, the largest eigenvalue of A − βvv' is at most λ₂ + 2βe, and e is at most √2
-        times the residual of v, divided by β (Davis & Kahan).
+        `low` and `weights` hold for A = C'C, `defect` for its entries as computed.
         """
         n = cov.n_samples
         if n is None or not 2 <= n <= SPECTRUM_SIZE or not cov.known_psd:
             return None
-        eigenvalues = np.linalg.eigvalsh(cov.gram(np.ones(cov.n_features)))
+        gram = cov.gram(np.ones(cov.n_features))
+        eigenvalues, vectors = np.linalg.eigh(gram)
         first, second = float(eigenvalues[-1]), float(eigenvalues[-2])
-        rounding = np.finfo(float).eps * (n + len(left)) * first
-        defect = 8 * rounding  # of the entries of A
-        if first - second <= 1e-6 * first:
+        if first - second <= 1e-6 * first or not cov.has_columns:
+            defect = len(left) * cov.entry_error
             return cls(np.zeros(len(left)), math.inf, 0.0, defect)
-        v = rough_eigenvector(cov.matvec, cov.diagonal(), tolerance=0.0)
-        v /= np.linalg.norm(v)
-        product = cov.matvec(v)
-        residual = float(np.linalg.norm(product - (v @ product) * v))
-        low = second + 3 * residual + 8 * rounding
-        return cls(v[left] ** 2, low, first - second, defect)
+        share = 1 - math.sqrt(max(second, 0.0) / first)  # makes λ₁ of NGN equal to λ₂
+        return cls.without(cov, left, gram, vectors[:, -1], share)
+
+    @classmethod
+    def without(
+        cls,
+        cov: Covariance,
+        left: NDArray[np.intp],
+        gram: FloatArray,
+        u: FloatArray,
+        share: float,
+    ) -> Spectrum:
+        """Split A = C'C along w = C'u, for any unit vector u and 0 ≤ share ≤ 1.
+
+        N = I − a uu' has N² = I − c uu' with c = a (2 − a u'u), so A − c ww' = C'N²C
+        has the largest eigenvalue of NCC'N = NGN, and (x'w)² ≤ Σ_S w_i² for ‖x‖ = 1.
+        """
+        from ..certify.eigenvalues import eigenvalue_ceiling
+
+        n, d = len(gram), cov.n_features
+        N = np.eye(n) - share * np.outer(u, u)
+        rest = N @ gram @ N
+        low = eigenvalue_ceiling((rest + rest.T) / 2)
+        w = np.empty(len(left))
+        step = max(1, ENTRIES_AT_ONCE // n)
+        for start in range(0, len(left), step):
+            part = slice(start, start + step)
+            w[part] = u @ cov.columns(left[part])
+        span = share * (2 - share * float(u @ u))
+        trace = float(np.trace(gram))
+        error = cov.factor_error  # of C: ‖(C + E)(C + E)' − CC'‖ ≤ 2 ‖C‖ ‖E‖ + ‖E‖²
+        # ‖G‖, ‖w‖² ≤ trace and ‖N‖ ≤ 1: d terms in an entry of G, n in those of NGN and
+        # w; k ≤ d of the w_i² are added up
+        rounding = (4 * (d + 16) + 32 * (n + 4)) * EPS * trace
+        rounding += 4 * math.sqrt(trace) * error + 2 * error**2
+        return cls(w**2, low + rounding, span, len(left) * cov.entry_error)
 
     @classmethod
     def unknown(cls, A: FloatArray) -> Spectrum:
         """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
-        slack = 1e-13 * len(A) * float(np.abs(np.diagonal(A)).max())
-        defect = 2 * slack  # the factorisation itself is rounded
+        # the factorisation itself is rounded, by less than slack (Rump 2006)
+        slack = 4 * (len(A) + 4) * EPS * float(np.abs(np.diagonal(A)).sum())
+        defect = 2 * slack
         shifted = A.copy()
         shifted.flat[:: len(A) + 1] += slack
         try:
