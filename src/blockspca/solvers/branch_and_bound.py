@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive_integer
 from ..bounds import largest_eigenvalue_bound
 from ..covariance import Covariance
-from ..result import Status, relative_gap
-from ..vectors import largest_entries, leading_eigenvector, on_support
+from ..result import Status
+from ..vectors import (
+    largest_entries,
+    leading_eigenpairs,
+    leading_eigenvector,
+    on_support,
+    rayleigh,
+    with_sign,
+)
 from ._spectrum import SPECTRUM_SIZE, Spectrum
 from ._stopping import stop_reason
 from .base import EXACT, Deadline, Limits, Solution
@@ -24,8 +31,9 @@ from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
 EXTREME = 1e100  # entries beyond it, or its inverse, are divided by a power of two
+EPS = float(np.finfo(np.float64).eps)
 TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
-ROUNDING = 1e-13  # the same relative to max |A_ij|, for optima near zero
+OPTIMAL_GAP = 1e-9  # "optimal", relative to the objective or the largest |A_ij|
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
 EASY_SLICES = 6  # slices before eigenvalues of a large matrix pay
@@ -59,15 +67,27 @@ class BranchAndBound:
     better supports and picks the feature of largest loading to branch on.
 
     Stopped by a limit or by Ctrl-C, it returns the best support and the largest bound
-    of the open nodes. Supports better by less than 1e-10 (relative) count as equal; the
-    bound of a finished search is that much above its objective. With `incumbent`, a
-    search that finds nothing better ends `feasible` with the bound of the incumbent.
+    of the open nodes. Supports better by less than the tolerance, 1e-10 (relative),
+    count as equal; the bound of a finished search is that much above its objective.
+    `optimal` is an excess of the bound of at most 1e-9, relative to the objective or to
+    max |A_ij|, whichever is larger. So a search with an `incumbent` that finds nothing
+    better ends `feasible`, with the bound of the incumbent.
+
+    Rounding: steps of Cholesky's method and Schur complements are backward stable.
+    Where nothing free reaches τ alone, B_jj ≤ τ, columns of the factor have at most the
+    length √(τ + max|A|), so that what is computed is exact for a matrix whose m × m
+    submatrices are off by at most r = 4 (m + 2)² eps (|τ| + max|A|), m the larger of k
+    and `eigen_size`; where something does, nothing is dropped. Nodes are dropped at
+    half the tolerance, which is at least 2r: what they hold stays below the other half.
+    From m of about 500 on the tolerance exceeds 1e-9, and nothing is called optimal.
+
+    Entries beyond 1e±100 are divided by a power of two, as their squares overflow.
 
     k = 1 and k = 2 need no search: the largest A_ii, and the larger eigenvalue of every
     2 × 2 submatrix in closed form.
 
     Cost of a node: O(f² k) for f free features; the number of nodes is exponential in
-    the worst case. Memory: d bytes per open node.
+    the worst case. Memory: d bytes per open node, and d (d + 2) for those on one path.
 
     `solve_covariance` takes a `Covariance` of data with few samples and many features:
     one pass over its rows drops features, and A is formed for the others only.
@@ -123,7 +143,9 @@ class BranchAndBound:
         """Solve for a matrix whose entries can be squared."""
         if k >= len(A):
             x = leading_eigenvector(A)
-            return Solution(x, largest_eigenvalue_bound(A), Status.OPTIMAL)
+            bound, scale = largest_eigenvalue_bound(A), float(np.abs(A).max())
+            status = entitled(rayleigh(A, x), bound, scale, limits, None)
+            return Solution(x, bound, status)
         if k == 1:
             x = np.zeros(len(A))
             x[np.diagonal(A).argmax()] = 1.0
@@ -172,10 +194,11 @@ class BranchAndBound:
         x, objective = ascend(cov, best.x, k)
         reached = objective if incumbent is None else max(objective, incumbent)
         bound = math.inf
+        size = min(self.eigen_size, cov.n_features)
         if cov.known_psd:
-            bound = float(np.sort(cov.diagonal())[-k:].sum()) * (1 + 1e-12)
+            bound = float(np.sort(cov.diagonal())[-k:].sum()) * (1 + k * EPS)
         try:
-            left, bound = _reduce(cov, k, reached, bound, deadline)
+            left, bound, scale = _reduce(cov, k, size, reached, bound, deadline)
         except KeyboardInterrupt:
             return Solution(x, bound, Status.INTERRUPTED)
         if left is None:
@@ -195,17 +218,57 @@ class BranchAndBound:
             solution = search.run(rng)
         # entries of A computed in rows and in the submatrix differ by rounding
         rounding = 2 * k * cov.entry_error
-        bound = min(bound, max(solution.upper_bound, _above(reached)) + rounding)
-        status = solution.status
+        proved = max(solution.upper_bound, reached + tolerance(k, size, reached, scale))
+        bound = min(bound, proved + rounding)
         within = np.zeros(cov.n_features)
         within[left] = solution.x
         value = float(within @ cov.matvec(within))
         if value > objective:
             x, objective = within, value
-        if status in (Status.OPTIMAL, Status.FEASIBLE):  # of what was left: and of all?
-            proved = relative_gap(objective, bound) <= 10 * TOLERANCE
-            status = Status.OPTIMAL if proved else Status.FEASIBLE
-        return Solution(x, max(bound, objective), status, solution.nodes)
+        bound = max(bound, objective)
+        stopped = solution.status if solution.status in _STOPPED else None
+        status = entitled(objective, bound, scale, limits, stopped)
+        return Solution(x, bound, status, solution.nodes)
+
+
+_STOPPED = (
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.MEMORY_LIMIT,
+    Status.INTERRUPTED,
+)
+
+
+def rounding_error(k: int, eigen_size: int, value: float, scale: float) -> float:
+    """Bound on what rounding adds to the bounds of a node; see `BranchAndBound`."""
+    return 4 * (max(k, eigen_size) + 2) ** 2 * EPS * (abs(value) + scale)
+
+
+def tolerance(k: int, eigen_size: int, reached: float, scale: float) -> float:
+    """By how much a support must be better; nodes are dropped at half of it."""
+    rounding = rounding_error(k, eigen_size, reached, scale)
+    return max(TOLERANCE * abs(reached), 2 * rounding)
+
+
+def entitled(
+    objective: float,
+    bound: float,
+    scale: float,
+    limits: Limits,
+    stopped: Status | None,
+) -> Status:
+    """The status for this bound, by the rule of the framework (`claim`).
+
+    Except that Ctrl-C stays what it is: the caller has to know of it.
+    """
+    excess = bound - objective
+    if stopped is Status.INTERRUPTED:
+        return stopped
+    if math.isfinite(bound) and excess <= OPTIMAL_GAP * max(abs(objective), scale):
+        return Status.OPTIMAL
+    if limits.gap is not None and excess <= limits.gap * abs(objective):
+        return Status.GAP_LIMIT
+    return stopped or Status.FEASIBLE
 
 
 def _unit_of(largest: float) -> float:
@@ -288,11 +351,6 @@ def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
     return Solution(x, max(bound, objective), status)
 
 
-def _above(value: float) -> float:
-    """The smallest value that counts as better."""
-    return value + TOLERANCE * abs(value)
-
-
 def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
     """Improve x by truncated power iteration with products of A alone."""
     best, best_value = np.flatnonzero(x), -math.inf
@@ -307,23 +365,31 @@ def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
 
 
 def _reduce(
-    cov: Covariance, k: int, reached: float, bound: float, deadline: Deadline
-) -> tuple[NDArray[np.intp] | None, float]:
-    """Return the features that a support better than `reached` may use, and a bound.
+    cov: Covariance,
+    k: int,
+    eigen_size: int,
+    reached: float,
+    bound: float,
+    deadline: Deadline,
+) -> tuple[NDArray[np.intp] | None, float, float]:
+    """Return the features of supports better than `reached`, a bound, and max |A_ij|.
 
     One pass over the rows of A, in batches. With c_j² the sum of the k − 1 largest
     A_jl² and `rest` a bound for k − 1 features, a support with j reaches no more than
-    λmax [[A_jj, c_j], [c_j, rest]]; it also has a row sum above what it reaches.
+    λmax [[A_jj, c_j], [c_j, rest]].
     """
     d = cov.n_features
     variances = cov.diagonal()
     sums, shorter, squares = np.empty(d), np.empty(d), np.empty(d)
+    scale = float(np.abs(variances).max())
     step = max(1, ENTRIES_AT_ONCE // d)
     for start in range(0, d, step):
         if deadline.passed():
-            return None, bound
+            return None, bound, scale
         batch = np.arange(start, min(start + step, d))
         rows = np.abs(cov.rows(batch))
+        if not cov.known_psd:
+            scale = max(scale, float(rows.max()))
         rows[np.arange(len(batch)), batch] = 0.0
         largest = (
             np.partition(rows, d - k + 1, axis=1)[:, d - k + 1 :]
@@ -333,18 +399,21 @@ def _reduce(
         sums[batch] = variances[batch] + largest.sum(axis=1)
         shorter[batch] = sums[batch] - largest.min(axis=1)
         squares[batch] = (largest**2).sum(axis=1)
-    tau = _above(reached)
-    bound = min(bound, max(tau, float(sums.max()) * (1 + 1e-12)))
+    least = tolerance(k, eigen_size, reached, scale)
+    tau = reached + least / 2
+    highest = float(sums.max())
+    highest += rounding_error(k, 0, highest, scale)
+    bound = min(bound, max(reached + least, highest))
     rest = float(shorter.max())
     keep = np.ones(d, dtype=bool)
     if cov.known_psd:  # the trace bounds both the whole and the rest
         order = np.sort(variances)[::-1]
         rest = min(rest, float(order[: k - 1].sum()))
-        keep = order[: k - 1].sum() + np.minimum(variances, order[k - 1]) > reached
+        keep = order[: k - 1].sum() + np.minimum(variances, order[k - 1]) > tau
     if rest < tau:
         room = tau - variances
         keep &= (room <= 0) | (squares > room * (tau - rest))
-    return np.flatnonzero(keep), bound
+    return np.flatnonzero(keep), bound, scale
 
 
 class _Search:
@@ -376,21 +445,50 @@ class _Search:
         self.open: list[tuple[float, int, NDArray[np.uint8]]] = []
         self.numbers = itertools.count()
         self.under_way = math.inf  # bound of the nodes that are being explored
+        self.states = np.empty((0, 0), dtype=np.uint8)  # those nodes, once there are
+        self.floor = -math.inf  # see `pass_over`
+        self.step = 0.0
 
     @property
     def tau(self) -> float:
-        """The value a node must be able to exceed; rounding stays below half of it."""
+        """The value at which nodes are dropped: half the tolerance below `proved`."""
         reached = max(self.objective, self.incumbent)
-        tolerance = max(TOLERANCE * abs(reached), ROUNDING * self.k * self.scale)
-        if self.limits.gap is not None:
-            tolerance = max(tolerance, self.limits.gap * abs(reached) * (1 - 1e-9))
-        return reached + tolerance
+        least = tolerance(self.k, self.eigen_size, reached, self.scale)
+        return max(self.floor, self.proved - least / 2)
 
-    def offer(self, support: NDArray[np.intp]) -> None:
+    @property
+    def proved(self) -> float:
+        """What no support exceeds once every node is dropped, rounding included."""
+        reached = max(self.objective, self.incumbent)
+        least = tolerance(self.k, self.eigen_size, reached, self.scale)
+        room = least
+        if self.limits.gap is not None:
+            room = max(room, self.limits.gap * abs(reached) * (1 - 1e-9))
+        return max(reached + room, self.floor + least / 2)
+
+    def offer(self, support: NDArray[np.intp], trusted: bool = False) -> None:
+        """Keep a support that is better; if `trusted`, its value decides on a node."""
         support = np.sort(support)
-        x, objective = on_support(self.A, support)
+        if trusted:  # LAPACK's, not that of Lanczos' method
+            within = self.A[support[:, None], support]
+            loadings = with_sign(leading_eigenpairs(within, 1)[1][:, 0])
+            x, objective = np.zeros(len(self.A)), rayleigh(within, loadings)
+            x[support] = loadings
+        else:
+            x, objective = on_support(self.A, support)
         if objective > self.objective:
             self.x, self.objective, self.support = x, objective, support
+
+    def pass_over(self) -> None:
+        """Raise the value to beat: a support was said to beat it and does not.
+
+        By rounding, then. Each time by twice as much as before, so that it happens a
+        few times at most; the bound of the search includes it.
+        """
+        tau = self.tau
+        least = rounding_error(self.k, self.eigen_size, tau, self.scale)
+        self.step = max(2 * self.step, least)
+        self.floor = max(tau + self.step, math.nextafter(tau, math.inf))
 
     def push(self, bound: float, state: NDArray[np.uint8]) -> None:
         if bound > self.tau:
@@ -474,7 +572,10 @@ class _Search:
             better = best_swap(self.A, self.support, self.objective, self.deadline)
             if better is None:
                 break
+            before = self.objective
             self.offer(better)
+            if self.objective <= before:
+                break
 
     def stop_reason(self) -> Status | None:
         memory = self.limits.memory
@@ -491,7 +592,9 @@ class _Search:
         if self.limits.nodes is not None:
             budget = min(budget, self.limits.nodes - self.nodes)
         spectrum = self.spectrum_of(state)
-        states = np.empty((d + 2, d), dtype=np.uint8)
+        if len(self.states) == 0:
+            self.states = np.empty((d + 2, d), dtype=np.uint8)
+        states = self.states
         bounds = np.empty(d + 2)
         states[0], bounds[0] = state, self.under_way
         counters = np.array([1, 0, 0], dtype=np.int64)
@@ -503,7 +606,10 @@ class _Search:
                 budget - counters[1], states, bounds, counters, found,
             )  # fmt: skip
             if outcome == kernels.BETTER_SUPPORT:
-                self.offer(found[: counters[2]])
+                before = self.objective
+                self.offer(found[: counters[2]], trusted=True)
+                if self.objective <= before:
+                    self.pass_over()
             if outcome == kernels.FINISHED or counters[1] >= budget:
                 break
         self.nodes += int(counters[1])
@@ -524,16 +630,10 @@ class _Search:
     def conclude(self, stopped: Status | None) -> Solution:
         if len(self.support) == 0:  # stopped before there was one
             self.offer(largest_entries(np.diagonal(self.A), self.k))
-        bound = max(self.tau, self.under_way)
-        if self.open:
-            bound = max(bound, -self.open[0][0])
-        if stopped is None:
-            if self.objective < self.incumbent:
-                stopped = Status.FEASIBLE
-            elif (
-                relative_gap(self.objective, bound) > 10 * TOLERANCE and self.limits.gap
-            ):
-                stopped = Status.GAP_LIMIT
-            else:
-                stopped = Status.OPTIMAL
-        return Solution(self.x, max(bound, self.objective), stopped, self.nodes)
+        bound = self.proved
+        left = max(self.under_way, -self.open[0][0] if self.open else -math.inf)
+        if left > -math.inf:
+            error = rounding_error(self.k, self.eigen_size, left, self.scale)
+            bound = max(bound, left + error)
+        status = entitled(self.objective, bound, self.scale, self.limits, stopped)
+        return Solution(self.x, bound, status, self.nodes)
