@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import math
@@ -125,7 +126,8 @@ class BranchAndBound:
     ) -> Solution:
         check_positive_integer(self.eigen_size, "eigen_size")
         A = np.ascontiguousarray(A, dtype=np.float64)
-        unit = _unit_of(max(float(A.max()), -float(A.min())))
+        entries = A.ravel()
+        unit = _unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
         if unit == 1.0:
             return self._solve(A, k, limits, incumbent, rng)
         if incumbent is not None:
@@ -271,6 +273,14 @@ def entitled(
     return stopped or Status.FEASIBLE
 
 
+@functools.cache
+def _kernels() -> tuple[Any, Any]:
+    """The compiled parts, imported when they are needed: that takes a while."""
+    from .._kernels import branch_and_bound, opening
+
+    return branch_and_bound, opening
+
+
 def _unit_of(largest: float) -> float:
     """A power of four near the largest |A_ij| if its square is out of range, else 1."""
     if 1 / EXTREME <= largest <= EXTREME or largest == 0 or not math.isfinite(largest):
@@ -331,8 +341,7 @@ def _rough_size(cov: Covariance) -> float:
 
 def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
     """k = 2 needs no search: there are no more pairs than entries of A."""
-    from .._kernels.opening import best_pair
-
+    best_pair = _kernels()[1].best_pair
     d = len(A)
     pair = np.array([0, 1], dtype=np.int64)
     bound, status = -math.inf, Status.OPTIMAL
@@ -451,24 +460,25 @@ class _Search:
 
     @property
     def tau(self) -> float:
-        """The value at which nodes are dropped: half the tolerance below `proved`."""
-        reached = max(self.objective, self.incumbent)
-        least = tolerance(self.k, self.eigen_size, reached, self.scale)
-        return max(self.floor, self.proved - least / 2)
+        """The value at which nodes are dropped, half the tolerance below `proved`."""
+        return self.levels()[0]
 
     @property
     def proved(self) -> float:
         """What no support exceeds once every node is dropped, rounding included."""
+        return self.levels()[1]
+
+    def levels(self) -> tuple[float, float]:
         reached = max(self.objective, self.incumbent)
-        least = tolerance(self.k, self.eigen_size, reached, self.scale)
-        room = least
+        room = least = tolerance(self.k, self.eigen_size, reached, self.scale)
         if self.limits.gap is not None:
             room = max(room, self.limits.gap * abs(reached) * (1 - 1e-9))
-        return max(reached + room, self.floor + least / 2)
+        tau = max(reached + room - least / 2, self.floor)
+        return tau, tau + least / 2
 
     def offer(self, support: NDArray[np.intp], trusted: bool = False) -> None:
-        """Keep a support that is better; if `trusted`, its value decides on a node."""
-        support = np.sort(support)
+        """Sort a support and keep it if better; if `trusted`, a node depends on it."""
+        support.sort()
         if trusted:  # LAPACK's, not that of Lanczos' method
             within = self.A[support[:, None], support]
             loadings = with_sign(leading_eigenpairs(within, 1)[1][:, 0])
@@ -521,9 +531,7 @@ class _Search:
 
     def prepare(self) -> None:
         """A bound and a support, from one pass over A and some power iterations."""
-        from .._kernels import branch_and_bound, opening
-
-        self.kernels = branch_and_bound
+        self.kernels, opening = _kernels()
         d = len(self.A)
         sums = np.empty(d)
         step = max(1, ENTRIES_AT_ONCE // d)
@@ -607,7 +615,7 @@ class _Search:
             )  # fmt: skip
             if outcome == kernels.BETTER_SUPPORT:
                 before = self.objective
-                self.offer(found[: counters[2]], trusted=True)
+                self.offer(found[: counters[2]].copy(), trusted=True)
                 if self.objective <= before:
                     self.pass_over()
             if outcome == kernels.FINISHED or counters[1] >= budget:
@@ -619,7 +627,7 @@ class _Search:
 
     def spectrum_of(self, state: NDArray[np.uint8]) -> Spectrum:
         """That of the features not fixed out, where it is cheap to have."""
-        n_left = np.count_nonzero(state != 2)
+        n_left = len(state) - state.tobytes().count(2)
         if n_left == len(self.A) or n_left > REFRESH_SIZE:
             return self.root
         left = np.flatnonzero(state != 2)
