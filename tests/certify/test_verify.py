@@ -374,5 +374,5 @@ def test_real_matrices(load, name, k):
 
 def test_a_loose_bound_is_not_optimal(result, A):
     for loose in (10 * result.upper_bound, np.inf):
-        with pytest.raises(VerificationError, match="status is optimal, but"):
+        with pytest.raises(bs.VerificationError, match="status is optimal, but"):
             bs.verify(altered(result, upper_bound=loose), A)
