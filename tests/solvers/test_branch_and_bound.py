@@ -111,8 +111,7 @@ def test_memory_limit():
 @pytest.mark.parametrize("way", ["matrix", "data"])
 def test_optimal_means_the_same_as_in_the_framework(monkeypatch, way):
     """1e-9 of the objective or of the largest entry, at optima near zero too."""
-    from blockspca.blocks.framework import claim
-    from blockspca.solvers.branch_and_bound import entitled
+    from blockspca.solvers._stopping import claim, entitled
 
     monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
     if way == "matrix":
@@ -466,7 +465,7 @@ def test_ctrl_c_while_it_looks_for_a_start_ends_the_search(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 def test_pairs_in_closed_form(kind, monkeypatch):
     """k = 2 needs no search, and its bound is rounded up."""
-    monkeypatch.setattr("blockspca.solvers.branch_and_bound.ENTRIES_AT_ONCE", 50)
+    monkeypatch.setattr("blockspca.solvers._reduction.ENTRIES_AT_ONCE", 50)
     A = symmetric_matrix(kind, 12, np.random.default_rng(2))
     optimum = brute_force(A, 2)
     slack = 1e-13 * np.abs(A).max()

@@ -7,14 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._kernels.loading import load
 from ..covariance import Covariance
 from ..limits import Deadline, Limits
 from ..progress import Event, Listener
 from ..result import Result, Status, Visit
 from ..scan import scan
+from ..solvers._stopping import claim
 from ..solvers.base import Solver, SolverError
 from .deeper_path import path_to_size
-from .framework import BlockSolve, block_solve, claim
+from .framework import BlockSolve, block_solve
 from .path import IncompletePathError, ThresholdPath, threshold_path
 from .strategies import ThresholdStrategy
 
@@ -169,6 +171,9 @@ def _path(
             objective = float(cov.diagonal().max())
             tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
 
+    kernel = "sparse_tops" if cov.sparse_data() is not None else "rowtops"
+    if not load(kernel, seconds=deadline.remaining()):
+        raise TimeoutError("the time was up before the scan was compiled")
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
     width = min(max(wanted, k - 1, 1), LONGEST_LISTS)
     found = scan(cov, width, check, memory=limits.memory, progress=report)

@@ -16,6 +16,7 @@ from ..bounds import cheap_bound, largest_eigenvalue_bound
 from ..covariance import Covariance
 from ..limits import Deadline, Limits
 from ..result import Blocks, BlockStatus, Status, relative_gap
+from ..solvers._stopping import claim
 from ..solvers.base import Solution, Solver, SolverError
 from ..vectors import leading_eigenvector, on_support, rayleigh
 from .path import ThresholdPath, split_by_label
@@ -413,19 +414,3 @@ def _conclude(
         stopped=stopped,
         given=given,
     )
-
-
-def claim(
-    objective: float,
-    upper_bound: float,
-    largest_entry: float,
-    limits: Limits,
-    stopped: Status | None,
-) -> Status:
-    """Return the status that a bound on the original matrix entitles to."""
-    excess = upper_bound - objective
-    if excess <= TOLERANCE * max(abs(objective), largest_entry):
-        return Status.OPTIMAL
-    if limits.gap is not None and excess <= limits.gap * abs(objective):
-        return Status.GAP_LIMIT
-    return stopped or Status.FEASIBLE

@@ -91,7 +91,8 @@ def certified_path(
     stopped = None
     walk = None
     try:
-        scanning_kernel = "sparse_tops" if cov.sparse_data() else "rowtops"
+        sparse = cov.sparse_data() is not None
+        scanning_kernel = "sparse_tops" if sparse else "rowtops"
         meter.load(scanning_kernel, "screen", "proof")
         candidates = Candidates(cov, k_max, meter.check, scanning)
         with single_threaded():

@@ -1,9 +1,13 @@
-"""Which limit, if any, ends a search."""
+"""Which limit, if any, ends a search, and what its bound entitles to."""
 
 from __future__ import annotations
 
+import math
+
 from ..result import Status
 from .base import Deadline, Limits
+
+OPTIMAL_GAP = 1e-9  # relative to the objective or the largest |A_ij|
 
 
 def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None:
@@ -13,3 +17,37 @@ def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None
     if limits.nodes is not None and nodes >= limits.nodes:
         return Status.NODE_LIMIT
     return None
+
+
+def claim(
+    objective: float,
+    upper_bound: float,
+    largest_entry: float,
+    limits: Limits,
+    stopped: Status | None,
+) -> Status:
+    """Return the status that a bound on the matrix entitles to."""
+    excess = upper_bound - objective
+    if excess <= OPTIMAL_GAP * max(abs(objective), largest_entry):
+        return Status.OPTIMAL
+    if limits.gap is not None and excess <= limits.gap * abs(objective):
+        return Status.GAP_LIMIT
+    return stopped or Status.FEASIBLE
+
+
+def entitled(
+    objective: float,
+    upper_bound: float,
+    largest_entry: float,
+    limits: Limits,
+    stopped: Status | None,
+) -> Status:
+    """Return what a solver says of itself: as `claim`, but that Ctrl-C stays Ctrl-C.
+
+    The caller has to know of it. Nothing is claimed of a bound that has overflowed.
+    """
+    if stopped is Status.INTERRUPTED:
+        return stopped
+    if not math.isfinite(upper_bound):
+        return stopped or Status.FEASIBLE
+    return claim(objective, upper_bound, largest_entry, limits, stopped)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, check_positive_integer
-from ..bounds import largest_eigenvalue_bound
+from ..bounds import largest_eigenvalue_bound, row_sum_bound
 from ..covariance import Covariance
 from ..result import Status
 from ..vectors import (
@@ -24,17 +25,17 @@ from ..vectors import (
     rayleigh,
     with_sign,
 )
+from ._reduction import ascend, reduce_features
 from ._spectrum import SPECTRUM_SIZE, Spectrum
-from ._stopping import stop_reason
+from ._stopping import entitled, stop_reason
+from ._tolerance import rounding_error, tolerance
+from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution
 from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
-EXTREME = 1e100  # entries beyond it, or its inverse, are divided by a power of two
 EPS = float(np.finfo(np.float64).eps)
-TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
-OPTIMAL_GAP = 1e-9  # "optimal", relative to the objective or the largest |A_ij|
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
 EASY_SLICES = 6  # slices before eigenvalues of a large matrix pay
@@ -127,12 +128,12 @@ class BranchAndBound:
         check_positive_integer(self.eigen_size, "eigen_size")
         A = np.ascontiguousarray(A, dtype=np.float64)
         entries = A.ravel()
-        unit = _unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
+        unit = unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
         if unit == 1.0:
             return self._solve(A, k, limits, incumbent, rng)
         if incumbent is not None:
             incumbent /= unit
-        return _in_unit(self._solve(A / unit, k, limits, incumbent, rng), unit)
+        return in_unit(self._solve(A / unit, k, limits, incumbent, rng), unit)
 
     def _solve(
         self,
@@ -143,6 +144,11 @@ class BranchAndBound:
         rng: np.random.Generator | None,
     ) -> Solution:
         """Solve for a matrix whose entries can be squared."""
+        deadline = Deadline(limits.time)
+        if not load("branch_and_bound", "opening", seconds=limits.time):
+            x, _ = on_support(A, largest_entries(np.diagonal(A), min(k, len(A))))
+            return Solution(x, row_sum_bound(A, k), Status.TIME_LIMIT)
+        limits = replace(limits, time=deadline.remaining())
         if k >= len(A):
             x = leading_eigenvector(A)
             bound, scale = largest_eigenvalue_bound(A), float(np.abs(A).max())
@@ -172,14 +178,14 @@ class BranchAndBound:
         if cov.in_memory or cov.n_features <= DENSE_SIZE:
             A = cov.rows(slice(None))
             return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
-        unit = _unit_of(_rough_size(cov))
+        unit = unit_of(rough_size(cov))
         if unit == 1.0:
             return self._solve_covariance(cov, k, limits, incumbent, rng)
         if incumbent is not None:
             incumbent /= unit
-        scaled = Covariance(_ScaledSource(cov, unit))
+        scaled = Covariance(ScaledSource(cov, unit))
         solution = self._solve_covariance(scaled, k, limits, incumbent, rng)
-        return _in_unit(solution, unit)
+        return in_unit(solution, unit)
 
     def _solve_covariance(
         self,
@@ -200,7 +206,7 @@ class BranchAndBound:
         if cov.known_psd:
             bound = float(np.sort(cov.diagonal())[-k:].sum()) * (1 + k * EPS)
         try:
-            left, bound, scale = _reduce(cov, k, size, reached, bound, deadline)
+            left, bound, scale = reduce_features(cov, k, size, reached, bound, deadline)
         except KeyboardInterrupt:
             return Solution(x, bound, Status.INTERRUPTED)
         if left is None:
@@ -241,102 +247,12 @@ _STOPPED = (
 )
 
 
-def rounding_error(k: int, eigen_size: int, value: float, scale: float) -> float:
-    """Bound on what rounding adds to the bounds of a node; see `BranchAndBound`."""
-    return 4 * (max(k, eigen_size) + 2) ** 2 * EPS * (abs(value) + scale)
-
-
-def tolerance(k: int, eigen_size: int, reached: float, scale: float) -> float:
-    """By how much a support must be better; nodes are dropped at half of it."""
-    rounding = rounding_error(k, eigen_size, reached, scale)
-    return max(TOLERANCE * abs(reached), 2 * rounding)
-
-
-def entitled(
-    objective: float,
-    bound: float,
-    scale: float,
-    limits: Limits,
-    stopped: Status | None,
-) -> Status:
-    """The status for this bound, by the rule of the framework (`claim`).
-
-    Except that Ctrl-C stays what it is: the caller has to know of it.
-    """
-    excess = bound - objective
-    if stopped is Status.INTERRUPTED:
-        return stopped
-    if math.isfinite(bound) and excess <= OPTIMAL_GAP * max(abs(objective), scale):
-        return Status.OPTIMAL
-    if limits.gap is not None and excess <= limits.gap * abs(objective):
-        return Status.GAP_LIMIT
-    return stopped or Status.FEASIBLE
-
-
 @functools.cache
 def _kernels() -> tuple[Any, Any]:
     """The compiled parts, imported when they are needed: that takes a while."""
     from .._kernels import branch_and_bound, opening
 
     return branch_and_bound, opening
-
-
-def _unit_of(largest: float) -> float:
-    """A power of four near the largest |A_ij| if its square is out of range, else 1."""
-    if 1 / EXTREME <= largest <= EXTREME or largest == 0 or not math.isfinite(largest):
-        return 1.0
-    return 4.0 ** (math.floor(math.log2(largest)) // 2)
-
-
-def _in_unit(solution: Solution, unit: float) -> Solution:
-    """The solution for `unit` · A; nothing is optimal whose bound overflows."""
-    bound, status = solution.upper_bound * unit, solution.status
-    if bound / unit < solution.upper_bound:  # among the numbers below 1e-307
-        bound = math.nextafter(bound, math.inf)
-    if status is Status.OPTIMAL and not math.isfinite(bound):
-        status = Status.FEASIBLE
-    return replace(solution, upper_bound=bound, status=status)
-
-
-class _ScaledSource:
-    """A / unit, entry by entry, for a unit whose square root is exact."""
-
-    def __init__(self, cov: Covariance, unit: float) -> None:
-        self.cov = cov
-        self.unit, self.root = unit, math.sqrt(unit)
-        self.known_psd = cov.known_psd
-        self.n_features, self.n_samples = cov.n_features, cov.n_samples
-        self.has_columns = cov.has_columns
-
-    def diagonal(self) -> FloatArray:
-        return self.cov.diagonal() / self.unit
-
-    def submatrix(self, rows: Any, columns: Any) -> FloatArray:
-        return self.cov.submatrix(rows, columns) / self.unit
-
-    def matvec(self, x: FloatArray) -> FloatArray:
-        return self.cov.matvec(x) / self.unit
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        return self.cov.gram(weights) / self.unit
-
-    def columns(self, index: Any, start: int, stop: int) -> FloatArray:
-        return self.cov.columns(index, start, stop) / self.root
-
-    def entry_error(self) -> float:
-        return self.cov.entry_error / self.unit
-
-    def factor_error(self) -> float:
-        return self.cov.factor_error / self.root
-
-
-def _rough_size(cov: Covariance) -> float:
-    """About the largest |A_ij|, from the diagonal unless A is a sparse matrix."""
-    size = float(np.abs(cov.diagonal()).max())
-    stored = cov.stored_entries()
-    if stored is not None and stored.nnz:
-        size = max(size, float(np.abs(stored.data).max()))
-    return size
 
 
 def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
@@ -358,71 +274,6 @@ def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
     if status is not Status.OPTIMAL:
         return Solution(x, math.inf, status)
     return Solution(x, max(bound, objective), status)
-
-
-def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
-    """Improve x by truncated power iteration with products of A alone."""
-    best, best_value = np.flatnonzero(x), -math.inf
-    while True:
-        loadings, value = on_support(cov.submatrix(best), np.arange(len(best)))
-        if value <= best_value:
-            return x, best_value
-        x = np.zeros(cov.n_features)
-        x[best] = loadings
-        best_value = value
-        best = largest_entries(cov.matvec(x), k)
-
-
-def _reduce(
-    cov: Covariance,
-    k: int,
-    eigen_size: int,
-    reached: float,
-    bound: float,
-    deadline: Deadline,
-) -> tuple[NDArray[np.intp] | None, float, float]:
-    """Return the features of supports better than `reached`, a bound, and max |A_ij|.
-
-    One pass over the rows of A, in batches. With c_j² the sum of the k − 1 largest
-    A_jl² and `rest` a bound for k − 1 features, a support with j reaches no more than
-    λmax [[A_jj, c_j], [c_j, rest]].
-    """
-    d = cov.n_features
-    variances = cov.diagonal()
-    sums, shorter, squares = np.empty(d), np.empty(d), np.empty(d)
-    scale = float(np.abs(variances).max())
-    step = max(1, ENTRIES_AT_ONCE // d)
-    for start in range(0, d, step):
-        if deadline.passed():
-            return None, bound, scale
-        batch = np.arange(start, min(start + step, d))
-        rows = np.abs(cov.rows(batch))
-        if not cov.known_psd:
-            scale = max(scale, float(rows.max()))
-        rows[np.arange(len(batch)), batch] = 0.0
-        largest = (
-            np.partition(rows, d - k + 1, axis=1)[:, d - k + 1 :]
-            if k > 1
-            else (np.zeros((len(batch), 1)))
-        )
-        sums[batch] = variances[batch] + largest.sum(axis=1)
-        shorter[batch] = sums[batch] - largest.min(axis=1)
-        squares[batch] = (largest**2).sum(axis=1)
-    least = tolerance(k, eigen_size, reached, scale)
-    tau = reached + least / 2
-    highest = float(sums.max())
-    highest += rounding_error(k, 0, highest, scale)
-    bound = min(bound, max(reached + least, highest))
-    rest = float(shorter.max())
-    keep = np.ones(d, dtype=bool)
-    if cov.known_psd:  # the trace bounds both the whole and the rest
-        order = np.sort(variances)[::-1]
-        rest = min(rest, float(order[: k - 1].sum()))
-        keep = order[: k - 1].sum() + np.minimum(variances, order[k - 1]) > tau
-    if rest < tau:
-        room = tau - variances
-        keep &= (room <= 0) | (squares > room * (tau - rest))
-    return np.flatnonzero(keep), bound, scale
 
 
 class _Search:
