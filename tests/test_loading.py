@@ -19,6 +19,7 @@ def compilation(monkeypatch):
     """A compilation that lasts until the event is set."""
     done = threading.Event()
     monkeypatch.setattr(loading, "_imports", {})
+    monkeypatch.setattr(loading, "_ready", set())
     monkeypatch.setattr(loading, "_load", lambda name: done.wait(60))
     yield done
     done.set()

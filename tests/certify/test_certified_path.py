@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+import blockspca as bs
 from blockspca.certify import certified_path as module
 from blockspca.certify import step_proof
 from blockspca.certify.certified_path import certified_path
@@ -383,3 +384,17 @@ def test_blocks_smaller_than_k_finish() -> None:
     steps = certified_path(Covariance.from_matrix(A), 20)
     assert all(step.status is Status.OPTIMAL for step in steps.values())
     assert steps[20].objective == pytest.approx(np.linalg.eigvalsh(A)[-1])
+
+
+@pytest.mark.parametrize("event", range(1, 9))
+def test_ctrl_c_while_the_end_is_told_loses_nothing(event: int) -> None:
+    A = make("psd", 7, np.random.default_rng(0))
+    seen = itertools.count(1)
+
+    def interrupt(_: object) -> None:
+        if next(seen) == event:
+            raise KeyboardInterrupt
+
+    path = bs.solve_path(A, 6, progress=interrupt, limits=Limits(nodes=1))
+    assert list(path) == [1, 2, 3, 4, 5, 6]
+    assert all(r.upper_bound >= r.objective for r in path.values())

@@ -314,3 +314,14 @@ def test_bad_arguments(X, kwargs, error, words):
 def test_bad_penalty():
     with pytest.raises(ValueError, match=r"penalty = 0\.0"):
         bs.Orthogonalised(penalty=0.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_components_of_data_with_unequal_variances_verify(seed):
+    """What rounding is allowed to a component is that of the features it is left."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(6, 7)) * 10.0 ** rng.uniform(-1.5, 1, size=7)
+    chunks = bs.Covariance.from_chunks([X[:2], X[2:]])
+    for cov in (bs.Covariance.from_data(X), chunks):
+        found = bs.solve_components(cov, 2, n_components=2)
+        assert all(check.complete for check in found.verify(cov))

@@ -12,6 +12,7 @@ import time
 from contextlib import suppress
 
 _imports: dict[str, threading.Thread] = {}
+_ready: set[str] = set()
 _lock = threading.Lock()
 
 
@@ -20,6 +21,8 @@ def load(*names: str, seconds: float | None = None) -> bool:
 
     An import that fails is left to the caller's own, which raises where it can be seen.
     """
+    if _ready.issuperset(names):
+        return True
     ends = None if seconds is None else time.perf_counter() + seconds
     for name in names:
         with _lock:
@@ -33,6 +36,7 @@ def load(*names: str, seconds: float | None = None) -> bool:
         _imports[name].join(left)
         if _imports[name].is_alive():
             return False
+    _ready.update(names)
     return True
 
 

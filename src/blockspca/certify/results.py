@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import joblib
@@ -53,7 +54,10 @@ def certified_results(
     if alone:
         step = direct_step(cov, k_max, limits, incumbents.get(k_max))
         result = _as_result(cov, step, [_as_claim(step)])
-        report(_as_path_event(step))
+        try:
+            report(_as_path_event(step))
+        except KeyboardInterrupt:
+            return {k_max: replace(result, status=Status.INTERRUPTED)}
         if step.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO:
             return {k_max: result}
         if limits.time is not None:
@@ -69,9 +73,10 @@ def certified_results(
         scanning=scanning,
     )
     claims = [_as_claim(step) for step in steps.values()]
-    for k in range(k_min, k_max + 1):
-        if k not in settled:  # a limit came first
-            report(_as_path_event(steps[k]))
+    with suppress(KeyboardInterrupt):  # all is done but for telling
+        for k in range(k_min, k_max + 1):
+            if k not in settled:  # a limit came first
+                report(_as_path_event(steps[k]))
     results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
     if alone:
         results[k_max] = _tighter(cov, results[k_max], step, steps[k_max])

@@ -150,7 +150,8 @@ def _certificate_of(claim: Result | Certificate) -> Certificate:
     certificate = claim.certificate
     if certificate is None:
         raise VerificationError(
-            "the result has no certificate: it was solved with certify=False."
+            "the result has no certificate: it was solved with certify=False, or was "
+            "stopped while its blocks were solved."
         )
     _require(
         certificate.k == claim.k

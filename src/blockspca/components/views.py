@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._sources import EPS, DenseDataSource, Indices, MatrixSource, Source
+from .._sources import (
+    EPS,
+    DenseDataSource,
+    Indices,
+    MatrixSource,
+    MomentSource,
+    Source,
+)
 from .._validation import FloatArray
 from ..covariance import Covariance
 
@@ -38,6 +45,8 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     source = cov._source
     if isinstance(source, DenseDataSource):
         chosen: Source = DenseDataSource(np.ascontiguousarray(source.C[:, keep]))
+    elif isinstance(source, MomentSource):
+        chosen = MomentSource(source.A[np.ix_(keep, keep)], source.entry_error())
     elif isinstance(source, MatrixSource) and not source.sparse:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
@@ -53,7 +62,14 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
     sparse component can gain from such a feature, so A with `used` masked has the same
     optimum as A without them, and keeps the numbering of the features.
     """
-    source = MaskedSource(cov._source, used)
+    base = cov._source
+    if isinstance(base, DenseDataSource):
+        # Its rounding error is that of the features that are left, as in `restricted`.
+        C = base.C.copy()
+        C[:, used] = 0.0
+        source: Source = DenseDataSource(C)
+    else:
+        source = MaskedSource(base, used)
     return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
 
 
@@ -95,6 +111,12 @@ def sparse_parts(source: Any) -> tuple[Any, FloatArray, FloatArray] | None:
     return None if parts is None else parts()
 
 
+def factor_error(source: Any) -> float:
+    """Rounding in the columns of a source, 0 if it says nothing of it."""
+    error = getattr(source, "factor_error", None)
+    return 0.0 if error is None else float(error())
+
+
 class SubsetSource:
     """Some features of another source."""
 
@@ -133,6 +155,9 @@ class SubsetSource:
 
     def entry_error(self) -> float:
         return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return factor_error(self.base)
 
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
@@ -188,6 +213,9 @@ class MaskedSource:
 
     def entry_error(self) -> float:
         return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return factor_error(self.base)
 
 
 class LowRankSource:
