@@ -1,7 +1,8 @@
-"""Check every claim of a certificate against the matrix, with NumPy alone.
+"""Check every claim of a certificate against the matrix, without compiled code.
 
-Nothing is taken from the solve: no kernel, no scan, no incumbent. What the certificate
-says is computed again, step by step, and compared.
+No kernel, no scan, no incumbent of the solve is used. What the certificate says is
+computed again, step by step, and compared; searches run again in a plain implementation.
+The formulas of the named bounds and of the spectral argument are the same code.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def verify(
         int, typer.Option("--max-nodes", min=1, help="Larger proofs are not redone.")
     ] = 20_000,
 ) -> None:
-    """Recompute every claim of a certificate, independently of the solver.
+    """Recompute every claim of a certificate, without the solver's compiled code.
 
     What fit has written beside it tells how the file was read, and which components
     came before.
