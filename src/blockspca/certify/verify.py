@@ -1,7 +1,7 @@
 """Check every claim of a certificate against the matrix, without compiled code.
 
 No kernel, no scan, no incumbent of the solve is used. What the certificate says is
-computed again, step by step, and compared; searches run again in a plain implementation.
+computed again, step by step, and compared; searches run again in plain Python.
 The formulas of the named bounds and of the spectral argument are the same code.
 """
 
