@@ -107,21 +107,26 @@ def test_read_only_and_memory_mapped_input(tmp_path):
     )
 
 
-def test_kernels_equal_their_python_source():
+def test_kernels_equal_their_python_source(monkeypatch):
     d = forest.CHUNK + 9
     A = symmetric_matrix("integer", d, np.random.default_rng(2))
     grown, absorbed = [], []
-    for kernel in (forest.grow_forest, forest.grow_forest.py_func):
+    kernels = [(k, k.py_func) for k in (forest.grow_forest, forest.absorb)]
+    parts = {name: getattr(forest, name).py_func for name in ("_compare", "_update")}
+    for plain in (False, True):
+        if plain:  # the compiled parts cannot be called from Python
+            for name, function in [*parts.items(), ("absorb", kernels[1][1])]:
+                monkeypatch.setattr(forest, name, function)
+        grow, absorb = (pair[plain] for pair in kernels)
         order_and_weights = np.zeros((2, d), dtype=np.int64)
         grown.append([*forest.no_edges(d), *order_and_weights])
-        kernel(A.view(np.int64), *grown[-1])
-    for kernel in (forest.absorb, forest.absorb.py_func):
+        grow(A.view(np.int64), *grown[-1])
         state = forest.no_edges(d)
-        following = kernel(A[0].view(np.int64), 0, *state)
+        following = absorb(A[0].view(np.int64), 0, *state)
         absorbed.append([*state, following])
     for compiled, plain in [*zip(*grown, strict=True), *zip(*absorbed, strict=True)]:
         np.testing.assert_array_equal(compiled, plain)
-    for kernel in (forest.grow_forest, forest.absorb):
+    for kernel, _ in kernels:
         assert len(kernel.signatures) == 1
 
 

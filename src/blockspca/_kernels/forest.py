@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
-from .options import ENTRY
+from .options import ENTRY, INNER
 
 _MATRIX = types.Array(types.int64, 2, "C", readonly=True)
 _ROW = types.Array(types.int64, 1, "C", readonly=True)
@@ -43,7 +43,7 @@ def no_edges(d):
     )
 
 
-@njit(types.int32(_ROW, _HALVES), **ENTRY)
+@njit(types.int32(_ROW, _HALVES), **INNER)
 def _compare(row, coarse):
     """Return a negative number if an entry may be larger than its strength.
 
@@ -56,7 +56,7 @@ def _compare(row, coarse):
     return signs
 
 
-@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **ENTRY)
+@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **INNER)
 def _update(row, vertex, strength, coarse, parent):
     """Let `vertex` offer its edges to some vertices; return their largest strength."""
     top = -1
