@@ -32,6 +32,7 @@ Case = Callable[[], dict[str, Any]]
 # d at fixed n, for the growth of time and memory
 GROWTH = (5_000, 10_000, 20_000, 40_000)
 LARGE_K = {200: 3.3454, 500: 5.1084, 1000: 6.4547, 2000: 7.4863}
+LARGE_K_SECONDS = 60
 
 
 def peak_mb() -> float:
@@ -87,15 +88,18 @@ def dorothea_solve(k: int = 10) -> dict[str, Any]:
 
 
 def large_k(k: int) -> dict[str, Any]:
+    """The component, and the best upper bound within the limit."""
     import blockspca as bs
-    from blockspca.large_k import truncated_power
 
     cov = bs.Covariance.from_data(sp.load_npz(DATA / "Dorothea_train.npz"))
-    limits = bs.Limits(time=100)
-    taken, solution = timed(lambda: truncated_power(cov, k, limits=limits))
+    limits = bs.Limits(time=LARGE_K_SECONDS)
+    taken, result = timed(lambda: bs.solve(cov, k, limits=limits))
     return {
         "seconds": taken,
-        "objective": float(solution.x @ cov.matvec(solution.x)),
+        "value": result.objective,
+        "objective": f"{result.objective:.5f}",
+        "upper bound": f"{result.upper_bound:.5f}",
+        "gap": f"{result.gap:.2%}",
     }
 
 
@@ -287,7 +291,8 @@ def collect(wanted: list[str]) -> list[list]:
             rows.append(row(name, what, 2, "optimal", r["proved"] == "optimal", r))
         elif name.startswith("large"):
             k = int(name.split("-")[1])
-            met = round(r["objective"], 4) >= LARGE_K[k] and r["seconds"] <= 120
+            # the targets are such values, rounded to four digits
+            met = round(r.pop("value"), 4) >= LARGE_K[k] and r["seconds"] <= 120
             target = f"≥ {LARGE_K[k]}, ≤ 120 s"
             rows.append(row(name, f"Dorothea_train, k = {k}", 2, target, met, r))
         elif name in ("borovecki", "random"):
