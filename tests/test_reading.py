@@ -51,6 +51,46 @@ def test_text_without_a_header(tmp_path):
     check(read_table(path), None)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1,2\n0.5,1,7\n2,3,4\n",
+        "1990,2000,2005\n0.5,1,7\n2,,4\n",
+        "7,3\n0.5,1\n2,3\n",
+        "1,2,3\n5,1,7\n0,0,2\n",  # counts
+    ],
+)
+def test_a_header_of_numbers_is_asked_about(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ReadError, match="may be names or a sample; add --header"):
+        read_table(path)
+    table = read_table(path, header=True)
+    assert table.feature_names == tuple(text.split()[0].split(","))
+    assert len(table.values) == 2
+    table = read_table(path, header=False)
+    assert table.feature_names is None
+    assert len(table.values) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2,1,0\n1,2,0.1\n0,0.1,2.5\n",  # a symmetric matrix
+        "1,2,3\n2,3,4\n9,1,7\n",  # counts up, as another row does
+        "3,1,2\n0,1,5\n",
+        "3,3,1\n0.5,1,5\n",
+        "3,nan,1\n0.5,1,5\n",
+        "3.5,1,2\n0.5,1,5\n",
+        "1,2,3\n",
+    ],
+)
+def test_a_first_row_of_numbers_is_a_sample(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert len(read_table(path).values) == text.count("\n")
+
+
 @pytest.mark.parametrize("header", [",x,y", "x,y"], ids=["pandas", "R"])
 def test_names_of_samples_in_the_first_column(tmp_path, header):
     path = tmp_path / "t.csv"

@@ -56,6 +56,7 @@ def here(tmp_path, monkeypatch):
     Path("quote.csv").write_text('a,b\n"1,2\n3,4\n')
     Path("returns.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     Path("wide.csv").write_text("a,b\n1e200,2\n-3e200,4\n5,7\n")
+    table(Path("numbered.csv"), X.tolist(), "0,1,2,3")
     Path("ones.csv").write_text("a,b\n1,1\n1,1\n")
     Path("asymmetric.csv").write_text("1,0.5\n0.1,1\n")
     np.save("empty.npy", np.empty((0, 3)))
@@ -134,6 +135,9 @@ BROKEN = {
     "fit ok.csv -k 2 --time inf": "--time = inf; leave it out for no limit",
     "fit ok.csv -k 2 -j 0": "--jobs = 0 means nothing; pass 1",
     "fit ok.csv -k 2 --key X": "--key X does not apply to .csv files; leave it out",
+    "fit square.npy -k 2 --header": "--header does not apply to .npy files",
+    "fit square.npy -k 2 --no-header": "--no-header does not apply to .npy files",
+    "fit numbered.csv -k 2": "add --header if it names the columns, or --no-header if",
     "fit square.npy -k 2 --index a": "--index a does not apply to .npy files",
     "fit square.npy -k 2 --covariance --missing pairwise": "--missing does not apply",
     "fit square.npy -k 2 --covariance --no-center": "--no-center does not apply",

@@ -136,10 +136,11 @@ def test_options_of_reading_are_words_and_back():
         transpose=True,
         index="i",
         drop=["a b", "--scale"],
+        header=True,
         names=Path("names.txt"),
         key="X",
     )
-    for options in (every, ReadOptions()):
+    for options in (every, ReadOptions(header=False), ReadOptions()):
         assert ReadOptions.from_arguments(options.as_arguments()) == options
     with pytest.raises(ValueError, match="'--bogus' is not an option"):
         ReadOptions.from_arguments(["--bogus"])

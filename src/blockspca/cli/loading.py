@@ -45,6 +45,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             key=options.key,
             index=options.index,
             drop=options.drop or (),
+            header=options.header,
             tick=tick,
         )
         if options.transpose:

@@ -105,6 +105,14 @@ class ReadOptions:
         list[str] | None,
         _option(_READ, "A column to leave out; may be repeated.", "--drop"),
     ] = None
+    header: Annotated[
+        bool | None,
+        _option(
+            _READ,
+            "The first row of a text file names the columns, or is a sample.",
+            "--header/--no-header",
+        ),
+    ] = None
     names: Annotated[
         Path | None, _option(_READ, "A text file with one feature a line.", "--names")
     ] = None
@@ -122,6 +130,8 @@ class ReadOptions:
                 continue
             if value is True:
                 words.append(flag)
+            elif value is False:
+                words.append("--no-" + field.name)
             elif isinstance(value, (list, tuple)):
                 words += [word for item in value for word in (flag, item)]
             else:
@@ -135,6 +145,9 @@ class ReadOptions:
         chosen: dict[str, Any] = {}
         rest = iter(words)
         for word in rest:
+            if word in ("--header", "--no-header"):
+                chosen["header"] = word == "--header"
+                continue
             if word not in flags:
                 raise ValueError(f"{word!r} is not an option.")
             name, default = flags[word].name, flags[word].default

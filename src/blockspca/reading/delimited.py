@@ -11,11 +11,14 @@ from array import array
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .table import ReadError, Request, Table
+
+if TYPE_CHECKING:
+    from .._validation import FloatArray
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
 ROWS_PER_TICK = 64
@@ -28,8 +31,9 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
 def read_delimited(path: Path, request: Request) -> Table:
     """Read numbers separated by commas, semicolons or tabs.
 
-    The first row names the features if one of its cells is not a number. A first column
-    without a name, or the one called `index`, names the samples.
+    The first row names the features if one of its cells is not a number, or if
+    `header` says so; whole numbers that may be either are refused without it. A first
+    column without a name, or the one called `index`, names the samples.
     """
     size = path.stat().st_size
     zipped = path.suffix.lower() == ".gz"
@@ -62,6 +66,7 @@ class _Parser:
         self.path = path
         self.index = request.index
         self.drop = request.drop
+        self.header = request.header
         self.separators = "commas, semicolons or tabs"
         if ".tsv" in path.name.lower():
             self.separators = "tabs, or give the file the ending .csv"
@@ -78,12 +83,15 @@ class _Parser:
             chain([first_line], lines), delimiter=_delimiter(self.path, first_line)
         )
         first = [cell.strip() for cell in next(rows)]
-        header = first if any(not _is_number(cell) for cell in first) else None
+        named = self.header
+        if named is None:
+            named = any(not _is_number(cell) for cell in first)
+        header = first if named else None
         width = len(first)
         at = self._index_column(header)
         if header is None:
             self._add(first, 1, at)
-        count = 0 if header else 1
+        count = 0 if named else 1
         for row in rows:
             if not row:
                 continue
@@ -144,8 +152,17 @@ class _Parser:
         columns = width - (at is not None)
         if columns == 0:
             raise ReadError(f"{self.path} has no column of numbers besides its names.")
+        values = np.frombuffer(self.cells).reshape(count, columns)
+        if header is None and self.header is None and _may_be_names(values):
+            start = ", ".join(f"{value:.0f}" for value in values[0, :4])
+            more = ", …" if columns > 4 else ""
+            raise ReadError(
+                f"{self.path}: its first row, {start}{more}, may be names or a sample; "
+                "add --header if it names the columns, or --no-header if it is a "
+                "sample."
+            )
         return Table(
-            values=np.frombuffer(self.cells).reshape(count, columns),
+            values=values,
             feature_names=names,
             sample_names=tuple(self.samples) if self.samples else None,
             source=str(self.path),
@@ -208,6 +225,26 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _may_be_names(values: FloatArray) -> bool:
+    """Whether the first row may be a header of numbers: 0, 1, 2, … or years.
+
+    It is of distinct whole numbers, and other rows are not whole; or it counts up by
+    one, which no other row does. The first row of a symmetric matrix is none.
+    """
+    first, body = values[0], values[1:]
+    if len(first) < 2 or not len(body) or not np.isfinite(first).all():
+        return False
+    if np.any(first % 1) or len(np.unique(first)) < len(first):
+        return False
+    if values.shape[0] == values.shape[1] and np.array_equal(values, values.T):
+        return False
+    if any(np.any(np.isfinite(row) & (row != np.round(row))) for row in body):
+        return True
+    if len(first) < 3 or np.any(np.diff(first) != 1):
+        return False
+    return not any(np.all(np.diff(row) == 1) for row in body)
 
 
 def _delimiter(path: Path, first_line: str) -> str:

@@ -51,6 +51,7 @@ class Request:
     key: str | None = None
     index: str | None = None
     drop: tuple[str, ...] = ()
+    header: bool | None = None
     tick: Tick = _no_tick
 
 
@@ -178,6 +179,7 @@ def read_table(
     key: str | None = None,
     index: str | None = None,
     drop: Iterable[str] = (),
+    header: bool | None = None,
     tick: Tick | None = None,
 ) -> Table:
     """Read a file by what its name ends with; see `FORMATS`.
@@ -191,6 +193,9 @@ def read_table(
         The column of a CSV, TSV or Parquet file that names the samples.
     drop : iterable of str
         Columns to leave out, by name.
+    header : bool, optional
+        Whether the first row of a CSV or TSV file names its columns; by default it
+        does if one of its cells is not a number.
     tick : callable, optional
         Told (bytes read, bytes in the file) now and then.
 
@@ -218,17 +223,20 @@ def read_table(
     for option, value, endings in (
         ("--key", key, (".npz", ".h5ad")),
         ("--index", index, (".csv", ".tsv", ".txt", ".parquet")),
+        ("--header", header, (".csv", ".tsv", ".txt")),
     ):
         if value is not None and not ending.startswith(endings):
+            words = f"{option} {value}"
+            if isinstance(value, bool):
+                words = option if value else option.replace("--", "--no-")
             raise ReadError(
-                f"{path}: {option} {value} does not apply to {ending} files; leave it "
-                "out."
+                f"{path}: {words} does not apply to {ending} files; leave it out."
             )
     if path.stat().st_size == 0:
         raise ReadError(f"{path} is empty; give a file with numbers.")
     module, name = _READERS[ending].split(":")
     reader = getattr(import_module(f".{module}", __package__), name)
-    request = Request(key, index, tuple(drop), tick or _no_tick)
+    request = Request(key, index, tuple(drop), header, tick or _no_tick)
     try:
         table: Table = reader(path, request)
     except PermissionError:
