@@ -160,7 +160,7 @@ def test_verify_refutes_other_data(here, capsys):
     run(["fit", "data.csv", "-k", "3", "-o", "out"])
     assert run(["verify", "out", "data.csv", "--scale"]) == 4
     err = capsys.readouterr().err
-    assert "refuted" in err
+    assert f"refuted: {Path('out/certificate-1.json')}: " in err
     assert "no options" in err
 
 
@@ -171,6 +171,88 @@ def test_verify_refutes_a_changed_bound(here, capsys):
     content["upper_bound"] = content["objective"] = content["objective"] * 1.01
     path.write_text(json.dumps(content))
     assert run(["verify", str(path), "data.csv"]) == 4
+
+
+def edit_summary(change) -> None:
+    path = Path("out/summary.json")
+    content = json.loads(path.read_text())
+    change(content["components"][1], content)
+    path.write_text(json.dumps(content))
+
+
+def rename(row, content) -> None:
+    row["loadings"] = {f"my {name}": v for name, v in row["loadings"].items()}
+
+
+EDITS = {
+    "components[1].upper_bound is 9.0, by": lambda row, _: row.update(upper_bound=9.0),
+    "components[1].objective is 9.0": lambda row, _: row.update(objective=9.0),
+    "components[1].status is 'feasible'": lambda row, _: row.update(status="feasible"),
+    "components[1].ratio is 0.9": lambda row, _: row.update(ratio=0.9),
+    "components[1].loadings name 'my feature": rename,
+    "components[1].loadings are missing": lambda row, _: row.pop("loadings"),
+    "components[1].loadings lack 'feature": lambda row, _: row["loadings"].popitem(),
+    "components are 3, the": lambda row, content: content["components"].append(row),
+    "components are fewer": lambda _, content: content["components"].pop(),
+    "shape is [61, 8]": lambda _, content: content.update(shape=[61, 8]),
+    "joint_upper_bound is 0": lambda _, content: content.update(joint_upper_bound=0),
+}
+
+
+@pytest.mark.parametrize("said", EDITS)
+def test_verify_refutes_an_edited_summary(here, capsys, said):
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
+    edit_summary(EDITS[said])
+    capsys.readouterr()
+    assert run(["verify", "out", "data.csv"]) == 4
+    out, err = capsys.readouterr()
+    assert "Every claim" not in out
+    assert err.startswith(f"blockspca: refuted: {Path('out/summary.json')}: {said}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("1,feature 0", "1,feature 7", "of component 1 name 'feature 7'"),
+        ("1,feature 0,0", "1,feature 0,1", "of component 1 of 'feature 0' is 1."),
+        ("1,feature 1", "1,feature 0", "component 1 has 'feature 0' twice"),
+        ("2,feature", "3,feature", "component 3 has no certificate"),
+        ("component,", "part,", "the columns are not those of fit"),
+    ],
+)
+def test_verify_refutes_edited_loadings(here, capsys, before, after, said):
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
+    path = Path("out/loadings.csv")
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+    assert run(["verify", "out", "data.csv"]) == 4
+    err = capsys.readouterr().err
+    assert f"refuted: {path}: " in err
+    assert said in err
+
+
+def test_verify_refutes_renamed_columns(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
+    data = Path("data.csv")
+    data.write_text(data.read_text().replace("feature 1", "another"))
+    assert run(["verify", "out", "data.csv"]) == 4
+    assert "which has 'another' there" in capsys.readouterr().err
+    assert run(["verify", "out/certificate-1.json", "data.csv"]) == 4
+    assert run(["verify", "out/certificate-2.json", "data.csv"]) == 0
+
+
+def test_verify_says_what_there_was_to_check(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "-o", "out"]) == 0
+    capsys.readouterr()
+    assert run(["verify", "out", "data.csv"]) == 0
+    assert "nly" not in capsys.readouterr().out
+    Path("out/loadings.csv").unlink()
+    assert run(["verify", "out", "data.csv"]) == 0
+    assert "only summary.json and certificates" in capsys.readouterr().out
+    Path("out/summary.json").unlink()
+    assert run(["verify", "out/certificate-1.json", "data.csv"]) == 0
+    assert "Only the certificate was checked" in capsys.readouterr().out
 
 
 def test_verify_says_when_it_stopped_early(here, capsys):

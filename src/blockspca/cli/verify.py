@@ -16,7 +16,10 @@ from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certify.certificate import Certificate
+    from ..components import Scheme
+    from ..covariance import Covariance
     from ..result import Result
+    from .loading import Loaded
 
 MAX_BYTES = 512 * 2**20
 MAX_COMPONENTS = 10_000
@@ -57,8 +60,9 @@ def verify(
     """Recompute every claim of a certificate, without the solver's compiled code.
 
     What fit has written beside it tells how the file was read, and which components
-    came before.
+    came before; its names and numbers are compared with the certificate and the file.
     """
+    from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
     from .loading import load
     from .solving import as_scheme
@@ -76,17 +80,25 @@ def verify(
     for j, claim in enumerate(claims):
         _check_place(files[j], claim, j)
     chosen = as_scheme(_scheme_of(claims[-1], scheme))
-    cov = load(file, reading, display).cov
+    loaded = load(file, reading, display)
+    cov = loaded.cov
     complete = True
     for j in range(first, len(files)):
-        earlier = tuple(_as_result(claim, cov.n_features) for claim in claims[:j])
+        earlier = tuple(_as_result(claim, cov) for claim in claims[:j])
         with display.working(f"Checking {files[j]}"):
             problem = chosen.problem(cov, earlier)
-            outcome = check(claims[j], problem, max_nodes=max_nodes)
+            try:
+                outcome = check(claims[j], problem, max_nodes=max_nodes)
+            except VerificationError as error:
+                raise VerificationError(f"{files[j]}: {error}") from None
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
             display.say(f"  {line}")
         complete &= outcome.complete
+    results = tuple(_as_result(claim, cov) for claim in claims)
+    only = _compare_written(files[-1], summary, results, chosen, loaded, first)
+    if only:
+        display.say(only)
     if not complete:
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
@@ -97,6 +109,8 @@ def verify(
 class _Summary:
     """What fit has noted about its certificates."""
 
+    path: Path
+    content: dict[str, Any]
     certificates: list[Path]
     reading: ReadOptions
 
@@ -119,7 +133,38 @@ def _summary_of(certificate: Path) -> _Summary | None:
         if certificate.is_dir():
             raise ValueError(f"{path} is not a summary that fit has written.") from None
         return None
-    return _Summary([folder / f"certificate-{j + 1}.json" for j in range(m)], reading)
+    files = [folder / f"certificate-{j + 1}.json" for j in range(m)]
+    return _Summary(path, content, files, reading)
+
+
+def _compare_written(
+    certificate: Path,
+    summary: _Summary | None,
+    results: tuple[Result, ...],
+    scheme: Scheme,
+    loaded: Loaded,
+    first: int,
+) -> str:
+    """Refute what fit has written beside a certificate if it states otherwise.
+
+    Return what there was nothing to compare with, as a sentence; else "".
+    """
+    from ..certify.verify import VerificationError
+    from .written import collect, loadings_difference, summary_difference
+
+    if summary is None or certificate not in summary.certificates:
+        return "Only the certificate was checked: there is no summary beside it."
+    expected = collect(loaded.cov, results, scheme)
+    shape = list(loaded.table.shape)
+    said = summary_difference(summary.content, expected, first, shape)
+    if said:
+        raise VerificationError(f"{summary.path}: {said}.")
+    table = summary.path.with_name("loadings.csv")
+    if not table.exists():
+        return f"There is no {table}; only summary.json and certificates were checked."
+    if said := loadings_difference(table, expected, first):
+        raise VerificationError(f"{table}: {said}.")
+    return ""
 
 
 def _as_fit_did(
@@ -192,12 +237,13 @@ def _read(path: Path) -> Certificate:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _as_result(claim: Certificate, d: int) -> Result:
-    """Return the component of a certificate; deflation needs no more of a result."""
+def _as_result(claim: Certificate, cov: Covariance) -> Result:
+    """Return the component of a certificate, with the names of the file."""
     import numpy as np
 
     from ..result import Result
 
+    d = cov.n_features
     if claim.n_features != d:
         raise ValueError(
             f"an earlier certificate is for {claim.n_features} features, the file has "
@@ -213,4 +259,6 @@ def _as_result(claim: Certificate, d: int) -> Result:
         status=claim.status,
         k=claim.k,
         n_features=d,
+        certificate=claim,
+        feature_names=cov.feature_names,
     )

@@ -1,0 +1,147 @@
+"""What fit has written beside certificates, compared with them and with the data."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..components import Components, Scheme
+    from ..covariance import Covariance
+    from ..result import Result
+
+AGREEMENT = 1e-9  # relative: what is written has every digit
+ROUNDING = 1e-12  # of the total variance, or of 1 for loadings, shares and gaps
+
+_SHARES = ("explained_variance_ratio", "ratio", "gap")
+
+
+def collect(cov: Covariance, results: tuple[Result, ...], scheme: Scheme) -> Components:
+    """Return components with what follows from their loadings and certificates."""
+    import numpy as np
+
+    from ..components import Components
+    from ..components.variance import (
+        adjusted_variance,
+        joint_upper_bound,
+        score_covariance,
+    )
+
+    loadings = np.array([result.x for result in results])
+    scores = score_covariance(cov, loadings)
+    adjusted = adjusted_variance(scores)
+    bound, name = joint_upper_bound(cov, results[0], [result.k for result in results])
+    return Components(
+        results=results,
+        components=loadings,
+        explained_variance=np.diagonal(scores).copy(),
+        adjusted_explained_variance=adjusted,
+        total_variance=float(cov.diagonal().sum()),
+        joint_upper_bound=max(bound, float(adjusted.sum())),
+        joint_bound_name=name,
+        scheme=scheme,
+    )
+
+
+def summary_difference(
+    content: Mapping[str, Any], expected: Components, first: int, shape: list[int]
+) -> str | None:
+    """Say what a summary states otherwise, from component `first` on; else None.
+
+    With `first` 0 it is the summary of these components and of no others.
+    """
+    rows, theirs = expected.to_rows(), content.get("components")
+    if not isinstance(theirs, list) or len(theirs) < len(rows):
+        return f"components are fewer than its {len(rows)} certificates"
+    total = expected.total_variance
+    if first == 0:
+        if len(theirs) > len(rows):
+            return f"components are {len(theirs)}, the certificates {len(rows)}"
+        whole = {
+            "shape": shape,
+            "explained_variance_ratio": float(expected.explained_variance_ratio.sum()),
+            "total_variance": expected.total_variance,
+            "joint_upper_bound": expected.joint_upper_bound,
+        }
+        for name, value in whole.items():
+            scale = 1.0 if name in _SHARES else total
+            if said := _value_difference(name, content.get(name), value, scale):
+                return said
+    for j in range(first, len(rows)):
+        place = f"components[{j}]"
+        row = theirs[j] if isinstance(theirs[j], Mapping) else {}
+        for name, value in rows[j].items():
+            field = f"{place}.{name}"
+            scale = 1.0 if name in _SHARES else total
+            if said := (
+                _names_difference(field, row.get(name), value)
+                if name == "loadings"
+                else _value_difference(field, row.get(name), value, scale)
+            ):
+                return said
+    return None
+
+
+def loadings_difference(path: Path, expected: Components, first: int) -> str | None:
+    """Say what loadings.csv states otherwise, from component `first` on; else None."""
+    stated: dict[str, dict[str, float]] = {}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                at = stated.setdefault(row["component"], {})
+                if row["feature"] in at:
+                    return f"component {row['component']} has {row['feature']!r} twice"
+                at[row["feature"]] = float(row["loading"])
+    except (KeyError, TypeError, ValueError, csv.Error):
+        return "the columns are not those of fit: component, feature, loading"
+    wanted = {str(j + 1): r.loadings for j, r in enumerate(expected.results)}
+    if first == 0 and (more := [name for name in stated if name not in wanted]):
+        return f"component {more[0]} has no certificate"
+    for j in range(first, len(wanted)):
+        name = str(j + 1)
+        field = f"the loadings of component {name}"
+        if said := _names_difference(field, stated.get(name), wanted[name]):
+            return said
+    return None
+
+
+def _names_difference(
+    field: str, stated: Any, expected: Mapping[str, float]
+) -> str | None:
+    """Compare loadings by feature: the names, then the values."""
+    if not isinstance(stated, Mapping):
+        return f"{field} are missing"
+    missing = [name for name in expected if name not in stated]
+    more = [name for name in stated if name not in expected]
+    if more:
+        instead = f", which has {missing[0]!r} there" if missing else ""
+        return (
+            f"{field} name {more[0]!r}, which is not a feature that the certificate "
+            f"chooses in the file{instead}"
+        )
+    if missing:
+        return f"{field} lack {missing[0]!r}, which the certificate has"
+    for name, value in expected.items():
+        if said := _value_difference(f"{field} of {name!r}", stated[name], value):
+            return said
+    return None
+
+
+def _value_difference(
+    field: str, stated: Any, expected: Any, scale: float = 1.0
+) -> str | None:
+    if isinstance(expected, float):
+        if stated is None and not math.isfinite(expected):  # as JSON has it
+            return None
+        number = isinstance(stated, (int, float)) and not isinstance(stated, bool)
+        same = number and math.isclose(
+            stated, expected, rel_tol=AGREEMENT, abs_tol=ROUNDING * abs(scale)
+        )
+    else:
+        same = stated == expected
+    if same:
+        return None
+    return f"{field} is {stated!r}, by the certificate and the file {expected!r}"
