@@ -315,6 +315,8 @@ def test_path(here, capsys):
     cov = bs.Covariance.from_data(X, feature_names=NAMES)
     expected = bs.solve_path(cov, 4)
     assert [float(r["objective"]) for r in rows] == expected.objectives.tolist()
+    names = [json.loads(row["features"]) for row in rows]
+    assert names == [result.features for result in expected.values()]
     assert len(json.loads(Path("path.json").read_text())) == 4
     assert "of PCA" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -64,7 +65,8 @@ def path(
         header = list(rows[0])
         text = to_json(rows)
         if output.suffix == ".csv":
-            flat = ({**row, "features": " ".join(row["features"])} for row in rows)
+            # A list in JSON: names may hold spaces, commas and anything else.
+            flat = ({**row, "features": _as_list(row["features"])} for row in rows)
             text = to_csv(header, ([row[name] for name in header] for row in flat))
         write_file(output, text, force=force)
         display.say(f"Written: {output}")
@@ -76,6 +78,10 @@ def path(
     for line in _lines(rows, results.ceiling):
         display.say(line)
     end(results.values(), display)
+
+
+def _as_list(names: list[str]) -> str:
+    return json.dumps(names, ensure_ascii=False)
 
 
 def _lines(rows: list[dict[str, Any]], ceiling: float) -> list[str]:
