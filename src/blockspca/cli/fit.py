@@ -70,7 +70,7 @@ def fit(
         if output is not None:
             names = ", ".join(path.name for path in written)
             display.say(f"Written to {output}: {names}")
-    end(found.components.results, display)
+    end(found.components.results, display, found.interrupted)
 
 
 def _check_directory(output: Path, n_components: int, force: bool) -> None:
@@ -101,11 +101,12 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
         "reading": loaded.options.as_arguments(),
         "scheme": found.scheme.value,
         "n_components": len(components),
+        "n_components_requested": found.n_components,
         "components": components.to_rows(),
         "explained_variance_ratio": float(components.explained_variance_ratio.sum()),
         "total_variance": components.total_variance,
         "joint_upper_bound": components.joint_upper_bound,
-        "pca_variance": found.pca.tolist(),
+        "pca_variance": None if found.pca is None else found.pca.tolist(),
         "seconds": found.seconds,
         "verify": verify_commands(found, folder),
     }
@@ -181,10 +182,11 @@ def lines(found: Fit) -> list[str]:
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
         ]
     share = float(components.explained_variance_ratio.sum())
-    ceiling = float(found.pca.sum()) / components.total_variance
-    said += [
-        "",
-        f"Explained: {percent(share)} of the variance; PCA with all features reaches "
-        f"{percent(ceiling)} with {count(len(components), 'component')}.",
-    ]
-    return said
+    explained = f"Explained: {percent(share)} of the variance"
+    if found.pca is not None:
+        ceiling = float(found.pca.sum()) / components.total_variance
+        explained += (
+            f"; PCA with all features reaches {percent(ceiling)} with "
+            f"{count(len(components), 'component')}"
+        )
+    return [*said, "", f"{explained}."]

@@ -11,7 +11,7 @@ import typer
 
 from .display import Display
 from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread
-from .solving import end
+from .solving import end, say_interrupted, was_interrupted
 
 
 def register(app: typer.Typer) -> None:
@@ -60,6 +60,8 @@ def path(
             n_jobs=solving.jobs,
             progress=progress,
         )
+    if was_interrupted(results.values()):
+        say_interrupted(display)
     rows = results.to_rows()
     if output is not None:
         header = list(rows[0])

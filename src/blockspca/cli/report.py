@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,12 +18,21 @@ from .options import (
     Sparsity,
     spread,
 )
-from .solving import Fit, NComponents, SchemeName, SchemeOption, end
+from .solving import (
+    Fit,
+    NComponents,
+    SchemeName,
+    SchemeOption,
+    end,
+    say_interrupted,
+    was_interrupted,
+)
 
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
 
 PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
+PATH_SHARE = 0.25  # of a time limit, kept for that curve
 
 
 def register(app: typer.Typer) -> None:
@@ -55,13 +65,20 @@ def report(
     from .loading import load
 
     loaded = load(file, reading, display)
-    found = fit_components(loaded, sparsity, n_components, scheme, solving, display)
-    path = _path(found, solving, display)
+    found = fit_components(
+        loaded, sparsity, n_components, scheme, _without_path(solving), display
+    )
+    path, interrupted = None, found.interrupted
+    if not interrupted:
+        path = _path(found, solving, display)
+        interrupted = was_interrupted(path.values())
+        if interrupted:
+            say_interrupted(display)
     with display.working("Drawing"):
         text = _page(found, path, _parameters(k, n_components, scheme, solving))
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
-    end(found.components.results, display)
+    end(found.components.results, display, interrupted)
 
 
 def _check_extra() -> None:
@@ -71,15 +88,23 @@ def _check_extra() -> None:
         raise ImportError("the report needs jinja2; pip install 'blockspca[report]'.")
 
 
-def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
-    from dataclasses import replace
+def _without_path(solving: SolveOptions) -> SolveOptions:
+    """Return the limits of the components: the time less what the curve needs."""
+    if solving.time is None:
+        return solving
+    kept = min(PATH_SECONDS, PATH_SHARE * solving.time)
+    return replace(solving, time=solving.time - kept)
 
+
+def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
     from ..pipeline import solve_path
 
     cov = found.loaded.cov
     largest = max(result.k for result in found.components.results)
     limits = solving.limits()
-    seconds = PATH_SECONDS if limits.time is None else min(PATH_SECONDS, limits.time)
+    seconds = PATH_SECONDS
+    if limits.time is not None:
+        seconds = max(0.0, min(seconds, limits.time - found.seconds))
     with display.solving() as progress:
         return solve_path(
             cov,
@@ -104,7 +129,7 @@ def _parameters(
     }
 
 
-def _page(found: Fit, path: SparsityPath, parameters: dict[str, Any]) -> str:
+def _page(found: Fit, path: SparsityPath | None, parameters: dict[str, Any]) -> str:
     from ..report import Report, build_report
     from .fit import verify_commands
 

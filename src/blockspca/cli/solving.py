@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -40,13 +41,18 @@ SchemeOption = Annotated[
 
 @dataclass(frozen=True)
 class Fit:
-    """Components of a file, and how long they took."""
+    """Components of a file, and how long they took; `pca` is None after Ctrl-C."""
 
     loaded: Loaded
     components: Components
     scheme: SchemeName
+    n_components: int  # that were asked for
     pca: Any
     seconds: float
+
+    @property
+    def interrupted(self) -> bool:
+        return self.pca is None
 
 
 def as_scheme(name: SchemeName) -> Scheme:
@@ -118,12 +124,33 @@ def fit_components(
             progress=progress,
         )
     seconds = time.perf_counter() - started
-    with display.working("Comparing with PCA"):
-        pca = pca_variances(loaded.cov, len(components))
-    return Fit(loaded, components, scheme, pca, seconds)
+    pca = None
+    if not was_interrupted(components.results):
+        with display.working("Comparing with PCA"), suppress(KeyboardInterrupt):
+            pca = pca_variances(loaded.cov, len(components))
+    found = Fit(loaded, components, scheme, n_components, pca, seconds)
+    if found.interrupted:
+        say_interrupted(display, len(components), n_components)
+    return found
 
 
-def end(results: Iterable[Result], display: Display) -> NoReturn:
+def was_interrupted(results: Iterable[Result]) -> bool:
+    """Whether Ctrl-C has stopped one of them."""
+    from ..result import Status
+
+    return any(result.status is Status.INTERRUPTED for result in results)
+
+
+def say_interrupted(display: Display, done: int = 1, asked: int = 1) -> None:
+    """Say at once that what follows is the end, and how far it came."""
+    display.note("interrupted; writing what is known")
+    if done < asked:
+        display.note(f"{done} of {asked} components")
+
+
+def end(
+    results: Iterable[Result], display: Display, interrupted: bool = False
+) -> NoReturn:
     """End a command with the code that its results amount to; say what stopped it."""
     from ..result import Status
     from ..words import advice
@@ -131,7 +158,7 @@ def end(results: Iterable[Result], display: Display) -> NoReturn:
     statuses = {result.status for result in results}
     for said in sorted({advice(status) for status in statuses} - {""}):
         display.note(in_options(said))
-    if Status.INTERRUPTED in statuses:
+    if interrupted or Status.INTERRUPTED in statuses:
         raise typer.Exit(ExitCode.INTERRUPTED)
     proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
     raise typer.Exit(ExitCode.OK if proved else ExitCode.NOT_PROVED)
