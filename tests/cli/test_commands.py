@@ -88,6 +88,31 @@ def test_nothing_is_replaced_without_force(here, capsys):
     ]
 
 
+def test_force_leaves_nothing_of_the_previous_result(here):
+    fit = ["fit", "data.csv", "-k", "2", "-o", "out"]
+    assert run([*fit, "-n", "3"]) == 0
+    for mine in ("certificate-9.json", "certificate-two.json", "notes.txt"):
+        Path("out", mine).write_text("mine")
+    assert run([*fit, "--force"]) == 0
+    kept = ["certificate-1.json", "certificate-9.json", "certificate-two.json"]
+    kept += ["loadings.csv", "notes.txt", "scores.csv", "summary.json"]
+    assert sorted(p.name for p in Path("out").iterdir()) == kept
+    np.savetxt("A.csv", np.cov(X.T), delimiter=",")
+    matrix = ["fit", "A.csv", "--covariance", "-k", "2", "-o", "out", "--force"]
+    assert run(matrix) == 0
+    kept.remove("scores.csv")
+    assert sorted(p.name for p in Path("out").iterdir()) == kept
+    assert run(["verify", "out", "A.csv"]) == 0
+
+
+def test_force_removes_nothing_from_a_folder_of_others(here):
+    Path("out").mkdir()
+    Path("out/summary.json").write_text('{"format": "other", "n_components": 2}')
+    Path("out/certificate-2.json").write_text("theirs")
+    assert run(["fit", "data.csv", "-k", "2", "-o", "out", "--force"]) == 0
+    assert Path("out/certificate-2.json").read_text() == "theirs"
+
+
 @pytest.mark.parametrize(
     "scheme", ["disjoint", "projection", "orthogonal", "hotelling"]
 )

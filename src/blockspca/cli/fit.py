@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +22,7 @@ from .options import (
 )
 from .solving import Fit, NComponents, SchemeName, SchemeOption, end
 
+FORMAT = "blockspca-fit"
 SUMMARY = "summary.json"
 LOADINGS = "loadings.csv"
 SCORES = "scores.csv"
@@ -61,7 +64,11 @@ def fit(
     summary = summarise(found, output)
     if output is not None:
         files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
+        before = _files_of_previous(output) if force else []
         written = write_files(output, files, force=force)
+        for path in before:
+            if path not in written:  # it belongs to what was replaced
+                path.unlink(missing_ok=True)
     if as_json:
         typer.echo(to_json(summary), nl=False)
     else:
@@ -83,6 +90,23 @@ def _check_directory(output: Path, n_components: int, force: bool) -> None:
     check_free((output / name for name in names), force)
 
 
+def _files_of_previous(output: Path) -> list[Path]:
+    """Return the files that an earlier fit has written, by its summary."""
+    try:
+        content = json.loads((output / SUMMARY).read_text(encoding="utf-8"))
+        ours, m = content["format"] == FORMAT, int(content["n_components"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    if not ours:
+        return []
+
+    def belongs(name: str) -> bool:
+        number = re.fullmatch(r"certificate-([1-9][0-9]{0,9})\.json", name)
+        return name in (LOADINGS, SCORES) or bool(number and int(number[1]) <= m)
+
+    return [path for path in output.iterdir() if belongs(path.name)]
+
+
 def _certificate_name(index: int) -> str:
     return f"certificate-{index + 1}.json"
 
@@ -93,7 +117,7 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
 
     components, loaded = found.components, found.loaded
     return {
-        "format": "blockspca-fit",
+        "format": FORMAT,
         "version": 1,
         "blockspca": __version__,
         "file": str(loaded.file),
