@@ -108,6 +108,22 @@ def picture(page) -> tuple[str, str, str]:
     return page.evaluate(fills), page.locator("#epsilon-text").inner_text(), marker
 
 
+@pytest.mark.parametrize("width", [360, 1100])
+def test_no_label_of_a_chart_is_cut_off(opened, width):
+    page, *_ = opened
+    page.set_viewport_size({"width": width, "height": 740})
+    cut = page.evaluate(
+        """[...document.querySelectorAll('svg.chart')].flatMap(chart => {
+            const edge = chart.getBoundingClientRect();
+            return [...chart.querySelectorAll('text')].filter(text => {
+                const box = text.getBoundingClientRect();
+                return box.right > edge.right + 1 || box.left < edge.left - 1;
+            }).map(text => text.textContent);
+        })"""
+    )
+    assert cut == []
+
+
 def test_the_slider_changes_the_picture(opened):
     page, said, _ = opened
     slider = page.locator("#epsilon")

@@ -112,6 +112,26 @@ def test_an_unproved_component_is_said_to_be_so():
     assert "badge open" in page
 
 
+def test_labels_of_explained_variance_have_room(page):
+    chart = page[page.index('aria-label="Sparse components explain') :]
+    labels = re.findall(r'<text x="([0-9.]+)" y="[0-9]+" class="tick">([^<]+)<', chart)
+    assert labels[0][1].count("%") == 2
+    for x, text in labels[:2]:
+        assert float(x) + 7.2 * len(text) < 420  # a wide font of 12 px
+
+
+def test_samples_are_counted_where_data_has_gaps():
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    X[3, 2] = np.nan
+    cov = bs.Covariance.from_data(X, missing="pairwise")
+    found = bs.solve_components(cov, 2, 1)
+    scores = np.nan_to_num(X) @ found.components.T
+    page = build_report(
+        Report(cov=cov, components=found, scores=scores, source="gaps.csv")
+    )
+    assert "gaps.csv (40 samples × 6 features)" in page
+
+
 def test_one_score_is_a_histogram():
     page = example([str(j) for j in range(8)], n_components=1)
     assert "Histogram of 40 scores" in page

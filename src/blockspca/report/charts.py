@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 420, 260
 LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 38
 MAX_POINTS = 1200
+LABEL = 176  # "100.0 %, at most 100.0 %" in a wide font, and a gap before it
 
 
 class _Frame:
@@ -161,7 +162,8 @@ def explained_variance(report: Report) -> Markup:
     sparse = report.components.adjusted_explained_variance / total
     most = min(1.0, report.components.joint_upper_bound / total)
     widest = max(most, float(sparse.sum()), float(report.pca.sum()) / total)
-    left, width = 60, (WIDTH - 200) / (widest or 1.0)
+    left = 60
+    width = (WIDTH - left - LABEL) / (widest or 1.0)
     edge = round(left + most * width, 2)
     rows = [
         ("sparse", sparse, f", at most {percent(most)}", edge),

@@ -48,6 +48,8 @@ def summary(report: Report) -> list[str]:
     share = float(components.explained_variance_ratio.sum())
     ceiling = float(report.pca.sum()) / (components.total_variance or 1.0)
     n = report.cov.n_samples
+    if n is None and report.scores is not None:  # data with gaps, pair by pair
+        n = len(report.scores)
     size = count(d, "feature") if n is None else f"{count(n, 'sample')} × {d} features"
     sizes = sorted({len(result.support) for result in components.results})
     each = " to ".join(str(size) for size in {sizes[0]: 0, sizes[-1]: 0})
