@@ -10,6 +10,7 @@ from rich.console import Console
 
 import blockspca as bs
 from blockspca.progress import ProgressLog
+from blockspca.result import Status
 
 A = np.cov(np.random.default_rng(6).normal(size=(25, 12)).T)
 
@@ -54,6 +55,13 @@ def test_the_log_has_a_line_for_each_k_and_a_report():
     assert lines[0].split()[:4] == ["k", "survivors", "nodes", "objective"]
     assert [int(line.split()[0]) for line in lines[1:5]] == [1, 2, 3, 4]
     assert lines[-1].startswith("4 of 4 proved optimal, widest gap 0.00%")
+
+
+def test_the_report_speaks_of_one_node():
+    out = io.StringIO()
+    with ProgressLog(Console(file=out, width=120)) as log:
+        log(bs.Event("proof", 1, 1, 1, 2.0, 2.0, nodes=1, status=Status.OPTIMAL))
+    assert ", 1 node, " in out.getvalue()
 
 
 def test_progress_true_writes_to_standard_error(capfd):

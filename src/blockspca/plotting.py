@@ -20,6 +20,7 @@ from .covariance import Covariance, as_covariance
 from .progress import Event
 from .result import Result, Status
 from .sparsity_path import SparsityPath
+from .words import count
 
 if TYPE_CHECKING:
     from .choosing_k import PermutationReference
@@ -469,7 +470,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     ax.set_ylim(low - room, high + room)
     ax.set_xlabel("seconds")
     ax.set_ylabel("variance x'Ax")
-    ax.set_title(f"k = {k}: gap {steps[-1].gap:.2%}, {steps[-1].nodes} nodes")
+    ax.set_title(f"k = {k}: gap {steps[-1].gap:.2%}, {count(steps[-1].nodes, 'node')}")
     ax.legend(frameon=False)
     return ax
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .result import Status, relative_gap
+from .words import count
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ class ProgressLog:
     def __call__(self, event: Event) -> None:
         detail = f"objective {event.objective:.6g}"
         if event.stage == "proof":
-            detail += f", gap {event.gap:.2%}, {event.nodes} nodes"
+            detail += f", gap {event.gap:.2%}, {count(event.nodes, 'node')}"
         name = f"k = {event.k}" if event.stage == "proof" else event.stage
         self.bar.update(
             self.task,
@@ -161,7 +162,7 @@ class ProgressLog:
         nodes = sum(event.nodes for event in self.settled)
         return (
             f"{proved} of {len(self.settled)} proved optimal, widest gap {widest:.2%}, "
-            f"{nodes} nodes, {time.perf_counter() - self.started:.2f} s"
+            f"{count(nodes, 'node')}, {time.perf_counter() - self.started:.2f} s"
         )
 
     def _print(self, text: str) -> None:

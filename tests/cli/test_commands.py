@@ -280,6 +280,15 @@ def test_verify_says_what_there_was_to_check(here, capsys):
     assert "Only the certificate was checked" in capsys.readouterr().out
 
 
+def test_verify_speaks_of_one_node():
+    from blockspca.cli.verify import _singular
+
+    said = "1 features are in no set above 0.1; 11 others, 1 nodes, 21 nodes"
+    assert _singular(said) == (
+        "1 feature is in no set above 0.1; 11 others, 1 node, 21 nodes"
+    )
+
+
 def test_verify_says_when_it_stopped_early(here, capsys):
     rows = np.random.default_rng(0).normal(size=(40, 30))
     np.save("noise.npy", rows)
@@ -360,7 +369,7 @@ def test_blocks(here, capsys):
     assert len(rows) == 8
     assert {r["feature"] for r in rows if r["block"] == "1"} == set(NAMES[:3])
     assert run(["blocks", "data.csv", "-e", "0"]) == 0
-    assert "1 blocks of 8 features" in capsys.readouterr().out
+    assert "1 block of 8 features" in capsys.readouterr().out
 
 
 def test_a_matrix_is_noticed(here, capsys):

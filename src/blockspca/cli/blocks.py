@@ -9,7 +9,7 @@ import typer
 
 from .display import Display
 from .errors import UsageError
-from .options import File, Force, ReadOptions, ShowOptions, spread
+from .options import File, Force, ReadOptions, ShowOptions, real, spread, whole
 
 if TYPE_CHECKING:
     from ..blocks.path import ThresholdPath
@@ -28,11 +28,15 @@ def blocks(
     show: ShowOptions,
     epsilon: Annotated[
         float | None,
-        typer.Option("--epsilon", "-e", min=0.0, help="Entries up to this are noise."),
+        typer.Option(
+            "--epsilon", "-e", help="Entries up to this are noise.", **real(0)
+        ),
     ] = None,
     max_block_size: Annotated[
         int | None,
-        typer.Option("--max-block-size", min=1, help="The smallest ε for such blocks."),
+        typer.Option(
+            "--max-block-size", help="The smallest ε for such blocks.", **whole(1)
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -41,6 +45,7 @@ def blocks(
     force: Force = False,
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
+    from ..words import count
     from ..writing import WriteError, check_free, to_csv, write_file
 
     if epsilon is not None and max_block_size is not None:
@@ -75,9 +80,9 @@ def blocks(
         write_file(output, to_csv(["feature", "block", "size"], rows), force=force)
         display.say(f"Written: {output}")
     display.say(
-        f"ε = {epsilon:.6g}: {len(found)} blocks of {cov.n_features} features, the "
-        f"largest of {len(found[0])}; largest entry between blocks "
-        f"{path.largest_ignored(epsilon):.6g}"
+        f"ε = {epsilon:.6g}: {count(len(found), 'block')} of "
+        f"{count(cov.n_features, 'feature')}, the largest of {len(found[0])}; "
+        f"largest entry between blocks {path.largest_ignored(epsilon):.6g}"
     )
     for number, block in enumerate(found[:_SHOWN_BLOCKS], start=1):
         names = ", ".join(cov.names_of(block[:_SHOWN_NAMES]))

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .options import whole
+
 
 def register(app: typer.Typer) -> None:
     app.command()(demo)
@@ -13,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the synthetic example.")
+        int, typer.Option(help="Seed of the synthetic example.", **whole(0))
     ] = 0,
 ) -> None:
     """Solve the paper's introductory example and one real data set."""

@@ -62,6 +62,38 @@ def _parse_gap(text: Any) -> float:
     raise typer.BadParameter(f"{text!r} is not a fraction below 1; 0.01 is 1 %.")
 
 
+def whole(minimum: int) -> dict[str, Any]:
+    """Return the settings of an option that takes whole numbers from `minimum` on."""
+
+    def parse(text: Any) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text} is not a whole number.") from None
+        if number < minimum:
+            raise typer.BadParameter(f"{text} is less than {minimum}.")
+        return number
+
+    return {"parser": parse, "metavar": "INTEGER"}
+
+
+def real(minimum: float) -> dict[str, Any]:
+    """Return the settings of an option that takes numbers from `minimum` on."""
+
+    def parse(text: Any) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if math.isnan(number):
+            raise typer.BadParameter(f"{text} is not a number.")
+        if number < minimum:
+            raise typer.BadParameter(f"{text} is less than {minimum:g}.")
+        return number
+
+    return {"parser": parse, "metavar": "NUMBER"}
+
+
 _READ = "Reading the file"
 _SOLVE = "Solving"
 _SHOW = "Output"
@@ -166,7 +198,8 @@ class SolveOptions:
     """When to stop, and how many threads to use."""
 
     time: Annotated[
-        float | None, _option(_SOLVE, "Stop after so many seconds.", "--time", min=0.0)
+        float | None,
+        _option(_SOLVE, "Stop after so many seconds.", "--time", **real(0)),
     ] = None
     gap: Annotated[
         float | None,
@@ -184,7 +217,7 @@ class SolveOptions:
             _SOLVE,
             "Stop after so many nodes; 200 000 without limits.",
             "--nodes",
-            min=1,
+            **whole(1),
         ),
     ] = None
     jobs: Annotated[

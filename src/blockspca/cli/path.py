@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .display import Display
-from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread
+from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread, whole
 from .solving import end, say_interrupted, was_interrupted
 
 
@@ -25,7 +25,9 @@ def path(
     show: ShowOptions,
     k_max: Annotated[
         int | None,
-        typer.Option("--k-max", min=1, help="The largest k; 10, or fewer, by default."),
+        typer.Option(
+            "--k-max", help="The largest k; 10, or fewer, by default.", **whole(1)
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv or .json file.")

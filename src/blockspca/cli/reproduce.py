@@ -9,7 +9,7 @@ import typer
 
 from .display import Display
 from .errors import ExitCode, UsageError
-from .options import Force, ShowOptions, spread
+from .options import Force, ShowOptions, real, spread
 
 if TYPE_CHECKING:
     from ..reproduction import ReproducedTable
@@ -39,7 +39,7 @@ def reproduce(
         float | None,
         typer.Option(
             "--time-limit",
-            min=0.1,
+            **real(0.1),
             help=f"Seconds for each run of each method; {SECONDS:g} by default, "
             f"{QUICK_SECONDS:g} with --quick.",
         ),

@@ -14,7 +14,7 @@ import typer
 from .display import Display
 from .errors import ExitCode, in_options
 from .loading import Loaded
-from .options import SolveOptions
+from .options import SolveOptions, whole
 
 if TYPE_CHECKING:
     from ..components import Components, Scheme
@@ -31,7 +31,7 @@ class SchemeName(str, Enum):
 
 
 NComponents = Annotated[
-    int, typer.Option("--n-components", "-n", min=1, help="How many components.")
+    int, typer.Option("--n-components", "-n", help="How many components.", **whole(1))
 ]
 SchemeOption = Annotated[
     SchemeName,
@@ -85,8 +85,8 @@ def parse_sparsity(text: str, n_components: int) -> int | list[int] | None:
         values = [int(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"-k {text} is not a number; give 5, one number for each component: 5,4, "
-            "or auto."
+            f"-k {text} is not a whole number; give 5, one number for each "
+            "component: 5,4, or auto."
         ) from None
     if len(values) == 1:
         return values[0]

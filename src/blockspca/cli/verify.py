@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 
 from .display import Display
 from .errors import ExitCode
-from .options import File, ReadOptions, ShowOptions, spread
+from .options import File, ReadOptions, ShowOptions, spread, whole
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def verify(
         ),
     ] = None,
     max_nodes: Annotated[
-        int, typer.Option("--max-nodes", min=1, help="Larger proofs are not redone.")
+        int,
+        typer.Option("--max-nodes", help="Larger proofs are not redone.", **whole(1)),
     ] = 20_000,
 ) -> None:
     """Recompute every claim of a certificate, without the solver's compiled code.
@@ -93,7 +95,7 @@ def verify(
                 raise VerificationError(f"{files[j]}: {error}") from None
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
-            display.say(f"  {line}")
+            display.say(f"  {_singular(line)}")
         complete &= outcome.complete
     results = tuple(_as_result(claim, cov) for claim in claims)
     only = _compare_written(files[-1], summary, results, chosen, loaded, first)
@@ -103,6 +105,12 @@ def verify(
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
     display.say("Every claim holds.")
+
+
+def _singular(text: str) -> str:
+    """Return '1 features are' as '1 feature is'."""
+    text = re.sub(r"(?<![\d.])1 features are\b", "1 feature is", text)
+    return re.sub(r"(?<![\d.])1 (node|feature)s\b", r"1 \1", text)
 
 
 @dataclass(frozen=True)
