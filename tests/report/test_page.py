@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +136,14 @@ def test_samples_are_counted_where_data_has_gaps():
 def test_one_score_is_a_histogram():
     page = example([str(j) for j in range(8)], n_components=1)
     assert "Histogram of 40 scores" in page
+
+
+def test_the_example_of_the_docs_can_be_pasted(tmp_path, monkeypatch):
+    docs = Path(__file__).parents[2] / "docs" / "report.md"
+    [code] = re.findall(r"```python\n(.*?)```", docs.read_text("utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})
+    assert "of the variance of wine" in Path("wine.html").read_text("utf-8")
 
 
 def test_a_name_may_break_between_its_parts():
