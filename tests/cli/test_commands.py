@@ -280,15 +280,6 @@ def test_verify_says_what_there_was_to_check(here, capsys):
     assert "Only the certificate was checked" in capsys.readouterr().out
 
 
-def test_verify_speaks_of_one_node():
-    from blockspca.cli.verify import _singular
-
-    said = "1 features are in no set above 0.1; 11 others, 1 nodes, 21 nodes"
-    assert _singular(said) == (
-        "1 feature is in no set above 0.1; 11 others, 1 node, 21 nodes"
-    )
-
-
 def test_verify_says_when_it_stopped_early(here, capsys):
     rows = np.random.default_rng(0).normal(size=(40, 30))
     np.save("noise.npy", rows)

@@ -422,7 +422,7 @@ class _Checker:
                 "is not among the survivors",
             )
         dropped = self.cov.n_features - len(survivors)
-        return f"{dropped} features are in no set above {tau:.12g}"
+        return f"features in no set above {tau:.12g}: {dropped}"
 
     def _may_stay(
         self, norms: FloatArray, diagonal: FloatArray, tau: float, previous: float
@@ -449,7 +449,7 @@ class _Checker:
     def _tree(self, claim: StepClaim, tau: float) -> str:
         k = claim.k
         if len(claim.survivors) < k:
-            return f"{len(claim.survivors)} features are left, fewer than {k}"
+            return f"features left: {len(claim.survivors)}, fewer than {k}"
         within = self.cov.submatrix(np.array(claim.survivors))
         unit = self.largest or 1.0
         share = min(1.0, (COMFORTABLE_SIZE / len(within)) ** 2)
@@ -478,7 +478,7 @@ class _Checker:
                 f"{self.max_nodes} and time_limit"
             )
             return "the rest was not searched again"
-        return f"a search of the {len(within)} others, {nodes} nodes, found none"
+        return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
 
 
 def _row_tops(cov: Covariance, width: int) -> FloatArray:

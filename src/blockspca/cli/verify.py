@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,7 +94,7 @@ def verify(
                 raise VerificationError(f"{files[j]}: {error}") from None
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
-            display.say(f"  {_singular(line)}")
+            display.say(f"  {line}")
         complete &= outcome.complete
     results = tuple(_as_result(claim, cov) for claim in claims)
     only = _compare_written(files[-1], summary, results, chosen, loaded, first)
@@ -105,12 +104,6 @@ def verify(
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
     display.say("Every claim holds.")
-
-
-def _singular(text: str) -> str:
-    """Return '1 features are' as '1 feature is'."""
-    text = re.sub(r"(?<![\d.])1 features are\b", "1 feature is", text)
-    return re.sub(r"(?<![\d.])1 (node|feature)s\b", r"1 \1", text)
 
 
 @dataclass(frozen=True)
