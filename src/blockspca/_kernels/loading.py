@@ -21,7 +21,7 @@ def load(*names: str, seconds: float | None = None) -> bool:
 
     An import that fails is left to the caller's own, which raises where it can be seen.
     """
-    if _ready.issuperset(names):
+    if is_loaded(*names):
         return True
     ends = None if seconds is None else time.perf_counter() + seconds
     for name in names:
@@ -38,6 +38,11 @@ def load(*names: str, seconds: float | None = None) -> bool:
             return False
     _ready.update(names)
     return True
+
+
+def is_loaded(*names: str) -> bool:
+    """Tell whether `load` has nothing left to do for these."""
+    return _ready.issuperset(names)
 
 
 def _load(name: str) -> None:

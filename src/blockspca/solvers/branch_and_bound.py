@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.loading import load
+from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray, check_positive_integer
 from ..bounds import largest_eigenvalue_bound, row_sum_bound
 from ..covariance import Covariance
@@ -35,6 +35,7 @@ from .chan import ENTRIES_AT_ONCE, Chan, best_row
 from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
+KERNELS = ("branch_and_bound", "opening")
 EPS = float(np.finfo(np.float64).eps)
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
@@ -144,11 +145,12 @@ class BranchAndBound:
         rng: np.random.Generator | None,
     ) -> Solution:
         """Solve for a matrix whose entries can be squared."""
-        deadline = Deadline(limits.time)
-        if not load("branch_and_bound", "opening", seconds=limits.time):
-            x, _ = on_support(A, largest_entries(np.diagonal(A), min(k, len(A))))
-            return Solution(x, row_sum_bound(A, k), Status.TIME_LIMIT)
-        limits = replace(limits, time=deadline.remaining())
+        if not is_loaded(*KERNELS):
+            deadline = Deadline(limits.time)
+            if not load(*KERNELS, seconds=limits.time):
+                x, _ = on_support(A, largest_entries(np.diagonal(A), min(k, len(A))))
+                return Solution(x, row_sum_bound(A, k), Status.TIME_LIMIT)
+            limits = replace(limits, time=deadline.remaining())
         if k >= len(A):
             x = leading_eigenvector(A)
             bound, scale = largest_eigenvalue_bound(A), float(np.abs(A).max())
