@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 import blockspca._scan_passes as passes
-from blockspca._kernels import rowtops, sparse_tops
+from blockspca._kernels import columntops, rowtops, sparse_tops
 from blockspca.blocks.path import IncompletePathError, path_from_scan
 from blockspca.scan import MemoryLimitError, Scan, scan
 
@@ -266,8 +266,8 @@ def test_solve_refuses_a_memory_limit_that_is_too_small(monkeypatch):
 @pytest.fixture
 def interpreted_helpers(monkeypatch):
     """Helpers that only compiled code may call, as Python for the sources that do."""
-    for module in (rowtops, sparse_tops):
-        for name in ("_insert", "_largest", "_largest_excess"):
+    for module in (rowtops, columntops, sparse_tops):
+        for name in ("insert", "_insert", "_largest", "_largest_excess"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, getattr(module, name).py_func)
 
@@ -277,8 +277,7 @@ def test_kernels_equal_their_python_source():
     rng = np.random.default_rng(1)
     A = rng.integers(-9, 9, size=(40, 70)).astype(float)
     rows, columns = np.arange(40), np.arange(30, 100)
-    for name, length in (("add_rows", 0), ("add_columns", 72)):
-        kernel = getattr(rowtops, name)
+    for kernel, length in ((rowtops.add_rows, 0), (columntops.add_columns, 72)):
         results = []
         for function in (kernel, kernel.py_func):
             lists = np.zeros((100, 6), dtype=np.int64), np.full((100, 6), -1)

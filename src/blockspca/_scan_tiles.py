@@ -171,7 +171,7 @@ class TileWorker:
         rows: NDArray[np.int64],
         columns: NDArray[np.int64],
     ) -> None:
-        from ._kernels.rowtops import add_columns
+        from ._kernels.columntops import add_columns
 
         self.span[:2] = 0, len(columns)
         with self.tiles.locks[strip]:

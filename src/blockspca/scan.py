@@ -137,6 +137,13 @@ def scan(
     return found
 
 
+def scan_kernels(cov: Covariance) -> tuple[str, ...]:
+    """Return the modules of `_kernels` that a scan uses."""
+    if cov.sparse_data() is not None:
+        return ("sparse_tops",)
+    return ("rowtops",) if cov.in_memory else ("rowtops", "columntops")
+
+
 def known_scan(cov: Covariance, width: int) -> Scan | None:
     """Return the full scan of `cov` made before, if its lists are long enough."""
     known = _known.get(cov)

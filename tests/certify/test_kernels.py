@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockspca._kernels import proof, rowtops, screen
+from blockspca._kernels import columntops, proof, rowtops, screen
 from blockspca.certify.certified_path import certified_path
 from blockspca.certify.proof_tree import ProofTree
 from blockspca.covariance import Covariance
@@ -57,7 +57,7 @@ def test_one_signature_each() -> None:
     A.flags.writeable = False
     certified_path(Covariance.from_matrix(A), 4)
     certified_path(Covariance.from_data(np.random.default_rng(0).random((9, 12))), 4)
-    kernels = (proof.explore, rowtops.add_rows, rowtops.add_columns, screen.screen)
+    kernels = (proof.explore, rowtops.add_rows, columntops.add_columns, screen.screen)
     for function in kernels:
         assert len(function.signatures) == 1
 

@@ -18,14 +18,13 @@ from .options import ENTRY, INNER
 _BITS = types.Array(types.int64, 2, "C", readonly=True)
 _LABELS = types.Array(types.int64, 1, "C", readonly=True)
 _LISTS = types.Array(types.int64, 2, "C")
-_INTS = types.Array(types.int64, 1, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 CHUNK = 32
 
 
 @njit(types.int64(_LISTS, _LISTS, types.int64, types.int64, types.int64), **INNER)
-def _insert(values, indices, row, value, index):
+def insert(values, indices, row, value, index):
     """Put `value` into the row's list, largest first; return the new smallest."""
     j = values.shape[1] - 1
     while j > 0 and values[row, j - 1] < value:
@@ -42,15 +41,6 @@ def _largest(row):
     top = 0
     for b in range(row.shape[0]):
         top = max(top, row[b] & WITHOUT_SIGN)
-    return top
-
-
-@njit(types.int64(_LABELS, _INTS), **INNER)
-def _largest_excess(row, floors):
-    """The largest |row_b| − floors_b, of bit patterns, so that no sum overflows."""
-    top = 0
-    for b in range(row.shape[0]):
-        top = max(top, (row[b] & WITHOUT_SIGN) - floors[b])
     return top
 
 
@@ -72,28 +62,4 @@ def add_rows(block, rows, columns, values, indices):
             for b in range(start, stop):
                 value = block[a, b] & WITHOUT_SIGN
                 if value > floor and columns[b] != i:
-                    floor = _insert(values, indices, i, value, columns[b])
-
-
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, _INTS), **ENTRY)
-def add_columns(block, rows, columns, values, indices, span):
-    """Enter block = A[rows, columns] into the lists of its columns.
-
-    span[0], span[1] bound the columns to look at; what follows is scratch, one place
-    for each column.
-    """
-    last = values.shape[1] - 1
-    start0, stop0 = span[0], span[1]
-    floors = span[2:]
-    for b in range(start0, stop0):
-        floors[b] = values[columns[b], last]
-    for a in range(block.shape[0]):
-        i = rows[a]
-        for start in range(start0, stop0, CHUNK):
-            stop = min(start + CHUNK, stop0)
-            if _largest_excess(block[a, start:stop], floors[start:stop]) <= 0:
-                continue
-            for b in range(start, stop):
-                value = block[a, b] & WITHOUT_SIGN
-                if value > floors[b] and columns[b] != i:
-                    floors[b] = _insert(values, indices, columns[b], value, i)
+                    floor = insert(values, indices, i, value, columns[b])

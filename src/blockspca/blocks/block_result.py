@@ -12,7 +12,7 @@ from ..covariance import Covariance
 from ..limits import Deadline, Limits
 from ..progress import Event, Listener
 from ..result import Result, Status, Visit
-from ..scan import scan
+from ..scan import scan, scan_kernels
 from ..solvers._stopping import claim
 from ..solvers.base import Solver, SolverError
 from .deeper_path import path_to_size
@@ -171,8 +171,7 @@ def _path(
             objective = float(cov.diagonal().max())
             tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
 
-    kernel = "sparse_tops" if cov.sparse_data() is not None else "rowtops"
-    if not load(kernel, seconds=deadline.remaining()):
+    if not load(*scan_kernels(cov), seconds=deadline.remaining()):
         raise TimeoutError("the time was up before the scan was compiled")
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
     width = min(max(wanted, k - 1, 1), LONGEST_LISTS)

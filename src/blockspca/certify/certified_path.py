@@ -17,6 +17,7 @@ from .._validation import check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
 from ..result import Status
+from ..scan import scan_kernels
 from ..vectors import leading_eigenvector, rayleigh
 from ._blas import single_threaded
 from .best_bound import best_bound, is_sound
@@ -91,9 +92,7 @@ def certified_path(
     stopped = None
     walk = None
     try:
-        sparse = cov.sparse_data() is not None
-        scanning_kernel = "sparse_tops" if sparse else "rowtops"
-        meter.load(scanning_kernel, "screen", "proof")
+        meter.load(*scan_kernels(cov), "screen", "proof")
         candidates = Candidates(cov, k_max, meter.check, scanning)
         with single_threaded():
             walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)

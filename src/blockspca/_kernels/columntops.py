@@ -1,0 +1,47 @@
+"""The largest entries of each column of a block: for data, of which half is computed.
+
+A matrix in memory is read by rows alone, and need not wait for this to be compiled. The
+lists, and what enters one, are those of `rowtops`.
+"""
+
+from __future__ import annotations
+
+from numba import njit, types
+
+from .options import ENTRY, INNER
+from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN, insert
+
+_INTS = types.Array(types.int64, 1, "C")
+
+
+@njit(types.int64(_LABELS, _INTS), **INNER)
+def _largest_excess(row, floors):
+    """The largest |row_b| − floors_b, of bit patterns, so that no sum overflows."""
+    top = 0
+    for b in range(row.shape[0]):
+        top = max(top, (row[b] & WITHOUT_SIGN) - floors[b])
+    return top
+
+
+@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, _INTS), **ENTRY)
+def add_columns(block, rows, columns, values, indices, span):
+    """Enter block = A[rows, columns] into the lists of its columns.
+
+    span[0], span[1] bound the columns to look at; what follows is scratch, one place
+    for each column.
+    """
+    last = values.shape[1] - 1
+    start0, stop0 = span[0], span[1]
+    floors = span[2:]
+    for b in range(start0, stop0):
+        floors[b] = values[columns[b], last]
+    for a in range(block.shape[0]):
+        i = rows[a]
+        for start in range(start0, stop0, CHUNK):
+            stop = min(start + CHUNK, stop0)
+            if _largest_excess(block[a, start:stop], floors[start:stop]) <= 0:
+                continue
+            for b in range(start, stop):
+                value = block[a, b] & WITHOUT_SIGN
+                if value > floors[b] and columns[b] != i:
+                    floors[b] = insert(values, indices, columns[b], value, i)
