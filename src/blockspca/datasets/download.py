@@ -163,10 +163,12 @@ def _save(path: Path, array: Any, key: str) -> None:
     import numpy as np
     from scipy.sparse import issparse, save_npz
 
+    save: Any = save_npz  # takes files too, whatever its stubs say
+
     def write(part: Path) -> None:
         with part.open("wb") as file:
             if issparse(array):
-                save_npz(file, array)  # type: ignore[arg-type]
+                save(file, array)
             else:
                 np.savez_compressed(file, **{key: array})
 
