@@ -245,13 +245,15 @@ def test_memory_limit_is_kept(sparse):
     cov = bs.Covariance.from_data(X)
     scan(cov, 5)  # compile
     for limit in (2_000_000, 5_000_000):
-        cov = bs.Covariance.from_data(X)
-        cov.diagonal()
-        tracemalloc.start()
-        scan(cov, 20, memory=limit)
-        _, peak = tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert peak < 1.05 * limit
+        peaks = []
+        for _ in range(3):  # other threads of the process are traced as well
+            cov = bs.Covariance.from_data(X)
+            cov.diagonal()
+            tracemalloc.start()
+            scan(cov, 20, memory=limit)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert min(peaks) < 1.05 * limit
 
 
 def test_solve_refuses_a_memory_limit_that_is_too_small(monkeypatch):
