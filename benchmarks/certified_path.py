@@ -141,16 +141,21 @@ def first_call_rows() -> list[list[object]]:
     from common import DATA
 
     command = [sys.executable, "-c", code.format(str(DATA / "CovColon.npz"))]
+    most = {"cold cache": 6.0, "warm cache": 1.0}
+    times: dict[str, list[float]] = {name: [] for name in most}
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
+            for taken in times.values():
+                output = subprocess.run(
+                    command, env=environment, capture_output=True, check=True
+                )
+                taken.append(float(output.stdout))
     rows = []
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        for name, most in (("cold cache", 6.0), ("warm cache", 1.0)):
-            output = subprocess.run(
-                command, env=environment, capture_output=True, check=True
-            )
-            taken = float(output.stdout)
-            verdict = "yes" if taken <= most else "no"
-            rows.append([name, f"{taken:.2f}", f"{most:g}", verdict])
+    for name, limit in most.items():
+        median = float(np.median(times[name]))
+        verdict = "yes" if median <= limit else "no"
+        rows.append([name, f"{median:.2f}", f"{limit:g}", verdict])
     return rows
 
 
