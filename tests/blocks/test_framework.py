@@ -466,4 +466,6 @@ def test_checked_support_accepts_what_is_right():
 def test_no_warning_in_an_ordinary_run():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        solve(blocks_of(4, 5), 2)
+        result = solve(blocks_of(4, 5), 2)
+    assert result.message == ""
+    assert result.objective <= result.upper_bound < np.inf

@@ -168,8 +168,10 @@ def test_time_limit_is_honoured(name):
 @EVERY
 def test_input_is_not_written_to(name):
     A = symmetric_matrix("psd", 8, np.random.default_rng(0))
+    before = A.copy()
     A.flags.writeable = False
     SOLVERS[name]().solve(A, 3, limits=Limits())
+    np.testing.assert_array_equal(A, before)
 
 
 @EVERY

@@ -151,7 +151,8 @@ def _compare_written(
     Return what there was nothing to compare with, as a sentence; else "".
     """
     from ..certify.verify import VerificationError
-    from .written import collect, loadings_difference, summary_difference
+    from ..components.many import collect
+    from .written import loadings_difference, summary_difference
 
     if summary is None or certificate not in summary.certificates:
         return "Only the certificate was checked: there is no summary beside it."

@@ -9,41 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..components import Components, Scheme
-    from ..covariance import Covariance
-    from ..result import Result
+    from ..components import Components
 
 AGREEMENT = 1e-9  # relative: what is written has every digit
 ROUNDING = 1e-12  # of the total variance, or of 1 for loadings, shares and gaps
 
 _SHARES = ("explained_variance_ratio", "ratio", "gap")
-
-
-def collect(cov: Covariance, results: tuple[Result, ...], scheme: Scheme) -> Components:
-    """Return components with what follows from their loadings and certificates."""
-    import numpy as np
-
-    from ..components import Components
-    from ..components.variance import (
-        adjusted_variance,
-        joint_upper_bound,
-        score_covariance,
-    )
-
-    loadings = np.array([result.x for result in results])
-    scores = score_covariance(cov, loadings)
-    adjusted = adjusted_variance(scores)
-    bound, name = joint_upper_bound(cov, results[0], [result.k for result in results])
-    return Components(
-        results=results,
-        components=loadings,
-        explained_variance=np.diagonal(scores).copy(),
-        adjusted_explained_variance=adjusted,
-        total_variance=float(cov.diagonal().sum()),
-        joint_upper_bound=max(bound, float(adjusted.sum())),
-        joint_bound_name=name,
-        scheme=scheme,
-    )
 
 
 def summary_difference(

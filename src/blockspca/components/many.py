@@ -244,7 +244,7 @@ def solve_components(
             results.append(_placed(result, j, scheme))
             if result.status is Status.INTERRUPTED:
                 break
-    return _collect(cov, tuple(results), sparsities, scheme)
+    return collect(cov, tuple(results), scheme)
 
 
 def _placed(result: Result, index: int, scheme: Scheme) -> Result:
@@ -316,12 +316,11 @@ def _nodes(result: Result) -> int:
     return sum(step.statistics.get("nodes", 0) for step in result.certificate.steps)
 
 
-def _collect(
-    cov: Covariance, results: tuple[Result, ...], sparsities: list[int], scheme: Scheme
-) -> Components:
+def collect(cov: Covariance, results: tuple[Result, ...], scheme: Scheme) -> Components:
+    """Put results together: what they explain of A, each and jointly."""
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
-    bound, name = joint_upper_bound(cov, results[0], sparsities[: len(results)])
+    bound, name = joint_upper_bound(cov, results[0], [result.k for result in results])
     adjusted = adjusted_variance(scores)
     return Components(
         results=results,
