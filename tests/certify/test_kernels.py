@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from blockspca._kernels import columntops, proof, rowtops, screen
+from blockspca._kernels import columntops, proof, rowtops, screen, selection
 from blockspca.certify.certified_path import certified_path
 from blockspca.certify.proof_tree import ProofTree
 from blockspca.covariance import Covariance
@@ -18,7 +18,7 @@ from blockspca.scan import scan
 @pytest.fixture
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace every compiled function by its Python source."""
-    for module in (proof, rowtops, screen):
+    for module in (proof, selection, rowtops, screen):
         for name, function in inspect.getmembers(module):
             if hasattr(function, "py_func"):
                 monkeypatch.setattr(module, name, function.py_func)

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit, types
 
 from .options import ENTRY, INNER
+from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
@@ -43,49 +44,6 @@ def _larger_root(a, coupling, b):
 
 
 @njit(**INNER)
-def _move_largest_first(values, count, q):
-    """Reorder values[:count] so that its q largest come first (quickselect)."""
-    low = 0
-    high = count - 1
-    target = q - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i = low
-        j = high
-        while i <= j:
-            while values[i] > pivot:
-                i += 1
-            while values[j] < pivot:
-                j -= 1
-            if i <= j:
-                swap = values[i]
-                values[i] = values[j]
-                values[j] = swap
-                i += 1
-                j -= 1
-        if target <= j:
-            high = j
-        elif target >= i:
-            low = i
-        else:
-            return
-
-
-@njit(**INNER)
-def _sum_of_largest(values, count, q):
-    """Sum of the q largest of values[:count], which it reorders."""
-    if q < count:
-        if q <= 0:
-            return 0.0
-        _move_largest_first(values, count, q)
-        count = q
-    total = 0.0
-    for i in range(count):
-        total += values[i]
-    return total
-
-
-@njit(**INNER)
 def _row_norm(B, row, level, orders, count, skip, q, squares):
     """Sum of the q largest B_ij² over the level's features but the one at `skip`."""
     if q > SHORT or q >= count - 1:
@@ -93,7 +51,7 @@ def _row_norm(B, row, level, orders, count, skip, q, squares):
             value = B[row + orders[level, b]]
             squares[b] = value * value
         squares[skip] = 0.0
-        return _sum_of_largest(squares, count, q)
+        return sum_of_largest(squares, count, q)
     for a in range(q):
         squares[a] = 0.0
     smallest = 0.0
@@ -111,43 +69,6 @@ def _row_norm(B, row, level, orders, count, skip, q, squares):
     for a in range(q):
         total += squares[a]
     return total
-
-
-@njit(**INNER)
-def _sort_descending(keys, level, orders, count):
-    """Shell sort of keys[:count], largest first, carrying orders[level] along."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap >= 1:
-        for i in range(gap, count):
-            key = keys[i]
-            label = orders[level, i]
-            j = i
-            while j >= gap and keys[j - gap] < key:
-                keys[j] = keys[j - gap]
-                orders[level, j] = orders[level, j - gap]
-                j -= gap
-            keys[j] = key
-            orders[level, j] = label
-        gap //= 3
-
-
-@njit(**INNER)
-def _sort_front(values, count):
-    """Shell sort of values[:count], largest first."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap >= 1:
-        for i in range(gap, count):
-            value = values[i]
-            j = i
-            while j >= gap and values[j - gap] < value:
-                values[j] = values[j - gap]
-                j -= gap
-            values[j] = value
-        gap //= 3
 
 
 @njit(**INNER)
@@ -206,8 +127,8 @@ def _suffix_bounds(
             squares[b] = value * value
         width = min(later, m - 1)
         if width < later:
-            _move_largest_first(squares, later, width)
-        _sort_front(squares, width)
+            move_largest_first(squares, later, width)
+        sort_front(squares, width)
         total = 0.0
         for q in range(width):
             total += squares[q]
@@ -265,7 +186,7 @@ def _open_level(
     )
     if count < m:
         return 0
-    _sort_descending(keys, level, orders, count)
+    sort_descending(keys, level, orders, count)
     begin = start + n * n
     if (
         count <= 2 * m
@@ -318,7 +239,7 @@ def _shrink(
             return -1
     if left == 1:
         return 0
-    top = _sum_of_largest(scratch, later, left)
+    top = sum_of_largest(scratch, later, left)
     if base + top <= tau:
         return 0
     smallest = np.inf
@@ -372,6 +293,31 @@ def _pair_above(B, begin, n, tau):
     return -1
 
 
+@njit(**INNER)
+def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
+    """Copy A to the first level: PAUSED, unless that decides or does not fit."""
+    n = A.shape[0]
+    if n < k:
+        return FINISHED
+    for i in range(n):
+        if A[i, i] > tau:
+            found[0] = i
+            state[FOUND_SIZE] = 1
+            return FOUND
+    if k == 1:
+        return FINISHED
+    if B.shape[0] < n * n:
+        state[MEMORY] = n * n
+        return NEEDS_MEMORY
+    for i in range(n):
+        labels[0, i] = i
+        for j in range(n):
+            B[i * n + j] = A[i, j]
+    starts[0] = 0
+    sizes[0] = n
+    return PAUSED
+
+
 @njit(
     (
         _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
@@ -399,7 +345,6 @@ def explore(
 
     Returns FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
     """
-    n_root = A.shape[0]
     stop_at = state[NODES] + budget
     keys = work[0]
     squares = work[1]
@@ -411,24 +356,9 @@ def explore(
     # opt_B(m − 1) ≤ upper[k − 1] at every node, where that is at most τ.
     chain = upper[k - 1] if upper[k - 1] <= tau else np.inf
     if state[DEPTH] < 0:
-        if n_root < k:
-            return FINISHED
-        for i in range(n_root):
-            if A[i, i] > tau:
-                found[0] = i
-                state[FOUND_SIZE] = 1
-                return FOUND
-        if k == 1:
-            return FINISHED
-        if B.shape[0] < n_root * n_root:
-            state[MEMORY] = n_root * n_root
-            return NEEDS_MEMORY
-        for i in range(n_root):
-            labels[0, i] = i
-            for j in range(n_root):
-                B[i * n_root + j] = A[i, j]
-        starts[0] = 0
-        sizes[0] = n_root
+        code = _place_root(A, k, tau, B, starts, sizes, labels, found, state)
+        if code != PAUSED:
+            return code
         state[DEPTH] = 0
         bound = upper[k - 1]
         child = 0
