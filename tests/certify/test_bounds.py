@@ -12,8 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blockspca.bounds import row_sum_bound
-from blockspca.certify import direction_dual
-from blockspca.certify import dual_bound as dual_bound_module
 from blockspca.certify.best_bound import NamedBound, best_bound, is_sound
 from blockspca.certify.bounds import (
     best_threshold_bound,
@@ -21,9 +19,8 @@ from blockspca.certify.bounds import (
     threshold_bound,
     trace_bound,
 )
-from blockspca.certify.direction_dual import direction_bound, supergradient
+from blockspca.certify.direction_dual import direction_bound
 from blockspca.certify.dual_bound import dual_bound
-from blockspca.certify.dual_problem import make_problem
 from blockspca.certify.eigenvalues import eigenvalue_ceiling, psd_shift
 from blockspca.covariance import Covariance
 from strategies import KINDS, symmetric_matrix
@@ -42,7 +39,7 @@ def all_bounds(A: np.ndarray, k: int) -> dict[str, float]:
         "soft": threshold_bound(A, k, epsilon),
         "best soft": best_threshold_bound(A, k, evaluations=4)[0],
         "direction": dual_bound(A, k, iterations=15).value,
-        "direction parts": dual_bound(A, k, iterations=8, parts=7).value,
+        "direction search": dual_bound(A, k, iterations=8, nodes=7).value,
     }
 
 
@@ -125,43 +122,8 @@ def test_ascent_improves_and_a_good_start_is_not_needed() -> None:
     assert values == sorted(values, reverse=True)
     started = dual_bound(cov, 10, start=np.arange(10), iterations=100).value
     assert started == pytest.approx(values[-1], rel=1e-2)
-    assert dual_bound(cov, 10, parts=7).value <= dual_bound(cov, 10).value * (1 + 1e-9)
-
-
-def test_columns_in_chunks_give_the_same_sum(monkeypatch) -> None:
-    rng = np.random.default_rng(5)
-    C = rng.standard_normal((6, 20))
-    C = C[:, np.argsort(-np.einsum("ij,ij->j", C, C))]
-    norms = np.einsum("ij,ij->j", C, C)
-    basis = np.linalg.qr(rng.standard_normal((6, 6)))[0]
-    arguments = (C, norms, np.full(6, 1 / 6), basis, 1.5)
-    whole = supergradient(*arguments)
-    twice = supergradient(*arguments, copies=np.full(20, 2.0))
-    monkeypatch.setattr(direction_dual, "_CHUNK", 3)
-    for one, chunks, double in zip(
-        whole, supergradient(*arguments), twice, strict=True
-    ):
-        np.testing.assert_allclose(one, chunks, rtol=1e-12, atol=1e-12)
-        np.testing.assert_allclose(2 * one, double, rtol=1e-12, atol=1e-12)
-    assert supergradient(*arguments, deadline=0.0) is None
-
-
-def test_a_sample_of_the_columns_only_starts_the_ascent(
-    monkeypatch, brute_force: Optimum
-) -> None:
-    rng = np.random.default_rng(6)
-    X = rng.standard_normal((12, 40)) * rng.gamma(1, size=40)
-    cov = Covariance.from_data(X)
-    optimum = brute_force(cov.submatrix(slice(None)), 3)
-    plain = dual_bound(cov, 3).value
-    monkeypatch.setattr(dual_bound_module, "_SAMPLE", 6)
-    problem = make_problem(cov, 3, None, None)
-    sample = problem.sample(6)
-    assert 6 <= len(sample.norms) <= 9
-    assert sample.copies.sum() == pytest.approx(len(problem.norms))
-    sampled = dual_bound(cov, 3).value
-    assert sampled >= optimum
-    assert sampled == pytest.approx(plain, rel=0.02)
+    searched = dual_bound(cov, 10, nodes=7).value
+    assert searched <= dual_bound(cov, 10).value * (1 + 1e-9)
 
 
 def test_without_time_the_variances_are_the_bound() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,30 @@ from .dual_bound import dual_bound
 from .eigenvalues import psd_shift
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
-WEDGED_PARTS = 7
+FEW_NODES = 7  # of the dual's search, where others wait for their turn
+MOST_NODES = 10**6
+_EPS = float(np.finfo(float).eps)
 _FLOPS = 2e10  # a second, at the least
 
 
 @dataclass(frozen=True, order=True)
 class NamedBound:
-    """An upper bound on opt(k) and where it comes from; the least one sorts first."""
+    """An upper bound on opt(k) and where it comes from; the least one sorts first.
+
+    `better` is a support that the search for it came upon, `nodes` its size.
+    """
 
     value: float
     name: str
+    nodes: int = field(default=0, compare=False)
+    better: NDArray[np.intp] | None = field(default=None, compare=False)
+
+
+class BoundInterrupted(KeyboardInterrupt):
+    """Ctrl-C during the search for a bound, with the best one so far."""
+
+    def __init__(self, bound: NamedBound) -> None:
+        self.bound = bound
 
 
 def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
@@ -54,6 +68,7 @@ def best_bound(
     *,
     target: float,
     time_limit: float,
+    nodes: int = FEW_NODES,
 ) -> NamedBound:
     """Return the least of: variances, direction dual, largest eigenvalue, thresholds.
 
@@ -67,6 +82,8 @@ def best_bound(
         Stop as soon as a bound is this low.
     time_limit : float
         Seconds for the dual, which takes what it is given.
+    nodes : int
+        Of the dual's search, at most.
 
     Examples
     --------
@@ -98,12 +115,15 @@ def best_bound(
             cov,
             k,
             start=support,
-            target=target - error,
+            target=target - error - 4 * _EPS * abs(target),  # sums may round up
             time_limit=left(0.95),
-            parts=WEDGED_PARTS,
+            nodes=nodes,
         )
         if np.isfinite(dual.value):
-            known.append(NamedBound(dual.value + error, "direction dual"))
+            value = dual.value + error
+            known.append(NamedBound(value, "direction dual", dual.nodes, dual.better))
+        if dual.interrupted:
+            raise BoundInterrupted(min(known))
     order = cov.n_features if A is not None else cov.n_samples or np.inf
     seconds = order**2 * cov.n_features / _FLOPS  # for the product and its eigenvalues
     if is_open() and order <= _LARGEST_DENSE and seconds <= left(1.0):

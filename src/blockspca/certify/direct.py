@@ -1,29 +1,58 @@
 """One large k by itself: power steps find a support, the named bounds bound it.
 
 For k in the hundreds the chain from k = 1 up is long, while the direction dual is often
-within a per cent at once.
+within a per cent at once, and its search may prove the support optimal.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._validation import FloatArray
 from ..covariance import Covariance
 from ..large_k import truncated_power
 from ..limits import Deadline, Limits
 from ..result import Status
 from ..vectors import leading_eigenvector, rayleigh
-from .best_bound import NamedBound, best_bound, is_sound
-from .records import TOLERANCE, CertifiedStep
+from .best_bound import (
+    FEW_NODES,
+    MOST_NODES,
+    BoundInterrupted,
+    NamedBound,
+    best_bound,
+    is_sound,
+)
+from .records import TOLERANCE, CertifiedStep, TreeStatistics
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
 BOUND_SHARE = 0.9
+SEARCH_FROM = 100  # k from which on the dual's search is worth more than the chain
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A support with its best loadings, and where it comes from."""
+
+    support: NDArray[np.intp]
+    loadings: FloatArray
+    objective: float
+    source: str
+
+
+_objective = attrgetter("objective")
+
+
+def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
+    within = cov.submatrix(support)
+    loadings = leading_eigenvector(within)
+    return _Candidate(support, loadings, rayleigh(within, loadings), source)
 
 
 def direct_step(
@@ -53,17 +82,10 @@ def direct_step(
     remaining = deadline.remaining()
     share = None if remaining is None else SEARCH_SHARE * remaining
     found = truncated_power(cov, k, limits=replace(limits, time=share))
-    candidates = [("power steps", np.flatnonzero(found.x))]
+    best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
-        candidates.append(("given", np.sort(np.asarray(given, dtype=np.intp))))
-    best = (-np.inf, "none", np.empty(0, np.intp), np.empty(0))
-    for source, support in candidates:
-        within = cov.submatrix(support)
-        x = leading_eigenvector(within)
-        if (value := rayleigh(within, x)) > best[0]:
-            best = (value, source, support, x)
-    objective, source, support, loadings = best
-    spread = max(objective, float(np.abs(cov.diagonal()).max()))
+        best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
+    spread = max(best.objective, float(np.abs(cov.diagonal()).max()))
     gap = limits.gap or 0.0
     bound = NamedBound(np.inf, "none")
     status = Status.FEASIBLE
@@ -71,19 +93,26 @@ def direct_step(
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         left = deadline.remaining()
+        slack = max(gap * abs(best.objective), 0.5 * TOLERANCE * spread)
         bound = best_bound(
             cov,
             k,
-            support,
-            target=objective + max(gap * abs(objective), 0.5 * TOLERANCE * spread),
+            best.support,
+            target=best.objective + slack,
             # the step that is under way when the time is up still has to end
             time_limit=SECONDS if left is None else BOUND_SHARE * left,
+            nodes=MOST_NODES if k >= SEARCH_FROM else FEW_NODES,
         )
         left = deadline.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:
             status = Status.TIME_LIMIT  # the chain would need more
+    except BoundInterrupted as stopped:
+        bound, status = stopped.bound, Status.INTERRUPTED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
+    if bound.better is not None:
+        best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
+    objective = best.objective
     if not is_sound(bound, objective, TOLERANCE * spread):
         bound = NamedBound(np.inf, "none")
     upper_bound = max(bound.value, objective)
@@ -95,13 +124,14 @@ def direct_step(
     return CertifiedStep(
         k=k,
         n_features=cov.n_features,
-        support=support,
-        loadings=loadings,
+        support=best.support,
+        loadings=best.loadings,
         objective=objective,
         upper_bound=upper_bound,
         bound_name=bound.name,
         status=status,
-        source=source,
+        source=best.source,
         tolerance=TOLERANCE * spread,
+        statistics=TreeStatistics(nodes=bound.nodes),
         time=time.perf_counter() - started,
     )

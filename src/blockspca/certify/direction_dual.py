@@ -15,6 +15,9 @@ trace 1) are z_i ∝ (μ_i I + ρX)⁻¹ c_i, μ_i > 0 such that c_i' X (μ_i I 
 the sum is then a supergradient of a concave function of X, which mirror ascent
 maximises.  z_i = c_i/‖c_i‖ gives the dual bound with weights t_i = 1 − ρ/A_ii.
 
+With X = Q diag(w) Q' + w₀ (I − QQ'), z_i is c_i + Qh_i up to its length: what the sum
+needs are the products Q'C, C diag(·) C' and C diag(·) H', and no array as large as C.
+
 References
 ----------
 d'Aspremont, Bach, El Ghaoui (2008), Optimal solutions for sparse principal component
@@ -24,14 +27,19 @@ analysis, whose semidefinite relaxation this evaluates; the closed form of κ is
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._validation import FloatArray
+from .columns import Columns
+from .density import Density
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
-_CHUNK = 1024  # columns
+_ENTRIES = 2**17  # of an array in between
+_STEPS = 40
+_STEEPEST = 1e4  # largest (size of c + ‖h‖) / ‖c + Qh‖: more costs too many digits
 
 
 def direction_bound(
@@ -59,90 +67,173 @@ def direction_bound(
     active = norms > penalty
     C, norms = C[:, active], norms[active]
     Z = C.copy() if directions is None else np.array(directions[:, active])
-    kappa = direction_weights(C, norms, Z, penalty)
+    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(lengths > 0, lengths, 1.0)
+    uncertain = 8 * (len(C) + 4) * _EPS * norms
+    squares = np.einsum("ij,ij->j", C, Z) ** 2
+    kappa = direction_weights(norms, squares, uncertain, penalty)
+    own = ~np.isfinite(kappa)
+    Z[:, own] = C[:, own] / np.sqrt(norms[own])
+    kappa[own] = own_weights(norms[own], uncertain[own], penalty)
     total = (Z * kappa) @ Z.T
     value = k * penalty + eigenvalue_ceiling(total)
-    return value + rounding_of_sum(C, total, k * penalty)
+    n, p = C.shape
+    return value + rounding_of_sum(n, p, float(np.trace(total)) + k * penalty)
 
 
 def direction_weights(
-    C: FloatArray, norms: FloatArray, Z: FloatArray, penalty: float
+    norms: FloatArray, squares: FloatArray, uncertain: FloatArray, penalty: float
 ) -> FloatArray:
-    """Return κ, rounded upwards. Z is scaled to unit columns, and mended, in place."""
-    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    Z /= np.where(lengths > 0, lengths, 1.0)
-    squares = np.einsum("ij,ij->j", C, Z) ** 2
-    uncertain = 8 * (len(C) + 4) * _EPS * norms
+    """Return κ for (c'z)² = squares, rounded upwards; infinite where z is no good."""
     room = penalty - norms + squares - uncertain
-    unusable = ~(room > 1e-7 * penalty)
-    if unusable.any():
-        Z[:, unusable] = C[:, unusable] / np.sqrt(norms[unusable])
-        room[unusable] = penalty - uncertain[unusable]
-    kappa = penalty * (norms - penalty + uncertain) / room
-    # Where ρ is lost in the rounding of ‖c‖², use (c'y)² ≤ ‖c‖² (z'y)² for z = c/‖c‖.
-    hopeless = ~(room > 0)
-    kappa[hopeless] = norms[hopeless] + uncertain[hopeless]
+    usable = room > 1e-7 * penalty
+    kappa = np.full(len(norms), np.inf)
+    excess = norms[usable] - penalty + uncertain[usable]
+    kappa[usable] = penalty * excess / room[usable]
     return kappa
 
 
-def rounding_of_sum(C: FloatArray, total: FloatArray, constant: float) -> float:
-    n, p = C.shape
-    return 2 * (n + p + 16) * _EPS * (float(np.trace(total)) + constant)
+def own_weights(norms: FloatArray, uncertain: FloatArray, penalty: float) -> FloatArray:
+    """Return κ for z = c/‖c‖, rounded upwards.
+
+    Where ρ is lost in the rounding of ‖c‖², (c'y)² ≤ ‖c‖² (z'y)² takes its place.
+    """
+    kappa = direction_weights(norms, norms, uncertain, penalty)
+    return np.where(np.isfinite(kappa), kappa, norms + uncertain)
 
 
-def best_directions(
-    rotated: FloatArray, weights: FloatArray, penalty: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return z_i and μ_i for the density diag(weights), columns in its basis."""
+def rounding_of_sum(n: int, p: int, size: float) -> float:
+    """Bound the rounding error of a sum of p terms ww' with Σ‖w‖² ≤ size."""
+    return 2 * (n + p + 16) * _EPS * size
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Σ κ_i z_i z_i' = Σ D_i (c_i + Qh_i)(c_i + Qh_i)' at a density, and its parts.
+
+    Attributes
+    ----------
+    total : array of shape (n, n)
+    D : array of shape (p,)
+        Zero for ‖c_i‖² ≤ ρ.
+    H : array of shape (r, p)
+        h_i in its columns.
+    Q : array of shape (n, r)
+    shares : array of shape (p,)
+        How much of each column the relaxation takes, 0 to 1; their sum is k where ρ is
+        best.
+    mu : array of shape (p,)
+        μ_i: their sum, with kρ, is the concave function at the density.
+    size : float
+        Σ D_i (size of c_i + ‖h_i‖)², to which rounding errors are in proportion.
+    """
+
+    total: FloatArray
+    D: FloatArray
+    H: FloatArray
+    Q: FloatArray
+    shares: FloatArray
+    mu: FloatArray
+    size: float
+
+
+def relax(
+    columns: Columns,
+    density: Density,
+    penalty: float,
+    deadline: float = np.inf,
+    before: Relaxation | None = None,
+) -> Relaxation | None:
+    """Return the sum for the best directions at a density.
+
+    None if the deadline, by `time.monotonic`, comes first. What was found at a density
+    nearby, for the same columns, makes it faster.
+    """
+    (n, p), Q = columns.shape, density.Q
+    r = Q.shape[1]
+    active = np.flatnonzero(columns.norms > penalty)
+    G = columns.project(Q)[:, active]
+    D, shares, H = np.zeros(p), np.zeros(p), np.zeros((r, p))
+    mu = np.zeros(p)
+    if before is not None:
+        mu[active] = before.mu[active]
+    size = 0.0
+    # Q'Q = I up to this; products with it carry the rounding of n terms.
+    skew = float(np.linalg.norm(Q.T @ Q - np.eye(r)))
+    relative = 32 * (n + 4) * np.sqrt(r + 1) * _EPS + skew
+    step = max(1, _ENTRIES // (r + 1))
+    for start in range(0, len(active), step):
+        if time.monotonic() > deadline:
+            return None
+        part = slice(start, start + step)
+        index = active[part]
+        found = _best_directions(
+            G[:, part],
+            columns.norms[index],
+            columns.sizes[index],
+            density,
+            penalty,
+            relative,
+            mu[index],
+        )
+        H[:, index], D[index], shares[index], mu[index] = found[:4]
+        size += found[4]
+    weighted = D * H
+    across = columns.combine(weighted.T) @ Q.T
+    total = columns.gram(D)
+    total += across
+    total += across.T
+    total += Q @ (weighted @ H.T) @ Q.T
+    return Relaxation(total, D, H, Q, shares, mu, size)
+
+
+def _best_directions(
+    G: FloatArray,
+    norms: FloatArray,
+    sizes: FloatArray,
+    density: Density,
+    penalty: float,
+    relative: float,
+    mu: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
+    """Return h, D, the shares, μ and the size of the sum for columns with Q'c = G."""
+    weights = np.append(density.weights, density.rest)[:, None]
+    squares = np.vstack([G**2, np.zeros(len(norms))])
+    squares[-1] = np.maximum(norms - squares.sum(axis=0), 0.0)
     # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
     # decreasing: 1/f is nearly linear.
-    mass = weights[:, None] * rotated**2
-    shifts = penalty * weights[:, None]
+    mass = weights * squares
+    shifts = penalty * weights
     total_mass = mass.sum(axis=0)
-    mu = np.maximum(total_mass - penalty * weights[-1], 1e-9 * total_mass)
-    for _ in range(20):
+    first = np.maximum(total_mass - shifts[0], 1e-9 * total_mass)
+    mu = np.where(mu > 0, mu, first)
+    for _ in range(_STEPS):
         ratio = mass / (mu + shifts)
         f = ratio.sum(axis=0)
         if np.abs(f - 1).max(initial=0.0) < 1e-7:
             break
         slope = (ratio / (mu + shifts)).sum(axis=0)
         mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
-    return rotated / (mu + shifts), mu
-
-
-def supergradient(
-    C: FloatArray,
-    norms: FloatArray,
-    weights: FloatArray,
-    basis: FloatArray,
-    penalty: float,
-    *,
-    copies: FloatArray | None = None,
-    deadline: float = np.inf,
-) -> tuple[FloatArray, float, float] | None:
-    """Return Σ κ_i z_i z_i' at a density, the size of its support and its value.
-
-    Column i counts copies[i] times, once by default. None if the deadline, by
-    `time.monotonic`, comes first.
-
-    The density is basis · diag(weights) · basis'; `norms` are sorted, longest first.
-    A few columns at a time: the arrays in between are as large as what they are for.
-    """
-    count = int(np.searchsorted(-norms, -penalty))
-    total = np.zeros((len(C), len(C)))
-    support = value = 0.0
-    if copies is None:
-        copies = np.ones(len(norms))
-    for start in range(0, count, _CHUNK):
-        if time.monotonic() > deadline:
-            return None
-        part = slice(start, min(start + _CHUNK, count))
-        rotated = basis.T @ C[:, part]
-        Z, mu = best_directions(rotated, weights, penalty)
-        squares = weights[:, None] * Z**2
-        share = (weights[:, None] * squares).sum(axis=0) / squares.sum(axis=0)
-        kappa = direction_weights(rotated, norms[part], Z, penalty)
-        total += (Z * (kappa * copies[part])) @ Z.T
-        support += float(share @ copies[part])
-        value += float(mu @ copies[part])
-    return basis @ total @ basis.T, support, value
+    pull = mass / (mu + shifts) ** 2
+    shares = (weights * pull).sum(axis=0) / pull.sum(axis=0)
+    # (μ + ρw₀) (μI + ρX)⁻¹ c = c + Qh
+    h = G * ((mu + shifts[-1]) / (mu + shifts[:-1]) - 1)
+    length = np.sqrt(np.einsum("ij,ij->j", h, h))
+    inner = np.einsum("ij,ij->j", h, G)
+    lengths = np.maximum(norms + 2 * inner + length**2, 0.0)  # ‖c + Qh‖²
+    size = sizes + length
+    good = size**2 < min(_STEEPEST**2, 0.125 / relative) * lengths
+    steepness = np.divide(size**2, lengths, out=np.ones_like(size), where=good)
+    # (c'z)² is a quotient of such sums, each off by `relative` times its size.
+    uncertain = relative * sizes**2 * steepness
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappa = direction_weights(
+            norms, (norms + inner) ** 2 / lengths, uncertain, penalty
+        )
+    own = ~(good & np.isfinite(kappa))
+    if own.any():
+        h[:, own], lengths[own], size[own] = 0.0, norms[own], sizes[own]
+        uncertain = relative * sizes[own] ** 2 * (sizes[own] ** 2 / norms[own])
+        kappa[own] = own_weights(norms[own], uncertain, penalty)
+    D = kappa / (lengths - 4 * relative * size**2)  # ‖c + Qh‖² at its least
+    return h, D, shares, mu, float((D * size**2).sum())

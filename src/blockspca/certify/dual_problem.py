@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,57 +11,60 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance import Covariance
 from ..vectors import leading_eigenvector
+from .columns import Columns, DenseColumns, sparse_columns
 from .eigenvalues import psd_shift
 
 _EPS = float(np.finfo(float).eps)
 _LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
-_ENTRIES = 2**26  # of C that are held at most: 512 MiB
+_ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
+_LARGEST_MEAN = 1e3  # beside the deviation; above it, sparse columns lose digits
+_LARGEST_INDEX = 2**31 - 1
+_MOST_ROWS = 4096  # of sparse columns: n × n arrays have to be held
 
 
-@dataclass
+@dataclass(frozen=True)
 class Problem:
-    """Columns that matter, longest first; the rest is no longer than `floor`.
+    """Columns that matter; those of the other features are no longer than √`floor`.
 
-    `chosen` are their features, and `same_basis` tells that they are columns as given
-    by `Covariance.columns`, so that those of other features have the same coordinates.
-    All in multiples of `unit`, a power of four near the largest variance. Column i
-    counts copies[i] times: more than once only where the columns are a sample.
+    Attributes
+    ----------
+    columns : Columns
+        In multiples of √unit.
+    k : int
+    floor : float
+        ρ must not be less.
+    penalty : float
+        ρ to begin with.
+    leading : array of shape (n,)
+        The direction of the start, a unit vector.
+    features : array of int
+        To which the columns belong.
+    unit : float
+        A power of four near the largest variance.
+    shift, slack : float
+        C'C = A/unit + shift · I, up to an error that moves no optimum by more than
+        slack.
     """
 
-    C: FloatArray
-    norms: FloatArray
+    columns: Columns
     k: int
     floor: float
     penalty: float
     leading: FloatArray
+    features: NDArray[np.intp]
     unit: float
-    chosen: NDArray[np.intp]
-    same_basis: bool
     shift: float = 0.0
     slack: float = 0.0
-    copies: FloatArray | None = None
 
-    def sample(self, size: int) -> Problem | None:
-        """Return about `size` columns that stand for all; None if there are few more.
+    def inward(self, value: float) -> float:
+        """Return a value of A as one of the columns', so that `outward` is no more."""
+        value /= self.unit
+        rounding = 8 * _EPS * (abs(value) + self.shift + self.slack)
+        return value + self.shift - self.slack - rounding
 
-        A third are the longest and a third those that the leading direction sees best,
-        for which nothing else can stand; every so manieth of the others is the rest.
-        """
-        if len(self.norms) < 3 * size:
-            return None
-        third = size // 3
-        seen = np.abs(self.leading @ self.C)
-        seen[:third] = np.inf
-        order = np.argsort(-seen, kind="stable")
-        kept, others = order[: 2 * third], np.sort(order[2 * third :])
-        some = others[:: len(others) // third]
-        copies = np.zeros(len(self.norms))
-        copies[kept] = 1.0
-        copies[some] = len(others) / len(some)
-        taken = np.flatnonzero(copies)
-        return replace(
-            self, C=self.C[:, taken], norms=self.norms[taken], copies=copies[taken]
-        )
+    def outward(self, value: float) -> float:
+        """Return a bound for the columns as one for A."""
+        return float((value + self.slack - self.shift) * self.unit)
 
 
 def make_problem(
@@ -69,11 +72,26 @@ def make_problem(
     k: int,
     start: Sequence[int] | NDArray[np.intp] | None,
     survivors: Sequence[int] | NDArray[np.intp] | None,
+    short: bool = False,
 ) -> Problem | None:
+    """Choose the columns; None if A is not of a kind that has them.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k : int
+    start : sequence of int, optional
+        A support to take ρ and the leading direction from.
+    survivors : sequence of int, optional
+        The features to choose from, all by default.
+    short : bool
+        Choose columns that are shorter than √ρ too, if there is room: those of features
+        that are to be decided.
+    """
     everything = np.arange(cov.n_features)
     features = everything if survivors is None else np.asarray(survivors, dtype=np.intp)
     k = min(k, len(features))
-    shift = slack = 0.0
+    shift = 0.0
     if not cov.known_psd:
         if cov.n_features > _LARGEST_DENSE:
             return None
@@ -96,39 +114,73 @@ def make_problem(
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
     penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     order = np.argsort(-diagonal, kind="stable")
-    rows = cov.n_samples if cov.has_columns else None
-    most = _LARGEST_DENSE if rows is None else max(k, _ENTRIES // rows)
-    count = min(int((diagonal > 0.8 * penalty).sum()), most)
+    count = int((diagonal > (0.0 if short else 0.8 * penalty)).sum())
+    sparse = _stays_sparse(cov, features[order[:count]])
+    if not sparse:
+        count = min(count, _most_columns(cov, k))
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
-    floor *= 1 + 8 * ((rows or 0) + 4) * _EPS
-    if rows is not None:
-        C = cov.columns(chosen)
-        C /= np.sqrt(unit)
-        if len(C) > count:
-            C = np.linalg.qr(C, mode="reduced")[1]
-            slack = 8 * (rows + count) * _EPS * float(diagonal[order[:count]].sum())
-    else:
-        # A little more on the diagonal, so that rounding cannot stop the factorization
-        slack = 8 * (count + 4) * _EPS * float(diagonal[order[:count]].sum())
-        inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
-        try:
-            C = np.linalg.cholesky(inner).T
-        except np.linalg.LinAlgError:  # indefinite after all, by more than rounding
-            return None
-        slack *= 2
-    leading = C @ x[chosen]
+    floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * _EPS
+    lengths = diagonal[order[:count]]
+    made = _make_columns(cov, chosen, lengths, unit, shift, sparse)
+    if made is None:
+        return None
+    columns, slack = made
+    leading = columns.combine(x[chosen][:, None])[:, 0]
     if not np.linalg.norm(leading) > 0:
-        leading = C[:, 0].copy()
+        leading = columns.combine(np.eye(count, 1))[:, 0]
     leading /= np.linalg.norm(leading)
-    norms = np.einsum("ij,ij->j", C, C)
-    longest_first = np.argsort(-norms, kind="stable")
-    C, norms = C[:, longest_first], norms[longest_first]
-    chosen = chosen[longest_first]
-    same = rows is not None and len(C) == rows
-    return Problem(
-        C, norms, k, floor, penalty, leading, unit, chosen, same, shift, slack
-    )
+    penalty = max(penalty, floor)
+    return Problem(columns, k, floor, penalty, leading, chosen, unit, shift, slack)
+
+
+def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:
+    """Tell whether the columns need not be filled, and lose no digits for it."""
+    data = cov.sparse_data()
+    if data is None or data[0].nnz > _LARGEST_INDEX:
+        return False
+    X, mean, factor = data
+    if X.shape[0] > min(len(chosen), _MOST_ROWS):
+        return False
+    moments = X.shape[0] * (mean * factor)[chosen] ** 2
+    return bool((moments <= _LARGEST_MEAN**2 * cov.diagonal()[chosen]).all())
+
+
+def _most_columns(cov: Covariance, k: int) -> int:
+    if cov.has_columns and cov.n_samples is not None:
+        return max(k, _ENTRIES // cov.n_samples)
+    return _LARGEST_DENSE
+
+
+def _make_columns(
+    cov: Covariance,
+    chosen: NDArray[np.intp],
+    diagonal: FloatArray,
+    unit: float,
+    shift: float,
+    sparse: bool,
+) -> tuple[Columns, float] | None:
+    """Return the columns of the chosen features and the slack that they need."""
+    count = len(chosen)
+    rows = cov.n_samples if cov.has_columns else None
+    if rows is not None:
+        if sparse:
+            X, mean, factor = cov.sparse_data()  # type: ignore[misc]
+            root = np.sqrt(unit)
+            return sparse_columns(X, mean, factor / root, chosen, diagonal), 0.0
+        C = cov.columns(chosen) / np.sqrt(unit)
+        if rows <= count:
+            return DenseColumns(C), 0.0
+        slack = 8 * (rows + count) * _EPS * float(diagonal.sum())
+        return DenseColumns(np.linalg.qr(C, mode="reduced")[1]), slack
+    # A little more on the diagonal, so that rounding cannot stop the factorization
+    slack = 8 * (count + 4) * _EPS * float(diagonal.sum())
+    inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
+    try:
+        C = np.linalg.cholesky(inner).T
+    except np.linalg.LinAlgError:  # indefinite after all, by more than rounding
+        return None
+    return DenseColumns(np.ascontiguousarray(C)), 2 * slack
 
 
 def truncated_power_support(

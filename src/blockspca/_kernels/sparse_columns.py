@@ -1,0 +1,44 @@
+"""Sums over the columns of a sparse matrix, at the cost of their nonzeros squared."""
+
+from __future__ import annotations
+
+from numba import njit, types
+
+from .options import ENTRY
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_INDEX = types.Array(types.int32, 1, "C", readonly=True)
+_OUT_MATRIX = types.Array(types.float64, 2, "C")
+_OUT = types.Array(types.float64, 1, "C")
+
+
+@njit(types.void(_INDEX, _INDEX, _VECTOR, _VECTOR, _OUT_MATRIX), **ENTRY)
+def add_gram(starts, rows, values, weights, total):
+    """Add Σ_j weights_j y_j y_j' to the symmetric `total`, y_j the columns."""
+    for j in range(weights.shape[0]):
+        weight = weights[j]
+        if weight == 0.0:
+            continue
+        for a in range(starts[j], starts[j + 1]):
+            row = rows[a]
+            scaled = weight * values[a]
+            for b in range(starts[j], a):
+                product = scaled * values[b]
+                total[row, rows[b]] += product
+                total[rows[b], row] += product
+            total[row, row] += scaled * values[a]
+
+
+@njit(types.void(_INDEX, _INDEX, _VECTOR, _MATRIX, _OUT), **ENTRY)
+def quadratic_forms(starts, rows, values, S, forms):
+    """Set forms_j = y_j'Sy_j for symmetric S."""
+    for j in range(forms.shape[0]):
+        form = 0.0
+        for a in range(starts[j], starts[j + 1]):
+            row = S[rows[a]]
+            inner = 0.0
+            for b in range(starts[j], a):
+                inner += values[b] * row[rows[b]]
+            form += values[a] * (2.0 * inner + values[a] * row[rows[a]])
+        forms[j] = form

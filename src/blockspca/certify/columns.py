@@ -1,0 +1,125 @@
+"""The columns c_i of C, A = C'C: dense, or sparse and centred without being filled.
+
+`norms` are ‖c_i‖². `sizes` bound what goes into a column before the mean is taken off:
+rounding errors are in proportion to them, not to the norms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ._blas import all_threads
+
+Indices = NDArray[np.intp]
+
+
+class DenseColumns:
+    """Columns of an array."""
+
+    def __init__(self, C: FloatArray) -> None:
+        self.C = C
+        self.norms = np.einsum("ij,ij->j", C, C)
+        self.sizes = np.sqrt(self.norms)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.C.shape[0], self.C.shape[1]
+
+    def take(self, index: Indices) -> DenseColumns:
+        return DenseColumns(self.C[:, index])
+
+    def project(self, Q: FloatArray) -> FloatArray:
+        """Return Q'C."""
+        return Q.T @ self.C
+
+    def combine(self, W: FloatArray) -> FloatArray:
+        """Return CW."""
+        return self.C @ W
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return C diag(weights) C'."""
+        used = np.flatnonzero(weights)
+        C = self.C if len(used) == len(weights) else self.C[:, used]
+        with all_threads():
+            return (C * weights[used]) @ C.T
+
+    def forms(self, S: FloatArray) -> FloatArray:
+        """Return c_i'Sc_i for symmetric S."""
+        with all_threads():
+            image = S @ self.C
+        return np.einsum("ij,ij->j", self.C, image)
+
+
+class SparseColumns:
+    """Columns y_i − m_i 1 with y_i sparse."""
+
+    def __init__(self, Y: Any, means: FloatArray, norms: FloatArray) -> None:
+        self.Y = Y
+        self.rows = Y.T.tocsr()
+        self.means = means
+        self.norms = norms
+        length = np.sqrt(np.asarray(Y.multiply(Y).sum(axis=0)).ravel())
+        self.sizes = length + np.abs(means) * np.sqrt(Y.shape[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.Y.shape
+
+    def take(self, index: Indices) -> SparseColumns:
+        return SparseColumns(
+            self.Y[:, index].tocsc(), self.means[index], self.norms[index]
+        )
+
+    def project(self, Q: FloatArray) -> FloatArray:
+        """Return Q'C."""
+        return np.ascontiguousarray((self.rows @ Q).T) - np.outer(
+            Q.sum(axis=0), self.means
+        )
+
+    def combine(self, W: FloatArray) -> FloatArray:
+        """Return CW."""
+        return self.Y @ W - self.means @ W
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return C diag(weights) C'."""
+        from .._kernels.sparse_columns import add_gram
+
+        Y, total = self.Y, np.zeros((self.shape[0],) * 2)
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        add_gram(Y.indptr, Y.indices, Y.data, weights, total)
+        weighted = weights * self.means
+        shift = Y @ weighted
+        total -= shift[:, None]
+        total -= shift
+        total += weighted @ self.means
+        return total
+
+    def forms(self, S: FloatArray) -> FloatArray:
+        """Return c_i'Sc_i for symmetric S."""
+        from .._kernels.sparse_columns import quadratic_forms
+
+        Y, forms = self.Y, np.empty(self.shape[1])
+        quadratic_forms(Y.indptr, Y.indices, Y.data, np.ascontiguousarray(S), forms)
+        sums = S.sum(axis=0)
+        return forms - 2 * self.means * (Y.T @ sums) + self.means**2 * sums.sum()
+
+
+Columns = DenseColumns | SparseColumns
+
+
+def sparse_columns(
+    X: Any, means: FloatArray, factors: FloatArray, index: Indices, norms: FloatArray
+) -> SparseColumns:
+    """Return columns factor_i (x_i − mean_i 1) of sparse X, for i in the index.
+
+    `norms` are theirs.
+    """
+    Y = X[:, index].astype(np.float64).tocsc()
+    Y.sort_indices()
+    Y.data *= np.repeat(factors[index], np.diff(Y.indptr))
+    Y.indptr, Y.indices = Y.indptr.astype(np.int32), Y.indices.astype(np.int32)
+    return SparseColumns(Y, means[index] * factors[index], norms)

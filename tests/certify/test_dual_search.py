@@ -1,0 +1,376 @@
+"""The direction dual's parts and its search: sums, decisions, wedges, proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockspca as bs
+from blockspca.certify import dual_node
+from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
+from blockspca.certify.density import Density, Side, concentrated
+from blockspca.certify.direction_dual import direction_bound, relax
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.dual_node import Ascent, Node, branches
+from blockspca.certify.dual_problem import make_problem
+from blockspca.covariance import Covariance
+
+Optimum = Callable[[np.ndarray, int], float]
+DATA = ("wide", "tall", "copies", "constant", "sparse", "offset", "factor", "zeros")
+
+
+def data(kind: str, rng: np.random.Generator, n: int = 7, d: int = 9) -> object:
+    """Return samples of a kind that has broken something, or might."""
+    X = rng.standard_normal((n, d)) * rng.gamma(2.0, size=d)
+    if kind == "tall":
+        X = rng.standard_normal((3 * d, d)) @ rng.standard_normal((d, d))
+    elif kind == "copies":
+        X[:, 3:6] = X[:, :3]
+        X[:, 6] = -X[:, 0]
+    elif kind == "constant":
+        X[:, [1, 4]] = 2.0
+    elif kind == "sparse":
+        X = X * (rng.random((n, d)) < 0.4)
+        X[0] += 0.1  # no constant columns
+        return sp.csr_array(X)
+    elif kind == "offset":
+        return sp.csr_array(X + 50.0)
+    elif kind == "factor":
+        X = np.outer(rng.standard_normal(n), rng.standard_normal(d)) + 0.1 * X
+    elif kind == "zeros":
+        X[: n - 2] = 0.0
+    return X
+
+
+def covariance(kind: str, rng: np.random.Generator) -> Covariance:
+    return Covariance.from_data(data(kind, rng))
+
+
+def random_density(n: int, r: int, rng: np.random.Generator) -> Density:
+    Q = np.linalg.qr(rng.standard_normal((n, r)))[0]
+    weights = np.sort(rng.gamma(1.0, size=r))[::-1] + 0.2
+    rest = 0.1
+    total = weights.sum() + (n - r) * rest
+    return Density(Q, weights / total, rest / total)
+
+
+@pytest.mark.parametrize("r", [1, 3, 6])
+def test_the_sum_is_that_of_the_best_directions(r: int) -> None:
+    rng = np.random.default_rng(r)
+    n, p, penalty = 6, 15, 2.0
+    C = rng.standard_normal((n, p))
+    density = random_density(n, r, rng)
+    X = (density.Q * density.weights) @ density.Q.T
+    X += density.rest * (np.eye(n) - density.Q @ density.Q.T)
+    assert np.trace(X) == pytest.approx(1.0)
+    found = relax(DenseColumns(C), density, penalty)
+    assert found is not None
+    total, value = np.zeros((n, n)), 0.0
+    for i in range(p):
+        c = C[:, i]
+        norm = c @ c
+        if norm <= penalty:
+            assert found.D[i] == found.mu[i] == found.shares[i] == 0
+            continue
+        mu = found.mu[i]
+        z = np.linalg.solve(mu * np.eye(n) + penalty * X, c)
+        assert c @ X @ z == pytest.approx(1.0, rel=1e-6)
+        z /= np.linalg.norm(z)
+        kappa = penalty * (norm - penalty) / (penalty - norm + (c @ z) ** 2)
+        total += kappa * np.outer(z, z)
+        value += mu
+        assert mu == pytest.approx(kappa * z @ X @ z, rel=1e-5)
+    np.testing.assert_allclose(found.total, total, rtol=1e-6, atol=1e-8)
+    assert np.trace(found.total @ X) == pytest.approx(value, rel=1e-5)
+    assert np.trace(total) <= found.size
+    again = relax(DenseColumns(C), density, penalty, before=found)
+    assert again is not None
+    np.testing.assert_allclose(again.total, found.total, rtol=1e-5, atol=1e-6)
+    assert relax(DenseColumns(C), density, penalty, deadline=0.0) is None
+
+
+def test_sparse_columns_are_dense_ones() -> None:
+    rng = np.random.default_rng(1)
+    X = sp.random_array((12, 20), density=0.3, rng=rng).tocsc()
+    factor = rng.gamma(2.0, size=20)
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    index = np.array([3, 1, 17, 8, 9])
+    C = ((X.toarray() - mean) * factor)[:, index]
+    dense = DenseColumns(C)
+    sparse = sparse_columns(X, mean, factor, index, dense.norms)
+    Q, S = rng.standard_normal((12, 3)), rng.standard_normal((12, 12))
+    weights = np.array([0.5, 0.0, 2.0, 1.0, 3.0])
+    for one, other in [(dense, sparse), (dense.take([4, 0]), sparse.take([4, 0]))]:
+        assert one.shape == other.shape
+        p = one.shape[1]
+        np.testing.assert_allclose(one.project(Q), other.project(Q), atol=1e-12)
+        W = rng.standard_normal((p, 2))
+        np.testing.assert_allclose(one.combine(W), other.combine(W), atol=1e-12)
+        gram = one.gram(weights[:p])
+        np.testing.assert_allclose(gram, other.gram(weights[:p]), atol=1e-12)
+        np.testing.assert_allclose(gram, (one.C * weights[:p]) @ one.C.T, atol=1e-12)
+        np.testing.assert_allclose(one.forms(S + S.T), other.forms(S + S.T), atol=1e-12)
+        assert (other.sizes >= one.sizes * (1 - 1e-12)).all()
+
+
+def test_sparse_data_stay_sparse_unless_their_means_are_large() -> None:
+    rng = np.random.default_rng(2)
+    X = sp.random_array((15, 40), density=0.2, rng=rng).tolil()
+    X[0, :] = 1.0
+    cov = Covariance.from_data(X.tocsr())
+    problem = make_problem(cov, 3, None, None, short=True)
+    assert problem is not None
+    assert isinstance(problem.columns, SparseColumns)
+    with pytest.warns(UserWarning, match="means that are large"):
+        cov = Covariance.from_data(sp.csr_array(X.toarray() + 1e5))
+    problem = make_problem(cov, 3, None, None, short=True)
+    assert problem is not None
+    assert isinstance(problem.columns, DenseColumns)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(DATA),
+    k=st.integers(1, 9),
+    seed=st.integers(0, 2**32 - 1),
+    exponent=st.sampled_from([0, 140, -140]),
+)
+def test_the_search_proves_the_optimum(
+    kind: str, k: int, seed: int, exponent: int, brute_force: Optimum
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = data(kind, rng)
+    cov = Covariance.from_data(X * 2.0 ** (exponent / 2))
+    A = cov.submatrix(slice(None))
+    optimum = brute_force(A, k)
+    target = optimum * (1 + 1e-8)
+    bound = dual_bound(cov, k, target=target, time_limit=60, nodes=3000)
+    assert optimum * (1 - 1e-12) <= bound.value
+    # Means that are large cost digits, and the bound pays for them.
+    assert bound.value <= target * (1 + (1e-6 if kind == "offset" else 1e-11))
+
+
+@settings(max_examples=40, deadline=None)
+@given(kind=st.sampled_from(DATA), k=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
+def test_a_target_below_the_optimum_is_found_out(
+    kind: str, k: int, seed: int, brute_force: Optimum
+) -> None:
+    cov = covariance(kind, np.random.default_rng(seed))
+    A = cov.submatrix(slice(None))
+    optimum = brute_force(A, k)
+    for share in (0.5, 0.9, 0.999):
+        bound = dual_bound(cov, k, target=share * optimum, time_limit=60, nodes=300)
+        assert bound.value >= optimum * (1 - 1e-12)
+        if bound.better is not None:
+            within = A[np.ix_(bound.better, bound.better)]
+            top = np.linalg.eigvalsh(within)[-1]
+            assert len(bound.better) <= k
+            assert share * optimum < top <= optimum * (1 + 1e-12)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    kind=st.sampled_from(DATA),
+    k=st.integers(2, 5),
+    seed=st.integers(0, 2**32 - 1),
+    steps=st.integers(1, 30),
+    share=st.sampled_from([0.7, 0.9, 0.98, 1.0]),
+)
+def test_only_what_cannot_be_otherwise_is_decided(
+    kind: str, k: int, seed: int, steps: int, share: float
+) -> None:
+    cov = covariance(kind, np.random.default_rng(seed))
+    problem = make_problem(cov, k, None, None, short=True)
+    assert problem is not None
+    p = problem.columns.shape[1]
+    C = problem.columns.combine(np.eye(p))
+    sets = list(combinations(range(p), min(k, p)))
+    # The best y of each set, and its value
+    best = [np.linalg.svd(C[:, chosen], full_matrices=False) for chosen in sets]
+    values = np.array([s[0] ** 2 for _, s, _ in best])
+    tau = share * float(values.max())
+    root = Node(
+        np.empty(0, np.intp),
+        np.arange(p),
+        concentrated(problem.leading, 0.87),
+        problem.penalty,
+    )
+    if p <= k:
+        return
+    Ascent(problem, root).run(steps, -np.inf, np.inf)
+    # The root, and the parts of the sphere or the features that it is split into
+    for node in [root, *branches(root)]:
+        inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
+        better = [
+            set(chosen)
+            for chosen, (U, s, _) in zip(sets, best, strict=True)
+            if s[0] ** 2 > tau * (1 + 1e-9)
+            and inside <= set(chosen) <= inside | undecided
+            and all(U[:, 0] @ q.matrix() @ U[:, 0] >= 0 for q in node.sides)
+        ]
+        if len(inside) == k:
+            continue
+        ascent = Ascent(problem, node)
+        ascent.run(steps, -np.inf, np.inf)
+        if ascent.decide(tau) < 0:
+            assert not better
+            continue
+        inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
+        for chosen in better:
+            assert inside <= chosen <= inside | undecided
+
+
+def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
+    rng = np.random.default_rng(3)
+    density = random_density(5, 3, rng)
+    node = Node(np.empty(0, np.intp), np.arange(4), density, 1.0)
+    node.shares = np.full(4, 0.5)
+    children = branches(node)
+    assert len(children) == 4
+    for y in rng.standard_normal((500, 5)):
+        inside = [y @ child.sides[0].matrix() @ y >= 0 for child in children]
+        assert any(inside)
+    for child in children:
+        assert density.mean(child.sides[0].matrix()) < 0
+        assert child.bound == node.bound
+        assert child.multipliers == [0.0]
+
+
+def test_a_narrow_density_is_split_by_a_feature() -> None:
+    node = Node(np.array([7]), np.arange(4), concentrated(np.eye(5)[0], 0.99), 1.0)
+    node.shares = np.array([0.1, 0.6, 0.99, 0.0])
+    without, with_it = branches(node)
+    assert without.inside.tolist() == [7]
+    assert with_it.inside.tolist() == [7, 1]
+    assert without.undecided.tolist() == with_it.undecided.tolist() == [0, 2, 3]
+
+
+@pytest.mark.parametrize("n", [8, 300])
+def test_a_step_stays_on_its_side(n: int) -> None:
+    rng = np.random.default_rng(4)
+    density = random_density(n, 4, rng)
+    B = rng.standard_normal((n, n))
+    B = B @ B.T / n
+    side = Side(density.Q[:, 1] - 0.3 * density.Q[:, 0], density.Q[:, 0])
+    free, none = density.step(B, 0.5, 1e-3)
+    assert none == []
+    kept, (eta,) = density.step(B, 0.5, 1e-3, [side], [0.0])
+    assert eta > 0
+    assert density.mean(side.matrix()) < 0
+    assert kept.mean(side.matrix()) >= -1e-2
+    for found in (free, kept):
+        r = len(found.weights)
+        assert found.weights.sum() + (n - r) * found.rest == pytest.approx(1.0)
+        np.testing.assert_allclose(found.Q.T @ found.Q, np.eye(r), atol=1e-10)
+        assert found.rest >= 0.99e-3 / n
+
+
+def test_an_interrupt_keeps_the_bound(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum
+) -> None:
+    X = np.random.default_rng(5).standard_normal((8, 12))
+    cov = Covariance.from_data(X)
+    optimum = brute_force(cov.submatrix(slice(None)), 4)
+    for stop in (1, 2, 5, 40):
+        calls = [0]
+
+        def interrupted(*arguments, stop=stop, calls=calls, **named):
+            calls[0] += 1
+            if calls[0] == stop:
+                raise KeyboardInterrupt
+            return relax(*arguments, **named)
+
+        monkeypatch.setattr(dual_node, "relax", interrupted)
+        bound = dual_bound(cov, 4, target=optimum, nodes=1000)
+        assert bound.interrupted == (calls[0] == stop)
+        assert bound.value >= optimum
+        assert np.isfinite(bound.value) == (stop > 1)
+
+
+def test_a_direct_solve_that_is_interrupted_has_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(6).standard_normal((20, 150))
+    calls = [0]
+
+    def interrupted(*arguments, **named):
+        calls[0] += 1
+        if calls[0] == 30:
+            raise KeyboardInterrupt
+        return relax(*arguments, **named)
+
+    monkeypatch.setattr(dual_node, "relax", interrupted)
+    result = bs.solve(bs.Covariance.from_data(X), 120)
+    assert result.status == "interrupted"
+    assert result.objective <= result.upper_bound < 2 * result.objective
+    assert result.bound_name == "direction dual"
+
+
+def test_time_is_kept_and_the_bound_holds(brute_force: Optimum) -> None:
+    X = np.random.default_rng(7).standard_normal((9, 12))
+    cov = Covariance.from_data(X)
+    optimum = brute_force(cov.submatrix(slice(None)), 4)
+    assert dual_bound(cov, 4, time_limit=-1.0, nodes=9).value == np.inf
+    some = dual_bound(cov, 4, target=optimum, nodes=2)
+    more = dual_bound(cov, 4, target=optimum * (1 + 1e-8), nodes=500)
+    assert optimum <= more.value <= some.value
+    assert more.nodes > 1
+
+
+def test_features_without_a_column_stay_in_the_bound(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum
+) -> None:
+    """Where there is no room for all columns, the rest are not ruled out by it."""
+    monkeypatch.setattr("blockspca.certify.dual_problem._ENTRIES", 40)
+    rng = np.random.default_rng(8)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        cov = Covariance.from_data(rng.standard_normal((8, 12)))
+        problem = make_problem(cov, 3, None, None, short=True)
+        assert problem is not None
+        assert problem.columns.shape[1] < 12
+        assert problem.floor > 0
+        optimum = brute_force(cov.submatrix(slice(None)), 3)
+        bound = dual_bound(cov, 3, target=0.9 * optimum, nodes=300, time_limit=20)
+        assert bound.value >= optimum
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    k=st.integers(1, 6),
+    seed=st.integers(0, 2**32 - 1),
+    share=st.floats(0.05, 1.2),
+    r=st.integers(1, 6),
+)
+def test_the_sum_bounds_the_optimum_at_any_density(
+    k: int, seed: int, share: float, r: int, brute_force: Optimum
+) -> None:
+    rng = np.random.default_rng(seed)
+    C = rng.standard_normal((6, 9)) * rng.gamma(1.0, size=9)
+    columns = DenseColumns(C)
+    penalty = share * float(columns.norms.max())
+    found = relax(columns, random_density(6, r, rng), penalty)
+    assert found is not None
+    value = k * penalty + np.linalg.eigvalsh(found.total)[-1]
+    optimum = brute_force(C.T @ C, k)
+    assert value >= optimum * (1 - 1e-12)
+    directions = C + found.Q @ found.H
+    plain = direction_bound(C, k, penalty, directions)
+    assert value == pytest.approx(plain, rel=1e-6)
+
+
+@pytest.mark.data
+def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
+    X = sp.load_npz(data_dir / "Dorothea_train.npz")
+    cov = bs.Covariance.from_data(X)
+    result = bs.solve(cov, 1000, limits=bs.Limits(time=120))
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(6.4547, abs=5e-5)
+    assert bs.verify(result, cov).complete
