@@ -57,7 +57,7 @@ class Event:
 Listener = Callable[[Event], None]
 
 
-def _silent(event: Event) -> None:
+def silent(event: Event) -> None:
     """Show nothing."""
 
 
@@ -67,7 +67,7 @@ def as_listener(progress: Listener | bool | None) -> Iterator[Listener]:
     if callable(progress):
         yield progress
     elif progress in (None, False):
-        yield _silent
+        yield silent
     elif progress is True:
         with ProgressLog() as log:
             yield log

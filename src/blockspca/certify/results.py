@@ -10,7 +10,7 @@ from dataclasses import replace
 import joblib
 
 from ..covariance import Covariance
-from ..progress import Event, Listener
+from ..progress import Event, Listener, silent
 from ..result import Result, Status
 from ..solvers.base import Limits
 from .certificate import Certificate, StepClaim
@@ -32,22 +32,21 @@ def certified_results(
     incumbents: Mapping[int, Sequence[int]],
     *,
     n_jobs: int | None = None,
-    tell: Listener | None = None,
+    tell: Listener = silent,
 ) -> dict[int, Result]:
     """Walk the certified path up to k_max; return the results from k_min on."""
 
+    watched = tell is not silent  # nothing is written down for nobody
     settled = set()
 
     def report(progress: PathEvent) -> None:
         if progress.status is not None:
             settled.add(progress.k)
-        if tell is not None:
-            tell(_as_event(progress, k_max))
+        tell(_as_event(progress, k_max))
 
     def scanning(done: int, total: int) -> None:
-        if tell is not None:
-            largest = float(cov.diagonal().max())
-            tell(Event("scan", done, total, k_max, largest))
+        largest = float(cov.diagonal().max())
+        tell(Event("scan", done, total, k_max, largest))
 
     # Without a factor the dual costs the cube of d: there the chain comes first.
     alone = k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO)
@@ -69,13 +68,13 @@ def certified_results(
         limits=limits,
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
-        callback=report,
-        scanning=scanning,
+        callback=report if watched else None,
+        scanning=scanning if watched else None,
     )
     claims = [_as_claim(step) for step in steps.values()]
     with suppress(KeyboardInterrupt):  # all is done but for telling
         for k in range(k_min, k_max + 1):
-            if k not in settled:  # a limit came first
+            if watched and k not in settled:  # a limit came first
                 report(_as_path_event(steps[k]))
     results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
     if alone:
