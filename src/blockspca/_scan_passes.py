@@ -163,12 +163,11 @@ class Pass:
 
     def each(self, parts: int, work: Callable[[int, int], Any]) -> None:
         """Run work(start, stop) over equal parts of range(parts) on the threads."""
-        bounds = np.linspace(0, parts, self.threads + 1).astype(int).tolist()
-        pairs = list(pairwise(bounds))
         if self.threads == 1 or parts < SMALLEST_TILE:
             work(0, parts)
-        else:
-            list(self.pool.map(lambda pair: work(*pair), pairs))
+            return
+        bounds = np.linspace(0, parts, self.threads + 1).astype(int).tolist()
+        list(self.pool.map(lambda pair: work(*pair), pairwise(bounds)))
 
     def distribute(
         self,

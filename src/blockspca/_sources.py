@@ -54,7 +54,7 @@ class Source(Protocol):
 def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
     if isinstance(rows, slice) or isinstance(columns, slice):
         return rows, columns
-    return np.ix_(rows, columns)
+    return rows[:, None], columns
 
 
 class MatrixSource:

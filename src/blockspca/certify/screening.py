@@ -24,6 +24,8 @@ shrinks to a few hundred features.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,7 +64,6 @@ class Screening:
         self.indices = scan.indices
         self.rounding = scan.rounding / unit
         self.prefix: FloatArray = np.cumsum(self.values**2, axis=1)
-        self._sums: FloatArray = np.cumsum(self.values, axis=1)
         # Sums of squares are accurate to a few eps; widen rather than trust them.
         self._widened = self.rounding + 1e-15 * float(np.sqrt(self.prefix.max()))
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
@@ -72,6 +73,10 @@ class Screening:
         if candidates is not None and variances is not None:
             self._outside = -np.sort(-np.delete(variances, candidates))
             self._largest = -np.sort(-variances)
+
+    @cached_property
+    def _sums(self) -> FloatArray:
+        return np.cumsum(self.values, axis=1)
 
     def to_features(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows of the scan as features."""
