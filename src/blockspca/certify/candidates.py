@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,12 +60,17 @@ class Candidates:
         #: max |A_ij| in units of `unit`
         self.largest = largest / self.unit
         self.variances: FloatArray = cov.diagonal() / self.unit
-        self._variance_sums = np.cumsum(-np.sort(-self.variances)[:k_max])
+        self._k_max = k_max
         self.screening = Screening(found, self.unit, features, self.variances)
 
     def _largest_variances(self, size: int) -> NDArray[np.int64]:
         order = np.argpartition(-self._cov.diagonal(), size - 1)[:size]
         return np.sort(order).astype(np.int64)
+
+    @property
+    def is_complete(self) -> bool:
+        """True once every feature has been scanned."""
+        return self.screening.candidates is None
 
     def survivors(self, k: int, tau: float, upper: float) -> NDArray[np.int64]:
         """Features that may be in a k-set above τ, given upper ≥ opt(k − 1)."""
@@ -88,12 +94,12 @@ class Candidates:
         return self.screening.survivors(k, tau, upper)
 
     def promising(self, size: int) -> NDArray[np.int64]:
-        """Features that weigh most together with their strongest partners."""
+        """Features that weigh most with their strongest partners; one may be twice."""
         weight = self.screening.diagonal**2 + self.screening.prefix[:, -1]
         size = min(size, len(weight))
         rows = np.argpartition(-weight, size - 1)[:size]
-        best = int(np.argmax(self.variances))
-        return np.union1d(self.screening.to_features(rows), [best]).astype(np.int64)
+        best = self.variances.argmax()
+        return np.concatenate([self.screening.to_features(rows), [best]])
 
     def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
         """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
@@ -106,3 +112,8 @@ class Candidates:
         if self._cov.known_psd:
             found.append((float(self._variance_sums[k - 1]), "variances"))
         return found
+
+    @cached_property
+    def _variance_sums(self) -> FloatArray:
+        """Sums of the 1, 2, …, k_max largest variances."""
+        return np.cumsum(-np.sort(-self.variances)[: self._k_max])

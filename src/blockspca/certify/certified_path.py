@@ -122,6 +122,11 @@ def _finished(
     return {step.k: step for step in steps}
 
 
+def _first_pool(k_max: int) -> int:
+    """How many features the first supports are made of."""
+    return max(4 * k_max, min(10 * k_max, 100))
+
+
 class _Walk:
     """The state of one run; all values are in units of `candidates.unit`."""
 
@@ -137,7 +142,7 @@ class _Walk:
         self.unit = candidates.unit
         self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
-            cov, self.unit, k_max, candidates.promising(max(4 * k_max, 100)), given
+            cov, self.unit, k_max, candidates.promising(_first_pool(k_max)), given
         )
         self.values = self.incumbents.values
         self.upper = np.full(k_max + 1, np.inf)
@@ -157,15 +162,18 @@ class _Walk:
         self.meter.start_step(last=k == len(self.upper) - 1)
         try:
             self.incumbents.start(k)
-            self.cheap_bounds(k)
             self.meter.check()
-            self.prove(k)
+            if not self.closes_at_once(k):
+                self.incumbents.improve(k)
+                self.cheap_bounds(k)
+                self.prove(k)
         except StepLimitReached:
             self.cut_short[k] = Status.TIME_LIMIT
         finally:
             self.times[k] += time.perf_counter() - started
-        survivors = self.proofs[k][2] if k in self.proofs else ()
-        self.report(k, len(survivors), self.status(k, None))
+        if self.callback is not None:
+            survivors = self.proofs[k][2] if k in self.proofs else ()
+            self.report(k, len(survivors), self.status(k, None))
 
     # -- bounds and tolerances -----------------------------------------------------
 
@@ -181,6 +189,7 @@ class _Walk:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
             value = bound + self.allowance(k) if k > 1 else bound
             if value < self.upper[k]:
+                self.proofs.pop(k, None)
                 self.upper[k], self.names[k] = value, name
 
     def settle(
@@ -201,6 +210,18 @@ class _Walk:
         )
 
     # -- the proof of one k --------------------------------------------------------
+
+    def closes_at_once(self, k: int) -> bool:
+        """Prove k with the support that it starts with, if few features survive.
+
+        For the small k of most matrices that is all there is to do; swaps and the
+        bounds of `cheap_bounds` would cost more than the proof.
+        """
+        if k == 1:
+            self.cheap_bounds(k)
+            return self.is_proved(k, 0.0)
+        # An incumbent without swaps is no reason to read more of A.
+        return self.candidates.is_complete and self.attempt(k, 0.0, 0, most=2 * k)
 
     def prove(self, k: int) -> None:
         """Close k at the wanted gap, by way of coarser ones if that takes long."""
@@ -229,7 +250,7 @@ class _Walk:
         if k % 4 == 0:
             self.rung = max(self.rung - 1, 0)
         while self.rung < len(rungs) - 1:
-            if self.attempt(k, rungs[self.rung], turns=0):
+            if self.attempt(k, rungs[self.rung], turns=0, most=2 * k + 100):
                 if k >= SPECTRAL_FIRST and self.statistics[k].nodes:
                     self.rung += 1  # large trees of large k are slow
                 return True
@@ -257,12 +278,14 @@ class _Walk:
             self.upper[k] = value
         self.report(k, self.cov.n_features)
 
-    def attempt(self, k: int, gap: float, turns: int | None = None) -> bool:
+    def attempt(
+        self, k: int, gap: float, turns: int | None = None, most: float = np.inf
+    ) -> bool:
         """Prove that no k-set beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
         again with the higher τ.  False if the turns (see `StepProof.search`) or the
-        memory did not suffice; with no turns, also if the survivors are many.
+        memory did not suffice, or if more than `most` features survive.
         """
         incumbents, previous = self.incumbents, self.upper[k - 1]
         proof = StepProof(
@@ -283,7 +306,7 @@ class _Walk:
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
                 break
-            if turns == 0 and len(survivors) > 2 * k + 100:
+            if len(survivors) > most:
                 return False
             if len(survivors) ** 2 > self.meter.max_entries:
                 self.cut_short[k] = Status.MEMORY_LIMIT
@@ -353,7 +376,7 @@ class _Walk:
     def finish(self, k: int, stopped: Status | None) -> CertifiedStep:
         """The record of k; completes a step that was not reached."""
         if self.values[k] == -np.inf:
-            self.incumbents.fill(k)
+            self.incumbents.start(k)
         if self.upper[k] == np.inf:
             self.cheap_bounds(k)
         unit, support = self.unit, self.incumbents.supports[k]

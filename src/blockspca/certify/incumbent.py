@@ -41,13 +41,16 @@ class Pool:
         old = len(self.features)
         size = old + len(new)
         self._position[new] = np.arange(old, size)
+        within = self.cov.submatrix(new) / self._unit
+        if old == 0:
+            self.features, self.matrix = new, within
+            return size
         matrix = np.empty((size, size))
         matrix[:old, :old] = self.matrix
-        matrix[old:, old:] = self.cov.submatrix(new) / self._unit
-        if old:
-            cross = self.cov.submatrix(new, self.features) / self._unit
-            matrix[old:, :old] = cross
-            matrix[:old, old:] = cross.T
+        matrix[old:, old:] = within
+        cross = self.cov.submatrix(new, self.features) / self._unit
+        matrix[old:, :old] = cross
+        matrix[:old, old:] = cross.T
         self.features = np.concatenate([self.features, new])
         self.matrix = matrix
         return len(new)
@@ -65,6 +68,8 @@ def leading_pair(
     matrix: FloatArray, support: NDArray[np.int64]
 ) -> tuple[float, FloatArray]:
     """λ(S) and its eigenvector."""
+    if len(support) == 1:
+        return float(matrix[support[0], support[0]]), np.ones(1)
     within = matrix[support[:, None], support]
     if len(support) > SMALL:
         x = leading_eigenvector(within)
@@ -110,9 +115,9 @@ def extended(
         pair = None
         coupling = x @ matrix[support]
         half = (diagonal - value) / 2
-        scores = (diagonal + value) / 2 + np.sqrt(half * half + coupling * coupling)
+        scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
-        support = np.append(support, int(np.argmax(scores)))
+        support = np.concatenate([support, [scores.argmax()]])
     return support
 
 

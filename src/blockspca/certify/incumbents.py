@@ -51,62 +51,63 @@ class Incumbents:
         self.values = np.full(k_max + 1, -np.inf)
         self.sources = ["none"] * (k_max + 1)
         self._rows_tried = 0
-        # Positions in the pool with λ and its eigenvector, for the next extension.
+        # Where the search for the current k begins, as positions in the pool.
+        self._starts: list[tuple[NDArray[np.int64], str]] = []
+        # Positions in the pool, by ascending feature, with λ and its eigenvector.
         self._pairs: dict[int, tuple[NDArray[np.int64], tuple[float, FloatArray]]] = {}
 
     def start(self, k: int) -> None:
-        """Extend the support of k − 1, take what was given; improve by swaps."""
-        matrix, positions = self.pool.matrix, self.pool.positions
-        previous, pair = self._pairs.get(k - 1, (self.supports[k - 1], None))
-        self.offer(k, extended(matrix, previous, k, pair), "extension")
-        given = self.given.get(k)
-        if given is not None and len(given) <= k:
-            self.offer(k, extended(matrix, positions(given), k), "given")
-
-    def fill(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""
         previous, pair = self._pairs.get(k - 1, (self.supports[k - 1], None))
-        starts = [(previous, pair, "extension")]
+        self._starts = [(extended(self.pool.matrix, previous, k, pair), "extension")]
         given = self.given.get(k)
         if given is not None and len(given) <= k:
-            starts.append((self.pool.positions(given), None, "given"))
-        for positions, pair, source in starts:
-            support = extended(self.pool.matrix, positions, k, pair)
-            value, x = leading_pair(self.pool.matrix, support)
+            positions = self.pool.positions(given)
+            self._starts.append((extended(self.pool.matrix, positions, k), "given"))
+        for positions, source in self._starts:
+            value, x = leading_pair(self.pool.matrix, positions)
             if value > self.values[k]:
-                self.supports[k] = np.sort(self.pool.features[support])
-                self.sources[k] = source
-                self._pairs[k] = (support, (value, x))
-                self.values[k] = value
+                self._keep(k, positions, value, x, source)
+
+    def improve(self, k: int) -> None:
+        """Improve what k was started with by swaps."""
+        for positions, source in self._starts:
+            self.offer(k, positions, source)
 
     def loadings(self, k: int) -> FloatArray:
         """The leading eigenvector on supports[k], in its one form."""
-        positions, (_, x) = self._pairs.get(k, (np.empty(0, np.int64), (0.0, None)))
-        features = self.pool.features[positions]
-        order = np.argsort(features)
-        if x is not None and np.array_equal(features[order], self.supports[k]):
-            return with_sign(x[order])
+        positions, (_, x) = self._pairs[k]
+        if np.array_equal(self.pool.features[positions], self.supports[k]):
+            return with_sign(x)
         return leading_eigenvector(self.pool.submatrix(self.supports[k]))
 
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""
-        if k == 1:
-            value = float(self.pool.matrix[positions[0], positions[0]])
-            x = np.ones(1)
-        else:
-            before = positions
-            positions, value, x = swapped(self.pool.matrix, positions)
-            if positions is not before and not source.endswith("swaps"):
-                source += " + swaps"
+        before = positions
+        positions, value, x = swapped(self.pool.matrix, positions)
+        if positions is not before and not source.endswith("swaps"):
+            source += " + swaps"
         if value <= self.values[k]:
             return False
+        self._keep(k, positions, value, x, source)
+        return True
+
+    def _keep(
+        self,
+        k: int,
+        positions: NDArray[np.int64],
+        value: float,
+        x: FloatArray,
+        source: str,
+    ) -> None:
+        features = self.pool.features[positions]
+        order = features.argsort()
         # The value comes last: Ctrl-C may strike between the lines, and a status is
         # judged by the value.
-        self.supports[k] = np.sort(self.pool.features[positions])
+        self.supports[k] = features[order]
         self.sources[k] = source
-        self._pairs[k] = (positions, (value, x))
+        self._pairs[k] = (positions[order], (value, x[order]))
         self.values[k] = value
-        return True
 
     def admit(self, k: int, features: NDArray[np.int64]) -> bool:
         """Add features to the pool; True if swaps with them improved k."""
