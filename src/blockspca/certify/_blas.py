@@ -6,7 +6,8 @@ milliseconds for them; the path solves hundreds of such problems.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -14,21 +15,32 @@ from threadpoolctl import ThreadpoolController
 
 
 @lru_cache(maxsize=1)
-def _controller() -> tuple[Any, int]:
+def _libraries() -> tuple[list[Any], int]:
     # Finding the loaded libraries takes milliseconds, so it is done once.
-    controller = ThreadpoolController().select(user_api="blas")
-    threads = [library["num_threads"] for library in controller.info()]
-    return controller, max(threads, default=1)
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    threads = [library.num_threads for library in libraries]
+    return libraries, max(threads, default=1)
 
 
-def single_threaded() -> AbstractContextManager[Any]:
+def single_threaded() -> AbstractContextManager[None]:
     """Context in which BLAS uses one thread."""
-    context: AbstractContextManager[Any] = _controller()[0].limit(limits=1)
-    return context
+    return _limited(1)
 
 
-def all_threads() -> AbstractContextManager[Any]:
+def all_threads() -> AbstractContextManager[None]:
     """Context, inside `single_threaded`, in which BLAS has its threads back."""
-    controller, threads = _controller()
-    context: AbstractContextManager[Any] = controller.limit(limits=threads)
-    return context
+    return _limited(_libraries()[1])
+
+
+@contextmanager
+def _limited(threads: int) -> Iterator[None]:
+    # What `ThreadpoolController.limit` does, without collecting what it could report.
+    libraries, _ = _libraries()
+    before = [library.num_threads for library in libraries]
+    try:
+        for library in libraries:
+            library.set_num_threads(threads)
+        yield
+    finally:
+        for library, count in zip(libraries, before, strict=True):
+            library.set_num_threads(count)
