@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dsyevd
 
 from .._validation import FloatArray
 from ..covariance import Covariance
@@ -74,8 +75,17 @@ def leading_pair(
     if len(support) > SMALL:
         x = leading_eigenvector(within)
         return rayleigh(within, x), x
-    values, vectors = np.linalg.eigh(within)
+    values, vectors = _eigen(within)
     return float(values[-1]), vectors[:, -1]
+
+
+def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """All eigenvalues, ascending, and eigenvectors, as `numpy.linalg.eigh` has them.
+
+    For a handful of features the checks of `eigh` take longer than LAPACK.
+    """
+    values, vectors, failed = dsyevd(within)
+    return np.linalg.eigh(within) if failed else (values, vectors)
 
 
 Resolvent = Callable[[float], FloatArray]
@@ -87,7 +97,7 @@ def _spectrum(within: FloatArray) -> tuple[float, FloatArray, Resolvent]:
         x = leading_eigenvector(within)
         value, identity = rayleigh(within, x), np.eye(len(x))
         return value, x, lambda tau: np.linalg.inv(tau * identity - within)
-    values, vectors = np.linalg.eigh(within)
+    values, vectors = _eigen(within)
     return (
         float(values[-1]),
         vectors[:, -1],
