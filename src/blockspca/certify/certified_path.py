@@ -18,7 +18,7 @@ from ..covariance import Covariance
 from ..limits import Limits
 from ..result import Status
 from ..scan import scan_kernels
-from ..vectors import leading_eigenvector, rayleigh
+from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
 from ._blas import single_threaded
 from .best_bound import best_bound, is_sound
 from .candidates import Candidates
@@ -265,7 +265,7 @@ class _Walk:
         bound = best_bound(
             self.cov,
             k,
-            self.incumbents.supports[k],
+            self.incumbents.best[k].support,
             target=target,
             time_limit=self.meter.share(0.2, most),
         )
@@ -306,6 +306,10 @@ class _Walk:
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
                 break
+            if self.is_incumbent(k, survivors):
+                self.statistics[k].leaves += 1
+                self.settle(k, tau, survivors, "proof tree")
+                break
             if len(survivors) > most:
                 return False
             if len(survivors) ** 2 > self.meter.max_entries:
@@ -332,6 +336,15 @@ class _Walk:
             self.report(k, len(survivors))
         return self.is_proved(k, gap)
 
+    def is_incumbent(self, k: int, survivors: NDArray[np.int64]) -> bool:
+        """Whether the only k-set left is the incumbent, whose λ is below any τ.
+
+        By half the tolerance at least, which covers the rounding of LAPACK.  Beyond
+        SMALL features the value is a Rayleigh quotient, and proves nothing.
+        """
+        support = self.incumbents.best[k].support
+        return len(survivors) == k <= SMALL and bool((survivors == support).all())
+
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.
 
@@ -356,7 +369,7 @@ class _Walk:
                     objective=float(self.values[k]) * self.unit,
                     upper_bound=float(self.upper[k]) * self.unit,
                     elapsed=self.meter.elapsed,
-                    source=self.incumbents.sources[k],
+                    source=self.incumbents.best[k].source,
                     status=status,
                 )
             )
@@ -379,8 +392,8 @@ class _Walk:
             self.incumbents.start(k)
         if self.upper[k] == np.inf:
             self.cheap_bounds(k)
-        unit, support = self.unit, self.incumbents.supports[k]
-        x = self.incumbents.loadings(k)
+        unit, best = self.unit, self.incumbents.best[k]
+        support, x = best.support, with_sign(best.x)
         objective = rayleigh(self.cov.submatrix(support) / unit, x)
         tau, previous, survivors = self.proofs.get(
             k, (np.nan, np.nan, np.empty(0, dtype=np.int64))
@@ -394,7 +407,7 @@ class _Walk:
             upper_bound=max(float(self.upper[k]), objective) * unit,
             bound_name=self.names[k],
             status=self.status(k, stopped),
-            source=self.incumbents.sources[k],
+            source=best.source,
             tau=tau * unit,
             upper_previous=previous * unit,
             survivors=survivors,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from ..vectors import leading_eigenvector, with_sign
 from .incumbent import Pool, best_supports, extended, leading_pair, swapped
 from .screening import Screening
 
@@ -18,8 +18,31 @@ _N_ROWS = 100
 _N_STARTS = 8
 
 
+class Incumbent(NamedTuple):
+    """A support and its leading eigenpair, features ascending.
+
+    Attributes
+    ----------
+    support : array of int
+    positions : array of int
+        Of the features in the pool.
+    value : float
+        λ(S), in units of the pool.
+    x : array
+        Its eigenvector.
+    source : str
+        Where it came from.
+    """
+
+    support: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    positions: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    value: float = -np.inf
+    x: FloatArray = np.empty(0)
+    source: str = "none"
+
+
 class Incumbents:
-    """Supports, values (in units of `unit`) and sources for k = 1, …, k_max.
+    """The best support for each k = 1, …, k_max; `values` are their λ, −inf for none.
 
     Parameters
     ----------
@@ -47,39 +70,29 @@ class Incumbents:
             if len(features)
         }
         self.pool.add(np.unique(np.concatenate([start, *self.given.values()])))
-        self.supports: list[NDArray[np.int64]] = [np.empty(0, np.int64)] * (k_max + 1)
+        self.best = [Incumbent()] * (k_max + 1)
         self.values = np.full(k_max + 1, -np.inf)
-        self.sources = ["none"] * (k_max + 1)
         self._rows_tried = 0
         # Where the search for the current k begins, as positions in the pool.
         self._starts: list[tuple[NDArray[np.int64], str]] = []
-        # Positions in the pool, by ascending feature, with λ and its eigenvector.
-        self._pairs: dict[int, tuple[NDArray[np.int64], tuple[float, FloatArray]]] = {}
 
     def start(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""
-        previous, pair = self._pairs.get(k - 1, (self.supports[k - 1], None))
-        self._starts = [(extended(self.pool.matrix, previous, k, pair), "extension")]
+        matrix, last = self.pool.matrix, self.best[k - 1]
+        pair = (last.value, last.x) if k > 1 else None
+        self._starts = [(extended(matrix, last.positions, k, pair), "extension")]
         given = self.given.get(k)
         if given is not None and len(given) <= k:
             positions = self.pool.positions(given)
-            self._starts.append((extended(self.pool.matrix, positions, k), "given"))
+            self._starts.append((extended(matrix, positions, k), "given"))
         for positions, source in self._starts:
-            value, x = leading_pair(self.pool.matrix, positions)
-            if value > self.values[k]:
-                self._keep(k, positions, value, x, source)
+            value, x = leading_pair(matrix, positions)
+            self._keep_better(k, positions, value, x, source)
 
     def improve(self, k: int) -> None:
         """Improve what k was started with by swaps."""
         for positions, source in self._starts:
             self.offer(k, positions, source)
-
-    def loadings(self, k: int) -> FloatArray:
-        """The leading eigenvector on supports[k], in its one form."""
-        positions, (_, x) = self._pairs[k]
-        if np.array_equal(self.pool.features[positions], self.supports[k]):
-            return with_sign(x)
-        return leading_eigenvector(self.pool.submatrix(self.supports[k]))
 
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""
@@ -87,34 +100,33 @@ class Incumbents:
         positions, value, x = swapped(self.pool.matrix, positions)
         if positions is not before and not source.endswith("swaps"):
             source += " + swaps"
-        if value <= self.values[k]:
-            return False
-        self._keep(k, positions, value, x, source)
-        return True
+        return self._keep_better(k, positions, value, x, source)
 
-    def _keep(
+    def _keep_better(
         self,
         k: int,
         positions: NDArray[np.int64],
         value: float,
         x: FloatArray,
         source: str,
-    ) -> None:
+    ) -> bool:
+        if value <= self.values[k]:
+            return False
         features = self.pool.features[positions]
         order = features.argsort()
         # The value comes last: Ctrl-C may strike between the lines, and a status is
         # judged by the value.
-        self.supports[k] = features[order]
-        self.sources[k] = source
-        self._pairs[k] = (positions[order], (value, x[order]))
+        self.best[k] = Incumbent(
+            features[order], positions[order], value, x[order], source
+        )
         self.values[k] = value
+        return True
 
     def admit(self, k: int, features: NDArray[np.int64]) -> bool:
         """Add features to the pool; True if swaps with them improved k."""
         if self.pool.add(features) == 0:
             return False
-        positions = self.pool.positions(self.supports[k])
-        return self.offer(k, positions, self.sources[k])
+        return self.offer(k, self.best[k].positions, self.best[k].source)
 
     def accept(self, k: int, features: NDArray[np.int64]) -> bool:
         """Take a set that a proof came upon, which may be smaller than k."""
