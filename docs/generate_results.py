@@ -29,7 +29,7 @@ INTRODUCTION = """\
 
 Every table of the paper, measured again by `blockspca reproduce all`, beside what the
 paper prints. The paper's runs took up to 3600 s (days on DorotheaCov) on 36 cores; here
-everything ran on {machine}. Times below a second are medians of three runs, after a
+everything ran on {machine}. Times below a second are medians of several runs, after a
 warm-up, each from the data on; compare ratios, not seconds.
 
 - **The paper's method gives the paper's numbers.** {framework} of the {rows} rows with
