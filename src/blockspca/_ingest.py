@@ -29,7 +29,7 @@ from ._validation import (
     split_names,
 )
 
-TILE_SIZE = 2048  # a float64 tile of 32 MiB
+TILE_SIZE = 512  # a float64 tile of 2 MiB, which stays in cache while it is turned
 
 # Two halves of a matrix computed in floating point differ by rounding only.
 SYMMETRY_TOLERANCE = 1e-12
