@@ -11,6 +11,7 @@ import pytest
 import blockspca as bs
 from blockspca.certify import certified_path as module
 from blockspca.certify import step_proof
+from blockspca.certify._blas import all_threads, single_threaded
 from blockspca.certify.certified_path import certified_path
 from blockspca.certify.records import TOLERANCE
 from blockspca.covariance import Covariance
@@ -398,3 +399,42 @@ def test_ctrl_c_while_the_end_is_told_loses_nothing(event: int) -> None:
     path = bs.solve_path(A, 6, progress=interrupt, limits=Limits(nodes=1))
     assert list(path) == [1, 2, 3, 4, 5, 6]
     assert all(r.upper_bound >= r.objective for r in path.values())
+
+
+def test_a_set_that_alone_survives_needs_no_tree():
+    """Screening leaves exactly the incumbent: the certificate holds all the same."""
+    noise = 0.2 * np.random.default_rng(0).standard_normal((40, 40))
+    A = 0.5 * np.eye(40) + noise + noise.T
+    A[:4, :4] += np.outer([2.0, 1.8, 1.6, 1.4], [2.0, 1.8, 1.6, 1.4])
+    path = bs.solve_path(A, 4)
+    step = path[4].certificate.steps[-1]
+    assert step.survivors == (0, 1, 2, 3) == path[4].certificate.support
+    assert step.statistics["nodes"] == 0
+    assert path[4].status is bs.Status.OPTIMAL
+    assert bs.verify(path[4], A).complete
+
+
+def test_a_better_set_than_the_extension_is_found():
+    """The support of k − 1 plus one feature is not optimal: swaps still come."""
+    A = np.diag(np.r_[4.0, np.ones(30)])
+    A[1:4, 1:4] += 2.5
+    path = bs.solve_path(A, 3)
+    assert path[1].support.tolist() == [0]
+    assert path[3].support.tolist() == [1, 2, 3]
+    assert path[3].objective == pytest.approx(8.5)
+    assert all(result.status is bs.Status.OPTIMAL for result in path.values())
+
+
+def test_blas_has_its_threads_back():
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        found = threadpool_info()
+        return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+
+    before = threads()
+    with single_threaded():
+        assert set(threads()) == {1}
+        with all_threads():
+            assert threads() == before
+    assert threads() == before

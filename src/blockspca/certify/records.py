@@ -70,7 +70,7 @@ class CertifiedStep:
         NaN unless the bound is "proof tree" or "screening".
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
-        fewer than k of them prove the bound without a tree.
+        fewer than k of them, or the support alone, prove the bound without a tree.
     allowance : float
         upper_bound − tau, what is set aside for rounding.
     tolerance : float
