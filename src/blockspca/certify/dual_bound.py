@@ -28,7 +28,7 @@ from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
 _CHILD_STEPS = 40
-_WORTHWHILE = 0.03  # share of the features decided that calls for another ascent
+_WORTHWHILE = 0.03  # share of the features, or of k, that calls for another ascent
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,11 @@ class _Search:
                 self.settled = max(self.settled, self.target)
             if decided < 0:
                 return True
-            few = decided <= _WORTHWHILE * undecided
-            if few and self.problem.k > len(node.inside):
+            gained = left - (self.problem.k - len(node.inside))
+            few = decided <= _WORTHWHILE * undecided and gained <= _WORTHWHILE * left
+            if few and left > gained:
                 return False
+            steps = _CHILD_STEPS
 
     def _leaf(self, node: Node, left: int) -> None:
         """Bound the only set that is left."""

@@ -44,8 +44,10 @@ _FLOOR = 0.03  # share of the uniform density, while directions are still being 
 _LEAST_FLOOR = 3e-5
 _WARM_UP = 10
 _PATIENCE = 8
+_SLOW = 0.95  # of the gap left after `_PATIENCE` steps
+_SLOW_MANY = 0.7  # while columns are many, and steps expensive
 _FREE = 24  # steps that a part of the sphere has before they can stall
-_CLOSE = 0.5  # of ρ
+_CLOSE = 0.7  # of ρ
 _MANY = 0.5  # of all columns
 _MARGIN = 1e-6  # by which a feature must be decided
 _WIDE = 0.004  # share of the second direction, of the first's, that calls for wedges
@@ -137,8 +139,10 @@ class Ascent:
                 if best.value - target < _CLOSE * node.penalty and many:
                     break  # enough to decide most of them
                 if step % _PATIENCE == _PATIENCE - 1 and step + 1 >= free:
-                    # Less than a twentieth of the way: what is left is not for steps.
-                    if best.value - target > 0.95 * (checked - target):
+                    # A small part of the way: what is left is not for steps like these.
+                    if best.value - target > (_SLOW_MANY if many else _SLOW) * (
+                        checked - target
+                    ):
                         break
                     checked = best.value
         finally:  # an interrupt does not lose the bound
