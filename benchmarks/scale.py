@@ -100,6 +100,8 @@ def large_k(k: int) -> dict[str, Any]:
         "objective": f"{result.objective:.5f}",
         "upper bound": f"{result.upper_bound:.5f}",
         "gap": f"{result.gap:.2%}",
+        "status": str(result.status),
+        "nodes": result.nodes,
     }
 
 
