@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -294,6 +295,35 @@ def test_an_interrupt_keeps_the_bound(
         assert np.isfinite(bound.value) == (stop > 1)
 
 
+def test_no_node_is_lost_between_two_lines(brute_force: Optimum) -> None:
+    """Wherever Ctrl-C strikes in the search itself, the bound stays one."""
+    cov = Covariance.from_data(np.random.default_rng(9).standard_normal((8, 14)))
+    optimum = brute_force(cov.submatrix(slice(None)), 4)
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if not frame.f_code.co_filename.endswith("dual_bound.py"):
+            return None
+        lines -= event == "line"
+        if lines == 0 and event == "line":
+            raise KeyboardInterrupt
+        return trace
+
+    for stop in [*range(1, 60), *range(60, 400, 11)]:
+        lines = stop
+        sys.settrace(trace)
+        try:
+            bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=12)
+        except KeyboardInterrupt:  # before there was anything to interrupt
+            continue
+        finally:
+            sys.settrace(None)
+        assert bound.value >= optimum
+        if not bound.interrupted:
+            break
+
+
 def test_a_direct_solve_that_is_interrupted_has_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -318,6 +348,8 @@ def test_time_is_kept_and_the_bound_holds(brute_force: Optimum) -> None:
     cov = Covariance.from_data(X)
     optimum = brute_force(cov.submatrix(slice(None)), 4)
     assert dual_bound(cov, 4, time_limit=-1.0, nodes=9).value == np.inf
+    assert dual_bound(cov, 4, iterations=0, nodes=9).value == np.inf
+    assert dual_bound(cov, 4, target=np.inf).value >= optimum
     some = dual_bound(cov, 4, target=optimum, nodes=2)
     more = dual_bound(cov, 4, target=optimum * (1 + 1e-8), nodes=500)
     assert optimum <= more.value <= some.value

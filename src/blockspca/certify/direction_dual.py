@@ -235,5 +235,7 @@ def _best_directions(
         h[:, own], lengths[own], size[own] = 0.0, norms[own], sizes[own]
         uncertain = relative * sizes[own] ** 2 * (sizes[own] ** 2 / norms[own])
         kappa[own] = own_weights(norms[own], uncertain, penalty)
-    D = kappa / (lengths - 4 * relative * size**2)  # ‖c + Qh‖² at its least
+    least = lengths - 4 * relative * size**2  # ‖c + Qh‖² at its least
+    D = np.divide(kappa, least, out=np.full_like(kappa, np.inf), where=least > 0)
+    D[own] = np.minimum(D[own], 1.0)  # cc' is always enough
     return h, D, shares, mu, float((D * size**2).sum())

@@ -122,10 +122,6 @@ class _Search:
         self.steps = self.nodes = 0
         self.settled = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
-        self.open: list[tuple[float, int, Node]] = []
-
-    def run(self, iterations: int, most_nodes: int) -> None:
-        problem = self.problem
         root = Node(
             inside=np.empty(0, np.intp),
             undecided=np.arange(problem.columns.shape[1]),
@@ -133,23 +129,26 @@ class _Search:
             penalty=problem.penalty,
             others=problem.floor > 0,
         )
-        self.open = [(-np.inf, 0, root)]
-        order = itertools.count(1)  # settles ties
+        # A heap, the weakest first; the second entry settles ties. Whenever an
+        # interrupt comes, what is open covers all that is not settled: nodes leave it,
+        # and their children enter it, by one assignment.
+        self.open: list[tuple[float, int, Node]] = [(-np.inf, 0, root)]
+
+    def run(self, iterations: int, most_nodes: int) -> None:
+        root = self.open[0][2]
+        order = itertools.count(1)
         closed = self._closes(root, iterations, decide=most_nodes > 1)
         self.open = [] if closed else [(-root.bound, 0, root)]
         while self.open and self._goes_on() and self.nodes < most_nodes:
-            # It stays where it is until its children are done: whatever happens, what
-            # is open covers all that is not settled.
-            weakest = self.open[0][2]
-            children = []
-            for child in branches(weakest):
+            left = []
+            for child in branches(self.open[0][2]):
                 if not self._closes(child, _CHILD_STEPS, decide=True):
-                    children.append((-child.bound, next(order), child))
+                    left.append((-child.bound, next(order), child))
                 if self._time_is_up():
                     return
-            heapq.heappop(self.open)
-            for entry in children:
-                heapq.heappush(self.open, entry)
+            left += self.open[1:]
+            heapq.heapify(left)
+            self.open = left
 
     @property
     def value(self) -> float:
@@ -158,7 +157,7 @@ class _Search:
 
     def _goes_on(self) -> bool:
         weakest = self.open[0][2]
-        stuck = not len(weakest.undecided)  # what is left is out of reach
+        stuck = not len(weakest.shares)  # nothing to split by
         return weakest.bound > self.target and not stuck and not self._time_is_up()
 
     def _time_is_up(self) -> bool:

@@ -58,6 +58,8 @@ class Problem:
 
     def inward(self, value: float) -> float:
         """Return a value of A as one of the columns', so that `outward` is no more."""
+        if not np.isfinite(value):
+            return value
         value /= self.unit
         rounding = 8 * _EPS * (abs(value) + self.shift + self.slack)
         return value + self.shift - self.slack - rounding
@@ -194,6 +196,7 @@ def truncated_power_support(
     for _ in range(20):
         image = cov.matvec(x)[features]
         image += max(0.0, -float(diagonal.min())) * x[features]
+        image /= max(float(np.abs(image).max()), np.finfo(float).tiny)
         top = np.argpartition(-np.abs(image), k - 1)[:k]
         if np.array_equal(np.sort(features[top]), np.sort(chosen)):
             break
