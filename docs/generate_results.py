@@ -163,7 +163,7 @@ def introduction(tables: dict[str, dict[str, Any]]) -> str:
         if len(sizes) > 1:
             which = f"k from {min(sizes)} to {max(sizes)}"
         unproved = (
-            f",\n  the rest ({', '.join(names)}, {which}) bounded to {max(gaps):.1%} "
+            f",\n  the rest ({', '.join(names)}, {which}) bounded to {max(gaps):.2%} "
             "or better"
         )
     return INTRODUCTION.format(

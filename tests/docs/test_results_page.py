@@ -87,10 +87,10 @@ def test_the_introduction_counts(generator):
     assert "3 of the 4 rows with" in text
     assert "4 of the 4 rows equal or beat" in text
     assert "3 are proved optimal" in text
-    assert "(Some, k = 7) bounded to 40.0% or better" in text
+    assert "(Some, k = 7) bounded to 40.00% or better" in text
     both = [large(7, 0.2), large(9, 0.2)]
     text = generator.introduction(tables(rows, both))
-    assert "(Some, k from 7 to 9) bounded to 40.0% or better" in text
+    assert "(Some, k from 7 to 9) bounded to 40.00% or better" in text
     text = generator.introduction(tables(rows, [large(7, 0.2)]))
     assert "on 3\n  of the 4 rows: 0.5 to 10 times as fast" in text
 

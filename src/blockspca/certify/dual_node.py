@@ -317,8 +317,10 @@ def _wedges(node: Node) -> list[Node]:
     weights, Q = node.density.weights, node.density.Q
     deviation = np.sqrt(weights[1] / weights[0])
     angles = np.arctan(deviation * np.array([-1.6, -0.6, 0.6, 1.6]))
-    angles = np.append(angles, angles[0] + np.pi)
     inwards = Q[:, :2] @ np.stack([-np.sin(angles), np.cos(angles)])
+    # The last line is the first, turned by π: if y had the same sign on all four it
+    # would be in the last wedge, so that rounding leaves no gap between them.
+    inwards = np.column_stack([inwards, -inwards[:, 0]])
     return [
         _child(
             node,
