@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 import blockspca as bs
-from blockspca.large_k import truncated_power
+from blockspca.large_k import _lowest_eigenvalue, truncated_power
 from strategies import problems
 
 
@@ -51,3 +51,15 @@ def test_reaches_the_known_value_on_dorothea(data_dir):
     cov = bs.Covariance.from_data(sp.load_npz(data_dir / "Dorothea_train.npz"))
     x = truncated_power(cov, 200).x
     assert round(float(x @ cov.matvec(x)), 4) >= 3.3454
+
+
+def test_a_singular_matrix_needs_no_shift_and_no_patience():
+    """λmin = 0, many times over: Lanczos' method asked for it would not end."""
+    X = np.random.default_rng(5).normal(size=(30, 400))
+    cov = bs.Covariance.from_matrix(np.cov(X, rowvar=False))
+    top = np.linalg.eigvalsh(cov.submatrix(slice(None)))[-1]
+    assert abs(_lowest_eigenvalue(cov)) < 1e-3 * top
+    indefinite = bs.Covariance.from_matrix(
+        cov.submatrix(slice(None)) - 0.3 * top * np.eye(400)
+    )
+    assert _lowest_eigenvalue(indefinite) == pytest.approx(-0.3 * top, rel=1e-2)

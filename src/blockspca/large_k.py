@@ -6,7 +6,7 @@ k = 2000 take seconds. It finds; it proves nothing.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,22 +89,31 @@ def truncated_power(
     return Solution(x, status=search.status, nodes=search.nodes)
 
 
-def _leading_eigenvector(
-    cov: Covariance, which: Literal["LA", "SA"] = "LA"
-) -> tuple[float, Any]:
-    """Approximate extreme eigenpair, from products with A alone."""
+def _leading_eigenvector(cov: Covariance, c: float | None = None) -> tuple[float, Any]:
+    """Approximate leading eigenpair of A, or of cI − A, from products with A alone."""
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     d = cov.n_features
     start = np.sqrt(np.abs(cov.diagonal())) + 1e-12
-    operator: Any = LinearOperator((d, d), matvec=cov.matvec, dtype=np.float64)
+    matvec = cov.matvec if c is None else lambda x: c * x - cov.matvec(x)
+    operator: Any = LinearOperator((d, d), matvec=matvec, dtype=np.float64)
     try:
         values, vectors = eigsh(
-            operator, k=1, which=which, v0=start, tol=EIGENVECTOR_TOLERANCE
+            operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
         )
-    except ArpackError:  # not converged, or A = 0
+    except ArpackError:  # not converged, or the matrix is zero
         return 0.0, start
     return float(values[0]), vectors[:, 0]
+
+
+def _lowest_eigenvalue(cov: Covariance) -> float:
+    """Return about λmin(A), to a small part of λmax(A).
+
+    As c − λmax(cI − A): asked for λmin itself, ARPACK compares its error with λmin, and
+    where that is zero, as in every singular covariance, it does not end.
+    """
+    c = abs(_leading_eigenvector(cov)[0])
+    return c - _leading_eigenvector(cov, c)[0]
 
 
 def _starts(cov: Covariance, k: int, n_starts: int) -> FloatArray:
@@ -142,8 +151,7 @@ class _Search:
         self.support: NDArray[np.intp] = largest_entries(cov.diagonal(), k)
         self.shift = 0.0
         if not cov.known_psd and cov.n_features > 3:
-            lowest, _ = _leading_eigenvector(cov, "SA")
-            self.shift = max(0.0, -1.1 * lowest)
+            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov))
         elif not cov.known_psd:
             self.shift = float(np.abs(cov.rows(slice(None))).sum())
 
