@@ -83,7 +83,7 @@ def best_bound(
     time_limit : float
         Seconds for the dual, which takes what it is given.
     nodes : int
-        Of the dual's search, at most.
+        Of the dual's search, which splits none once there are this many.
 
     Examples
     --------

@@ -86,7 +86,7 @@ def dual_bound(
     time_limit, iterations : float, int
         Where to stop; `iterations` is for the root.
     nodes : int
-        Of the search, at most; with 1, the root is all.
+        No node is split once there are this many; with 1, the root is all.
 
     Notes
     -----

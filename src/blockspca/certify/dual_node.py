@@ -252,13 +252,7 @@ class Ascent:
             return np.zeros(len(self.node.undecided), dtype=bool)
         assert self.best is not None
         R = self.best.relaxation
-        S = (vectors / (t - values)) @ vectors.T
-        SQ = S @ R.Q
-        cSQh = np.einsum("ij,ij->j", R.H, self.columns.project(SQ))
-        hQSQh = np.einsum("ij,ij->j", R.H, (R.Q.T @ SQ) @ R.H)
-        cSc = self.columns.forms(S)
-        cSz = cSc + cSQh
-        zSz = cSc + 2 * cSQh + hQSQh
+        cSc, cSz, zSz = self._forms((vectors / (t - values)) @ vectors.T)
         test = cSc - R.D * cSz**2 / (1 + R.D * np.maximum(zSz, 0.0))
         sizes = self.columns.sizes
         length = np.sqrt(np.einsum("ij,ij->j", R.H, R.H))
@@ -278,13 +272,21 @@ class Ascent:
         length = np.sqrt(np.einsum("ij,ij->j", R.H, R.H))
         size = self.columns.sizes + length
         along = np.maximum(np.abs(along) - rounding * size, 0.0)
-        S = (vectors[:, :-1] / (t - values[:-1])) @ vectors[:, :-1].T
-        SQ = S @ R.Q
-        cSQh = np.einsum("ij,ij->j", R.H, self.columns.project(SQ))
-        hQSQh = np.einsum("ij,ij->j", R.H, (R.Q.T @ SQ) @ R.H)
-        zSz = self.columns.forms(S) + 2 * cSQh + hQSQh
+        _, _, zSz = self._forms(
+            (vectors[:, :-1] / (t - values[:-1])) @ vectors[:, :-1].T
+        )
         zSz += rounding * size**2 / (t - values[-2])
         return R.D * along**2 / (values[-1] - t) > 1 + R.D * zSz + _MARGIN
+
+    def _forms(self, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every undecided column."""
+        assert self.best is not None
+        Q, H = self.best.relaxation.Q, self.best.relaxation.H
+        SQ = S @ Q
+        cSc = self.columns.forms(S)
+        cSQh = np.einsum("ij,ij->j", H, self.columns.project(SQ))
+        hQSQh = np.einsum("ij,ij->j", H, (Q.T @ SQ) @ H)
+        return cSc, cSc + cSQh, cSc + 2 * cSQh + hQSQh
 
     def _rounding(self) -> float:
         """Relative rounding error of c'Sc and the like, as a sum over n terms."""
