@@ -108,7 +108,8 @@ def test_sparse_columns_are_dense_ones() -> None:
     sparse = sparse_columns(X, mean, factor, index, dense.norms)
     Q, S = rng.standard_normal((12, 3)), rng.standard_normal((12, 12))
     weights = np.array([0.5, 0.0, 2.0, 1.0, 3.0])
-    for one, other in [(dense, sparse), (dense.take([4, 0]), sparse.take([4, 0]))]:
+    pairs = [(dense, sparse), (dense.take([4, 0]), sparse.take([4, 0]))]
+    for one, other in [*pairs, (dense.head(3), sparse.head(3))]:
         assert one.shape == other.shape
         p = one.shape[1]
         np.testing.assert_allclose(one.project(Q), other.project(Q), atol=1e-12)
@@ -183,9 +184,10 @@ def test_a_target_below_the_optimum_is_found_out(
     seed=st.integers(0, 2**32 - 1),
     steps=st.integers(1, 30),
     share=st.sampled_from([0.7, 0.9, 0.98, 1.0]),
+    leaning=st.booleans(),
 )
 def test_only_what_cannot_be_otherwise_is_decided(
-    kind: str, k: int, seed: int, steps: int, share: float
+    kind: str, k: int, seed: int, steps: int, share: float, leaning: bool
 ) -> None:
     cov = covariance(kind, np.random.default_rng(seed))
     problem = make_problem(cov, k, None, None, short=True)
@@ -219,13 +221,55 @@ def test_only_what_cannot_be_otherwise_is_decided(
         if len(inside) == k:
             continue
         ascent = Ascent(problem, node)
-        ascent.run(steps, -np.inf, np.inf)
+        if ascent.run(steps, tau if leaning else -np.inf, np.inf):
+            assert not better
+            continue
+        if leaning:
+            ascent.lean(np.inf)
+            assert ascent.proved() >= max(
+                (problem_value(C, chosen) for chosen in better), default=-np.inf
+            )
         if ascent.decide(tau) < 0:
             assert not better
             continue
         inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
         for chosen in better:
             assert inside <= chosen <= inside | undecided
+
+
+def problem_value(C: np.ndarray, chosen: set[int]) -> float:
+    return float(np.linalg.svd(C[:, sorted(chosen)], compute_uv=False)[0] ** 2)
+
+
+def test_leaning_decides_more() -> None:
+    """At the best density λmax(M) is multiple: nothing can be put inside by it."""
+    counts = np.zeros((2, 2), dtype=int)
+    for seed in range(20):
+        C = np.random.default_rng(seed).standard_normal((12, 40))
+        C[:, :8] *= 1.5
+        problem = make_problem(Covariance.from_data(C), 8, None, None, short=True)
+        assert problem is not None
+        columns = problem.columns
+        start = np.argsort(-(columns.project(problem.leading[:, None])[0] ** 2))[:8]
+        tau = np.linalg.eigvalsh(columns.take(start).gram(np.ones(8)))[-1]
+        for leaning in (0, 1):
+            node = Node(
+                np.empty(0, np.intp),
+                np.arange(columns.shape[1]),
+                concentrated(problem.leading, 0.87),
+                problem.penalty,
+            )
+            ascent = Ascent(problem, node)
+            if ascent.run(40, tau, np.inf):
+                continue
+            if leaning:
+                density = node.density
+                ascent.lean(np.inf)
+                assert node.density.weights[0] >= 0.9 * density.weights[0]
+            ascent.decide(tau)
+            counts[leaning] += len(node.inside), 40 - len(node.undecided)
+    assert counts[1, 0] > counts[0, 0]
+    assert counts[1, 1] > counts[0, 1]
 
 
 def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
@@ -240,6 +284,7 @@ def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
         assert any(inside)
     for child in children:
         assert density.mean(child.sides[0].matrix()) < 0
+        assert child.density.mean(child.sides[0].matrix()) > -1e-3
         assert child.bound == node.bound
         assert child.multipliers == [0.0]
 
@@ -393,7 +438,8 @@ def test_the_sum_bounds_the_optimum_at_any_density(
     value = k * penalty + np.linalg.eigvalsh(found.total)[-1]
     optimum = brute_force(C.T @ C, k)
     assert value >= optimum * (1 - 1e-12)
-    directions = C + found.Q @ found.H
+    directions = C.copy()
+    directions[:, : found.H.shape[1]] += found.Q @ found.H
     plain = direction_bound(C, k, penalty, directions)
     assert value == pytest.approx(plain, rel=1e-6)
 

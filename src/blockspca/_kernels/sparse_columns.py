@@ -15,19 +15,19 @@ _OUT = types.Array(types.float64, 1, "C")
 
 @njit(types.void(_INDEX, _INDEX, _VECTOR, _VECTOR, _OUT_MATRIX), **ENTRY)
 def add_gram(starts, rows, values, weights, total):
-    """Add Σ_j weights_j y_j y_j' to the symmetric `total`, y_j the columns."""
+    """Add Σ_j weights_j y_j y_j' to the lower half of `total`, y_j the columns.
+
+    The rows of each column ascend.
+    """
     for j in range(weights.shape[0]):
         weight = weights[j]
         if weight == 0.0:
             continue
         for a in range(starts[j], starts[j + 1]):
-            row = rows[a]
+            row = total[rows[a]]
             scaled = weight * values[a]
-            for b in range(starts[j], a):
-                product = scaled * values[b]
-                total[row, rows[b]] += product
-                total[rows[b], row] += product
-            total[row, row] += scaled * values[a]
+            for b in range(starts[j], a + 1):
+                row[rows[b]] += scaled * values[b]
 
 
 @njit(types.void(_INDEX, _INDEX, _VECTOR, _MATRIX, _OUT), **ENTRY)

@@ -6,6 +6,7 @@ rounding errors are in proportion to them, not to the norms.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ Indices = NDArray[np.intp]
 class DenseColumns:
     """Columns of an array."""
 
-    def __init__(self, C: FloatArray) -> None:
+    def __init__(self, C: FloatArray, norms: FloatArray | None = None) -> None:
         self.C = C
-        self.norms = np.einsum("ij,ij->j", C, C)
+        self.norms = np.einsum("ij,ij->j", C, C) if norms is None else norms
         self.sizes = np.sqrt(self.norms)
 
     @property
@@ -31,6 +32,10 @@ class DenseColumns:
 
     def take(self, index: Indices) -> DenseColumns:
         return DenseColumns(self.C[:, index])
+
+    def head(self, count: int) -> DenseColumns:
+        """Return the first columns, without a copy."""
+        return DenseColumns(self.C[:, :count], self.norms[:count])
 
     def project(self, Q: FloatArray) -> FloatArray:
         """Return Q'C."""
@@ -55,28 +60,40 @@ class DenseColumns:
 
 
 class SparseColumns:
-    """Columns y_i − m_i 1 with y_i sparse."""
+    """Columns y_i − m_i 1 with y_i sparse, their rows in ascending order."""
 
     def __init__(self, Y: Any, means: FloatArray, norms: FloatArray) -> None:
         self.Y = Y
-        self.rows = Y.T.tocsr()
         self.means = means
         self.norms = norms
-        length = np.sqrt(np.asarray(Y.multiply(Y).sum(axis=0)).ravel())
-        self.sizes = length + np.abs(means) * np.sqrt(Y.shape[0])
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        length = np.sqrt(np.asarray(self.Y.multiply(self.Y).sum(axis=0)).ravel())
+        return np.asarray(length + np.abs(self.means) * np.sqrt(self.shape[0]))
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.Y.shape
 
     def take(self, index: Indices) -> SparseColumns:
-        return SparseColumns(
-            self.Y[:, index].tocsc(), self.means[index], self.norms[index]
-        )
+        Y = self.Y[:, index].tocsc()
+        Y.sort_indices()
+        return SparseColumns(Y, self.means[index], self.norms[index])
+
+    def head(self, count: int) -> SparseColumns:
+        """Return the first columns, without a copy."""
+        Y = self.Y
+        end = Y.indptr[count]
+        parts = Y.data[:end], Y.indices[:end], Y.indptr[: count + 1]
+        Y = type(Y)(parts, shape=(Y.shape[0], count), copy=False)
+        head = SparseColumns(Y, self.means[:count], self.norms[:count])
+        head.sizes = self.sizes[:count]
+        return head
 
     def project(self, Q: FloatArray) -> FloatArray:
         """Return Q'C."""
-        return np.ascontiguousarray((self.rows @ Q).T) - np.outer(
+        return np.ascontiguousarray((self.Y.T @ Q).T) - np.outer(
             Q.sum(axis=0), self.means
         )
 
@@ -91,6 +108,7 @@ class SparseColumns:
         Y, total = self.Y, np.zeros((self.shape[0],) * 2)
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         add_gram(Y.indptr, Y.indices, Y.data, weights, total)
+        total += np.tril(total, -1).T
         weighted = weights * self.means
         shift = Y @ weighted
         total -= shift[:, None]

@@ -14,9 +14,10 @@ import numpy as np
 from .._validation import FloatArray
 
 _SMALL = 256  # up to this order all eigenvectors are computed
-_MOST = 32  # directions that are told apart, above it
+_MOST = 24  # directions that are told apart, above it
 _LOWEST_LOG = -27.0
 _ROUNDS = 2
+_NEAR_ZERO = 3e-3  # relative error of η
 
 
 @dataclass(frozen=True)
@@ -66,24 +67,28 @@ class Density:
         found, within = _keep_sides(within, space, size, sides, multipliers)
         logs, Q = np.linalg.eigh(within)
         logs, Q = logs[::-1], Q[:, ::-1]
-        if space is not None:
-            logs, Q = logs[:_MOST], space @ Q[:, :_MOST]
         others = n - len(logs)
         mean = (float(np.trace(H)) - float(logs.sum())) / others if others else logs[-1]
         top = float(logs[0])
         weights = np.exp(np.maximum(logs - top, _LOWEST_LOG))
-        rest = float(np.exp(np.clip(mean - top, _LOWEST_LOG, 0.0)))
-        total = float(weights.sum()) + others * rest
-        least = floor / n * total
-        kept = max(1, int((weights > 1.01 * max(least, rest if others else 0)).sum()))
+        outside = others * float(np.exp(np.clip(mean - top, _LOWEST_LOG, 0.0)))
+        least = floor / n * (float(weights.sum()) + outside)
+        kept = max(1, int((weights > 1.01 * least).sum()))
+        if space is not None:
+            kept, Q = min(kept, _MOST), space @ Q[:, :_MOST]
+        # What is not told apart weighs the same: too little for one of those
+        # directions, and the sum would be large there.
+        rest = max(outside / others if others else 0.0, least)
         if kept < len(weights):
-            rest = (float(weights[kept:].sum()) + others * rest) / (n - kept)
-        elif others:  # those that are not told apart may weigh as much as the last
-            rest = max(rest, float(weights[-1]))
-        rest = max(rest, least)
+            rest = max(rest, float(weights[kept]))
         weights = np.maximum(weights[:kept], rest)
         total = float(weights.sum()) + (n - kept) * rest
         return Density(Q[:, :kept], weights / total, rest / total), found
+
+    def onto(self, sides: Sequence[Side], floor: float) -> Density:
+        """Return the density nearest to this one on the given sides."""
+        none = np.zeros((len(self.Q),) * 2)
+        return self.step(none, 1.0, floor, sides, [0.0] * len(sides))[0]
 
     def _space(self, H: FloatArray, sides: Sequence[Side]) -> FloatArray | None:
         """Return a basis that nearly holds the leading eigenvectors; None for all.
@@ -152,18 +157,24 @@ def _zero(H: FloatArray, B: FloatArray, guess: float) -> float:
         size = float(weights @ np.abs(along))
         return float(weights @ along) / size if size > 0 else 0.0
 
-    if slope(0.0) >= 0:
+    if guess == 0 and slope(0.0) >= 0:
         return 0.0
-    low, high = 0.0, guess if guess > 0 else 1.0 / float(np.abs(B).max())
-    for _ in range(60):
-        if slope(high) >= 0:
-            break
-        low, high = high, 2 * high
-    else:
-        return high
+    high = guess if guess > 0 else 1.0 / float(np.abs(B).max())
+    low = high / 2
+    if slope(high) < 0:  # look above
+        for _ in range(60):
+            low, high = high, 2 * high
+            if slope(high) >= 0:
+                break
+        else:
+            return high
+    elif slope(low) >= 0:  # look below
+        if slope(0.0) >= 0:
+            return 0.0
+        low, high = 0.0, low
     from scipy.optimize import brentq
 
-    return float(brentq(slope, low, high, rtol=1e-3, xtol=1e-3 * high))
+    return float(brentq(slope, low, high, rtol=_NEAR_ZERO, xtol=_NEAR_ZERO * high))
 
 
 def concentrated(y: FloatArray, share: float) -> Density:

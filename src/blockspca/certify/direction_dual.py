@@ -116,8 +116,8 @@ class Relaxation:
     total : array of shape (n, n)
     D : array of shape (p,)
         Zero for ‖c_i‖² ≤ ρ.
-    H : array of shape (r, p)
-        h_i in its columns.
+    H : array of shape (r, m)
+        h_i in its columns; zero for the columns after the first m.
     Q : array of shape (n, r)
     shares : array of shape (p,)
         How much of each column the relaxation takes, 0 to 1; their sum is k where ρ is
@@ -152,9 +152,14 @@ def relax(
     (n, p), Q = columns.shape, density.Q
     r = Q.shape[1]
     active = np.flatnonzero(columns.norms > penalty)
-    G = columns.project(Q)[:, active]
-    D, shares, H = np.zeros(p), np.zeros(p), np.zeros((r, p))
-    mu = np.zeros(p)
+    if len(active):  # a small part of all, where the longest come first
+        columns = columns.head(int(active[-1]) + 1)
+    every = len(active) == columns.shape[1]
+    G = columns.project(Q)
+    if not every:
+        G = G[:, active]
+    D, shares, mu = np.zeros(p), np.zeros(p), np.zeros(p)
+    h = np.empty((r, len(active)))
     if before is not None:
         mu[active] = before.mu[active]
     size = 0.0
@@ -176,11 +181,16 @@ def relax(
             relative,
             mu[index],
         )
-        H[:, index], D[index], shares[index], mu[index] = found[:4]
+        h[:, part], D[index], shares[index], mu[index] = found[:4]
         size += found[4]
-    weighted = D * H
+    H = h
+    if not every:
+        H = np.zeros((r, columns.shape[1]))
+        H[:, active] = h
+    weights = D[: columns.shape[1]]
+    weighted = weights * H
     across = columns.combine(weighted.T) @ Q.T
-    total = columns.gram(D)
+    total = columns.gram(weights)
     total += across
     total += across.T
     total += Q @ (weighted @ H.T) @ Q.T

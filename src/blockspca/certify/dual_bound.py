@@ -28,7 +28,7 @@ from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
 _CHILD_STEPS = 40
-_WORTHWHILE = 0.03  # share of the features, or of k, that calls for another ascent
+_WORTHWHILE = 0.1  # share of the features, or of k, that calls for another ascent
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,7 @@ class _Search:
             if not decide or self._time_is_up():
                 return False
             undecided = len(node.undecided)
+            ascent.lean(self.deadline)
             decided = ascent.decide(self.target)
             if decided:  # what that rules out is at or below the target, no more
                 self.settled = max(self.settled, self.target)

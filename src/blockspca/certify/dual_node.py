@@ -16,6 +16,11 @@ Both are read off the eigenvectors of M.  With S = (tI − M)⁻¹ for t > λmax
 holds if c'Sc − κ(c'Sz)² / (1 + κ z'Sz) < 1.  If exactly one eigenvalue of M is above t,
 the second holds if 1 + κ z'Sz < 0, because the determinant then changes its sign.
 
+At the best density the leading eigenvalue of M is multiple, and the second test says
+nothing.  But any density gives a valid M: ascent on M − αqq', q the leading direction,
+lowers the other eigenvalues by about α, for little more than (1 − q'Xq) α in the first.
+Such an M decides many more features, by both tests.
+
 A part of the sphere is cut out by y'By ≥ 0, B = (ab' + ba')/2: the y between two lines
 in the plane of two directions, a and b the inward normals of the lines.  On it ηB may
 be added to M for any η ≥ 0.
@@ -41,16 +46,21 @@ _BELOW_ONE = 1 - 1e-5
 _STEP = 4.0
 _SLOWER = 25  # steps after which a step is half as long
 _FLOOR = 0.03  # share of the uniform density, while directions are still being found
-_LEAST_FLOOR = 3e-5
+_FLOOR_AGAIN = 3e-3  # in a part of the sphere
+_FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
+_LEAST_FLOOR = 3e-5  # without a target
 _WARM_UP = 10
-_PATIENCE = 8
-_SLOW = 0.95  # of the gap left after `_PATIENCE` steps
-_SLOW_MANY = 0.7  # while columns are many, and steps expensive
-_FREE = 24  # steps that a part of the sphere has before they can stall
+_PATIENCE = 4
+_SLOW = 0.85  # of the gap left after `_PATIENCE` steps
+_FREE = 24  # steps in which a node may be above the bound of its parent
 _CLOSE = 0.7  # of ρ
 _MANY = 0.5  # of all columns
 _MARGIN = 1e-6  # by which a feature must be decided
-_WIDE = 0.004  # share of the second direction, of the first's, that calls for wedges
+_WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
+_LEAN = 0.1  # of the gap that α may cost
+_MOST_LEAN = 10.0  # of ρ
+_LEAN_STEPS = 8
+_LEAN_GAIN = 0.02  # of α in a step, or it is the last
 _LARGE = 256  # order from which on Lanczos' method estimates eigenvalues
 
 Indices = NDArray[np.intp]
@@ -90,10 +100,12 @@ class Node:
 
 @dataclass
 class _Best:
-    """The relaxation with the least bound, and the M it belongs to."""
+    """The relaxation with the least bound, what it came from, and its M."""
 
     value: float
     penalty: float
+    density: Density
+    multipliers: list[float]
     relaxation: Relaxation
     M: FloatArray
     size: float  # of the terms of M
@@ -116,6 +128,9 @@ class Ascent:
         self.steps = 0
         self._eigenvector: FloatArray | None = None
         self._last: Relaxation | None = None
+        self._target = -np.inf
+        self._scale = 1.0  # of the steps
+        self._tilt: FloatArray | None = None  # αqq', while leaning
 
     def run(
         self, steps: int, target: float, deadline: float, decide: bool = False
@@ -125,8 +140,8 @@ class Ascent:
         Returns True if the target is proved.
         """
         node = self.node
+        self._target = target
         checked = np.inf
-        free = _FREE if node.sides else 0
         many = decide and len(node.undecided) > _MANY * self.problem.columns.shape[1]
         try:
             for step in range(steps):
@@ -138,11 +153,10 @@ class Ascent:
                     break
                 if best.value - target < _CLOSE * node.penalty and many:
                     break  # enough to decide most of them
-                if step % _PATIENCE == _PATIENCE - 1 and step + 1 >= free:
+                lost = best.value > node.bound and step + 1 < _FREE
+                if step % _PATIENCE == _PATIENCE - 1 and not lost:
                     # A small part of the way: what is left is not for steps like these.
-                    if best.value - target > (_SLOW_MANY if many else _SLOW) * (
-                        checked - target
-                    ):
+                    if best.value - target > _SLOW * (checked - target):
                         break
                     checked = best.value
         finally:  # an interrupt does not lose the bound
@@ -164,17 +178,39 @@ class Ascent:
             return False
         self._last = relaxation
         self.steps += 1
+        density, multipliers = node.density, node.multipliers
         M = relaxation.total
         M += self.base
+        if self._tilt is not None:
+            M -= self._tilt
         self._move(relaxation, M, step)
         for side, eta in zip(node.sides, node.multipliers, strict=True):
-            M += eta * side.matrix()
+            if eta:
+                M += eta * side.matrix()
         value = k * penalty + self._top(M)
+        if self._tilt is not None:
+            M += self._tilt
+        size = relaxation.size + self.base_size + sum(node.multipliers) + k * penalty
+        found = _Best(value, penalty, density, multipliers, relaxation, M, size)
+        self._scale = min(1.0, 1.1 * self._scale)
         if self.best is None or value < self.best.value:
-            size = relaxation.size + self.base_size
-            size += sum(node.multipliers) + k * penalty
-            self.best = _Best(value, penalty, relaxation, M, size)
+            self.best = found
+        elif self.best.value < node.bound and value > self.best.value + self._gap / 2:
+            self._scale /= 2  # that was too far
+            self._go_back(self.best)
         return time.monotonic() <= deadline
+
+    def _go_back(self, best: _Best) -> None:
+        node = self.node
+        node.density, node.penalty = best.density, best.penalty
+        node.multipliers = best.multipliers
+
+    @property
+    def _gap(self) -> float:
+        """How far the best bound is above the target; infinite without one."""
+        if self.best is None or not np.isfinite(self._target):
+            return np.inf
+        return max(self.best.value - self._target, 0.0)
 
     def _top(self, M: FloatArray) -> float:
         """Estimate λmax(M); proofs do not rest on it."""
@@ -198,15 +234,42 @@ class Ascent:
         estimate = k * node.penalty + float(relaxation.mu.sum())
         if len(node.inside):
             estimate += node.density.mean(self.base)
-        size = _STEP / (1 + step / _SLOWER) / max(abs(estimate), 1e-300)
-        if step >= _WARM_UP or node.floor < _FLOOR:
-            node.floor = max(0.85 * node.floor, _LEAST_FLOOR)
+        estimate = max(abs(estimate), 1e-300)
+        size = self._scale * _STEP / (1 + step / _SLOWER) / estimate
+        if self._tilt is None and (step >= _WARM_UP or node.floor < _FLOOR):
+            gap = self._gap
+            least = _FLOOR_OF_GAP * gap / estimate if gap < np.inf else _LEAST_FLOOR
+            node.floor = max(0.85 * node.floor, min(least, node.floor))
         node.density, node.multipliers = node.density.step(
             M, size, node.floor, node.sides, node.multipliers
         )
         support = max(float(relaxation.shares.sum()), 1e-3)
         damping = 0.3 * min(1.0, 5 * k / self.problem.k + 0.05)
         node.penalty *= min(max((support / k) ** damping, 0.8), 1.25)
+
+    def lean(self, deadline: float) -> None:
+        """Lower what is not the leading eigenvalue of M, so that more is decided."""
+        node, best = self.node, self.best
+        if best is None:
+            return
+        self._go_back(best)
+        q, outside = node.density.Q[:, 0], 1 - float(node.density.weights[0])
+        alpha = _MOST_LEAN * node.penalty
+        if outside > 0:
+            alpha = min(alpha, _LEAN * self._gap / outside)
+        self._tilt = alpha * np.outer(q, q)
+        self.best, self._eigenvector = None, None
+        before = np.inf
+        for _ in range(_LEAN_STEPS):
+            if not self._step(0, deadline):
+                break
+            assert self.best is not None
+            if self.best.value > before - _LEAN_GAIN * alpha:
+                break
+            before = self.best.value
+        self._tilt = None
+        self.best = self.best or best
+        self._go_back(best)
 
     def proved(self) -> float:
         """Return the bound by the best relaxation, rounding included."""
@@ -255,9 +318,9 @@ class Ascent:
         cSc, cSz, zSz = self._forms((vectors / (t - values)) @ vectors.T)
         test = cSc - R.D * cSz**2 / (1 + R.D * np.maximum(zSz, 0.0))
         sizes = self.columns.sizes
-        length = np.sqrt(np.einsum("ij,ij->j", R.H, R.H))
+        length = self._lengths()
         reach = (sizes + np.sqrt(R.D) * (sizes + length)) ** 2 / room
-        return (test < 1 - _MARGIN) & (self._rounding() * reach < 0.1 * _MARGIN)
+        return test < 1 - np.maximum(_MARGIN, 10 * self._rounding() * reach)
 
     def _cannot_be_outside(
         self, values: FloatArray, vectors: FloatArray, t: float
@@ -268,9 +331,9 @@ class Ascent:
         R, rounding = self.best.relaxation, self._rounding()
         # z'Sz, the negative term apart: where t is near λmax it is all that counts.
         top = vectors[:, -1:]
-        along = self.columns.project(top)[0] + (top.T @ R.Q)[0] @ R.H
-        length = np.sqrt(np.einsum("ij,ij->j", R.H, R.H))
-        size = self.columns.sizes + length
+        along = self.columns.project(top)[0]
+        along[: R.H.shape[1]] += (top.T @ R.Q)[0] @ R.H
+        size = self.columns.sizes + self._lengths()
         along = np.maximum(np.abs(along) - rounding * size, 0.0)
         _, _, zSz = self._forms(
             (vectors[:, :-1] / (t - values[:-1])) @ vectors[:, :-1].T
@@ -282,11 +345,21 @@ class Ascent:
         """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every undecided column."""
         assert self.best is not None
         Q, H = self.best.relaxation.Q, self.best.relaxation.H
-        SQ = S @ Q
+        SQ, m = S @ Q, H.shape[1]
         cSc = self.columns.forms(S)
-        cSQh = np.einsum("ij,ij->j", H, self.columns.project(SQ))
-        hQSQh = np.einsum("ij,ij->j", H, (Q.T @ SQ) @ H)
-        return cSc, cSc + cSQh, cSc + 2 * cSQh + hQSQh
+        cSz, zSz = cSc.copy(), cSc.copy()
+        cSQh = np.einsum("ij,ij->j", H, self.columns.head(m).project(SQ))
+        cSz[:m] += cSQh
+        zSz[:m] += 2 * cSQh + np.einsum("ij,ij->j", H, (Q.T @ SQ) @ H)
+        return cSc, cSz, zSz
+
+    def _lengths(self) -> FloatArray:
+        """Return ‖h‖ of every undecided column."""
+        assert self.best is not None
+        H = self.best.relaxation.H
+        lengths = np.zeros(len(self.node.undecided))
+        lengths[: H.shape[1]] = np.sqrt(np.einsum("ij,ij->j", H, H))
+        return lengths
 
     def _rounding(self) -> float:
         """Relative rounding error of c'Sc and the like, as a sum over n terms."""
@@ -323,14 +396,18 @@ def _wedges(node: Node) -> list[Node]:
     # The last line is the first, turned by π: if y had the same sign on all four it
     # would be in the last wedge, so that rounding leaves no gap between them.
     inwards = np.column_stack([inwards, -inwards[:, 0]])
-    return [
-        _child(
-            node,
-            sides=[*node.sides, Side(inwards[:, q], -inwards[:, q + 1])],
-            multipliers=[*node.multipliers, 0.0],
-        )
-        for q in range(4)
-    ]
+    floor = max(node.floor, _FLOOR_AGAIN)
+    children = []
+    for q in range(4):
+        sides = [*node.sides, Side(inwards[:, q], -inwards[:, q + 1])]
+        changes = {
+            "density": node.density.onto(sides, floor),
+            "sides": sides,
+            "multipliers": [*node.multipliers, 0.0],
+            "floor": floor,
+        }
+        children.append(_child(node, **changes))
+    return children
 
 
 def _child(node: Node, **changes: object) -> Node:
