@@ -126,13 +126,22 @@ def _starts(cov: Covariance, k: int, n_starts: int) -> FloatArray:
     return np.column_stack(starts)
 
 
-def _cut(y: FloatArray, k: int) -> FloatArray:
-    """Keep the k largest |entries| of each column, at unit length."""
+def _cut(y: FloatArray, k: int, least: FloatArray | None = None) -> FloatArray:
+    """Keep the k largest |entries| of each column, at unit length.
+
+    At least k of them are known to be no less than `least`, which saves most of the
+    search for them.
+    """
     x = np.zeros_like(y)
-    kept = np.argpartition(np.abs(y), len(y) - k, axis=0)[len(y) - k :]
-    np.put_along_axis(x, kept, np.take_along_axis(y, kept, axis=0), axis=0)
-    length = np.linalg.norm(x, axis=0)
-    x /= np.where(length > 0, length, 1.0)
+    for j, column in enumerate(np.ascontiguousarray(y.T)):
+        sizes = np.abs(column)
+        kept = np.arange(len(y))
+        if least is not None:
+            kept = np.flatnonzero(sizes >= least[j])
+        if len(kept) > k:
+            kept = kept[np.argpartition(sizes[kept], len(kept) - k)[len(kept) - k :]]
+        length = float(np.linalg.norm(column[kept]))
+        x[kept, j] = column[kept] / (length if length > 0 else 1.0)
     return x
 
 
@@ -175,24 +184,32 @@ class _Search:
 
     def settle(self, x: FloatArray, size: int) -> FloatArray:
         """Iterate at one size until no start improves; finished ones drop out."""
-        value = np.full(x.shape[1], -np.inf)
+        settled = np.zeros_like(x)
         active = np.arange(x.shape[1])
+        value = np.full(len(active), -np.inf)
         for _ in range(self.max_iterations):
             if self.stop():
                 break
-            y = self.cov.matvec(x[:, active])
+            y = self.cov.matvec(x)
             self.nodes += 1
-            now = np.einsum("ij,ij->j", x[:, active], y)
+            now = np.einsum("ij,ij->j", x, y)
             if size <= self.k:
-                self.offer(x[:, active], now)
-            rising = now > value[active] + CONVERGED * np.abs(now)
-            value[active] = now
-            y += self.shift * x[:, active]
-            x[:, active] = _cut(y, size)
-            active = active[rising]
+                self.offer(x, now)
+            if self.shift:
+                y += self.shift * x
+            # As many as are kept are no less than the least of those kept before.
+            least = np.abs(y).min(axis=0, initial=np.inf, where=x != 0)
+            full = np.count_nonzero(x, axis=0) >= size
+            x = _cut(y, size, np.where(full, least, 0.0))
+            rising = now > value + CONVERGED * np.abs(now)
+            if not rising.all():
+                settled[:, active[~rising]] = x[:, ~rising]
+                active, x = active[rising], x[:, rising]
+            value = now[rising]
             if len(active) == 0:
                 break
-        return x
+        settled[:, active] = x
+        return settled
 
     def offer(self, x: FloatArray, values: FloatArray) -> None:
         best = int(np.argmax(values))

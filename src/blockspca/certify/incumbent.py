@@ -149,19 +149,21 @@ def swapped(
     spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
     for _ in range(max_swaps):
         tau = value + _SWAP_SHIFT * spread
-        rows = matrix[support]
+        others = np.ones(len(matrix), dtype=bool)
+        others[support] = False
+        others = others.nonzero()[0]
+        rows = matrix[support[:, None], others]
         inverse = resolvent(tau)
         V = inverse @ rows
         scores = V * V
         scores /= -inverse.diagonal()[:, None]
-        scores += diagonal + np.einsum("ij,ij->j", rows, V)
-        scores[:, support] = -np.inf
+        scores += diagonal[others] + np.einsum("ij,ij->j", rows, V)
         best = int(np.argmax(scores))
-        i, j = divmod(best, len(matrix))
+        i, j = divmod(best, len(others))
         if not scores[i, j] > tau:
             break
         candidate = support.copy()
-        candidate[i] = j
+        candidate[i] = others[j]
         raised = _spectrum(matrix[candidate[:, None], candidate])
         if not raised[0] > value:
             break
