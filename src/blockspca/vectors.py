@@ -72,7 +72,7 @@ def with_sign(x: FloatArray) -> FloatArray:
     depend on rounding.
     """
     size = np.abs(x)
-    first = int(np.argmax(size >= size.max() * (1 - 1e-9)))
+    first = (size >= size[size.argmax()] * (1 - 1e-9)).argmax()
     return x if x[first] > 0 else -x
 
 

@@ -288,14 +288,7 @@ class _Walk:
         memory did not suffice, or if more than `most` features survive.
         """
         incumbents, previous = self.incumbents, self.upper[k - 1]
-        proof = StepProof(
-            k,
-            self.upper,
-            self.statistics[k],
-            self.meter,
-            self.n_jobs,
-            lambda survivors: self.report(k, survivors),
-        )
+        proof: StepProof | None = None
         while not self.is_proved(k, gap):
             tau = self.target(k, gap)
             if tau + self.allowance(k) >= self.upper[k]:
@@ -321,6 +314,7 @@ class _Walk:
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
+            proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_features
             outcome = proof.search(matrix, tau, turns)
             if outcome.finished:
@@ -335,6 +329,16 @@ class _Walk:
                 return False
             self.report(k, len(survivors))
         return self.is_proved(k, gap)
+
+    def step_proof(self, k: int) -> StepProof:
+        return StepProof(
+            k,
+            self.upper,
+            self.statistics[k],
+            self.meter,
+            self.n_jobs,
+            lambda survivors: self.report(k, survivors),
+        )
 
     def is_incumbent(self, k: int, survivors: NDArray[np.int64]) -> bool:
         """Whether the only k-set left is the incumbent, whose λ is below any τ.
@@ -394,7 +398,7 @@ class _Walk:
             self.cheap_bounds(k)
         unit, best = self.unit, self.incumbents.best[k]
         support, x = best.support, with_sign(best.x)
-        objective = rayleigh(self.cov.submatrix(support) / unit, x)
+        objective = rayleigh(self.incumbents.pool.within(best.positions), x)
         tau, previous, survivors = self.proofs.get(
             k, (np.nan, np.nan, np.empty(0, dtype=np.int64))
         )

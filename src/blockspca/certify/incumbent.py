@@ -61,7 +61,10 @@ class Pool:
         return self._position[features]
 
     def submatrix(self, features: NDArray[np.int64]) -> FloatArray:
-        at = self._position[features]
+        return self.within(self._position[features])
+
+    def within(self, at: NDArray[np.int64]) -> FloatArray:
+        """The part of `matrix` at some positions."""
         return self.matrix[at[:, None], at]
 
 
