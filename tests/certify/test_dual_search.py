@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -452,3 +452,29 @@ def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> Non
     assert result.status == "optimal"
     assert result.objective == pytest.approx(6.4547, abs=5e-5)
     assert bs.verify(result, cov).complete
+
+
+def test_a_long_search_reports_its_bound() -> None:
+    X = np.random.default_rng(5).standard_normal((30, 160))
+    X[:, :60] *= 1.4
+    events: list[bs.Event] = []
+    cov = Covariance.from_data(X)
+    limits = bs.Limits(time=3.0)
+    found = bs.solve(cov, 100, limits=limits, progress=events.append)
+    inner = [e for e in events if e.stage == "proof" and e.status is None]
+    assert len(inner) > 2
+    bounds = [e.upper_bound for e in inner]
+    assert all(later <= earlier for earlier, later in pairwise(bounds))
+    assert min(bounds) >= found.objective * (1 - 1e-12)
+    assert inner[-1].nodes > 1
+    assert {e.k for e in inner} == {100}
+
+
+@pytest.mark.data
+def test_two_hundred_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
+    """The relaxation leaves 0.7 %: it takes wedges, leaning and decisions."""
+    X = sp.load_npz(data_dir / "Dorothea_train.npz").astype(float)
+    found = bs.solve(Covariance.from_data(X), 200, limits=bs.Limits(time=300))
+    assert found.status is bs.Status.OPTIMAL
+    assert found.objective == pytest.approx(3.3453894, abs=1e-7)
+    assert found.bound_name == "direction dual"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,6 +69,7 @@ def best_bound(
     target: float,
     time_limit: float,
     nodes: int = FEW_NODES,
+    report: Callable[[float, int, int], None] | None = None,
 ) -> NamedBound:
     """Return the least of: variances, direction dual, largest eigenvalue, thresholds.
 
@@ -84,6 +85,8 @@ def best_bound(
         Seconds for the dual, which takes what it is given.
     nodes : int
         Of the dual's search, which splits none once there are this many.
+    report : callable
+        Told of the dual's search, see `dual_bound`.
 
     Examples
     --------
@@ -118,6 +121,7 @@ def best_bound(
             target=target - error - 4 * _EPS * abs(target),  # sums may round up
             time_limit=left(0.95),
             nodes=nodes,
+            report=report,
         )
         if np.isfinite(dual.value):
             value = dual.value + error

@@ -7,7 +7,7 @@ within a per cent at once, and its search may prove the support optimal.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -28,7 +28,7 @@ from .best_bound import (
     best_bound,
     is_sound,
 )
-from .records import TOLERANCE, CertifiedStep, TreeStatistics
+from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
@@ -60,6 +60,7 @@ def direct_step(
     k: int,
     limits: Limits,
     given: Sequence[int] | NDArray[np.intp] | None = None,
+    callback: Callable[[PathEvent], None] | None = None,
 ) -> CertifiedStep:
     """Solve for k alone and bound it without the chain.
 
@@ -71,6 +72,8 @@ def direct_step(
         The bound stops at `limits.gap`.
     given : sequence of int, optional
         A support found elsewhere.
+    callback : callable, optional
+        Receives a `PathEvent` while the bound comes down.
 
     Returns
     -------
@@ -89,6 +92,21 @@ def direct_step(
     gap = limits.gap or 0.0
     bound = NamedBound(np.inf, "none")
     status = Status.FEASIBLE
+
+    def report(upper_bound: float, nodes: int, undecided: int) -> None:
+        if callback is not None:
+            callback(
+                PathEvent(
+                    k=k,
+                    survivors=undecided,
+                    nodes=nodes,
+                    objective=best.objective,
+                    upper_bound=max(upper_bound, best.objective),
+                    elapsed=time.perf_counter() - started,
+                    source=best.source,
+                )
+            )
+
     try:
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
@@ -102,6 +120,7 @@ def direct_step(
             # the step that is under way when the time is up still has to end
             time_limit=SECONDS if left is None else BOUND_SHARE * left,
             nodes=MOST_NODES if k >= SEARCH_FROM else FEW_NODES,
+            report=report,
         )
         left = deadline.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:

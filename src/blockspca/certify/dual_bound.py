@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -67,6 +67,7 @@ def dual_bound(
     time_limit: float = 10.0,
     iterations: int = 150,
     nodes: int = 1,
+    report: Callable[[float, int, int], None] | None = None,
 ) -> DualBound:
     """Bound opt(k) by the direction dual, with ρ and the directions optimised.
 
@@ -87,6 +88,9 @@ def dual_bound(
         Where to stop; `iterations` is for the root.
     nodes : int
         No node is split once there are this many; with 1, the root is all.
+    report : callable
+        Told after each node: the bound so far, the nodes, and the features that were
+        left undecided.
 
     Notes
     -----
@@ -97,7 +101,7 @@ def dual_bound(
     problem = make_problem(as_covariance(cov), k, start, survivors, short=nodes > 1)
     if problem is None:
         return DualBound(np.inf, 0, 1, time.monotonic() - started)
-    search = _Search(problem, problem.inward(target), started + time_limit)
+    search = _Search(problem, problem.inward(target), started + time_limit, report)
     interrupted = True
     # The steps are many and small: threads would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
@@ -117,8 +121,15 @@ def dual_bound(
 class _Search:
     """Branch and bound, the weakest node first."""
 
-    def __init__(self, problem: Problem, target: float, deadline: float) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        target: float,
+        deadline: float,
+        report: Callable[[float, int, int], None] | None,
+    ) -> None:
         self.problem, self.target, self.deadline = problem, target, deadline
+        self.report = report
         self.steps = self.nodes = 0
         self.settled = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
@@ -139,16 +150,23 @@ class _Search:
         order = itertools.count(1)
         closed = self._closes(root, iterations, decide=most_nodes > 1)
         self.open = [] if closed else [(-root.bound, 0, root)]
+        self._tell(root)
         while self.open and self._goes_on() and self.nodes < most_nodes:
             left = []
             for child in branches(self.open[0][2]):
                 if not self._closes(child, _CHILD_STEPS, decide=True):
                     left.append((-child.bound, next(order), child))
+                self._tell(child)
                 if self._time_is_up():
                     return
             left += self.open[1:]
             heapq.heapify(left)
             self.open = left
+
+    def _tell(self, node: Node) -> None:
+        if self.report is not None:
+            bound = self.problem.outward(self.value)
+            self.report(bound, self.nodes, len(node.undecided))
 
     @property
     def value(self) -> float:
