@@ -126,23 +126,25 @@ def _starts(cov: Covariance, k: int, n_starts: int) -> FloatArray:
     return np.column_stack(starts)
 
 
-def _cut(y: FloatArray, k: int, least: FloatArray | None = None) -> FloatArray:
-    """Keep the k largest |entries| of each column, at unit length.
+def _cut(
+    y: FloatArray, k: int, least: FloatArray | None = None
+) -> tuple[FloatArray, list[NDArray[np.intp]]]:
+    """Keep the k largest |entries| of each column, at unit length; and where they are.
 
-    At least k of them are known to be no less than `least`, which saves most of the
-    search for them.
+    At least k entries of column j are known to be no less than least[j], which saves
+    most of the search for them.
     """
-    x = np.zeros_like(y)
+    x, kept = np.zeros_like(y), []
     for j, column in enumerate(np.ascontiguousarray(y.T)):
         sizes = np.abs(column)
-        kept = np.arange(len(y))
-        if least is not None:
-            kept = np.flatnonzero(sizes >= least[j])
-        if len(kept) > k:
-            kept = kept[np.argpartition(sizes[kept], len(kept) - k)[len(kept) - k :]]
-        length = float(np.linalg.norm(column[kept]))
-        x[kept, j] = column[kept] / (length if length > 0 else 1.0)
-    return x
+        chosen = np.flatnonzero(sizes >= (0.0 if least is None else least[j]))
+        if len(chosen) > k:
+            order = np.argpartition(sizes[chosen], len(chosen) - k)
+            chosen = chosen[order[len(chosen) - k :]]
+        length = float(np.linalg.norm(column[chosen]))
+        x[chosen, j] = column[chosen] / (length if length > 0 else 1.0)
+        kept.append(chosen)
+    return x, kept
 
 
 class _Search:
@@ -178,12 +180,13 @@ class _Search:
         for route in ([self.k], sizes):
             x = starts
             for size in route:
-                x = self.settle(_cut(x, size), size)
+                x = self.settle(x, size)
                 if self.stop():
                     return
 
     def settle(self, x: FloatArray, size: int) -> FloatArray:
-        """Iterate at one size until no start improves; finished ones drop out."""
+        """Cut, and iterate until no start improves; finished ones drop out."""
+        x, kept = _cut(x, size)
         settled = np.zeros_like(x)
         active = np.arange(x.shape[1])
         value = np.full(len(active), -np.inf)
@@ -198,14 +201,14 @@ class _Search:
             if self.shift:
                 y += self.shift * x
             # As many as are kept are no less than the least of those kept before.
-            least = np.abs(y).min(axis=0, initial=np.inf, where=x != 0)
-            full = np.count_nonzero(x, axis=0) >= size
-            x = _cut(y, size, np.where(full, least, 0.0))
+            least = [np.abs(y[chosen, j]).min() for j, chosen in enumerate(kept)]
+            x, kept = _cut(y, size, np.array(least))
             rising = now > value + CONVERGED * np.abs(now)
+            value = now[rising]
             if not rising.all():
                 settled[:, active[~rising]] = x[:, ~rising]
                 active, x = active[rising], x[:, rising]
-            value = now[rising]
+                kept = [kept[j] for j in np.flatnonzero(rising)]
             if len(active) == 0:
                 break
         settled[:, active] = x

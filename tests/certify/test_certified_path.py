@@ -13,6 +13,7 @@ from blockspca.certify import certified_path as module
 from blockspca.certify import step_proof
 from blockspca.certify._blas import all_threads, single_threaded
 from blockspca.certify.certified_path import certified_path
+from blockspca.certify.incumbent import swapped
 from blockspca.certify.records import TOLERANCE
 from blockspca.covariance import Covariance
 from blockspca.result import Status
@@ -438,3 +439,36 @@ def test_blas_has_its_threads_back():
         with all_threads():
             assert threads() == before
     assert threads() == before
+
+
+def top(A: np.ndarray, features: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(A[np.ix_(features, features)])[-1])
+
+
+@pytest.mark.parametrize("n", [7, 9, 20])
+def test_no_single_swap_is_better(n: int) -> None:
+    """Where the support is most of the matrix, and where it is a small part of it."""
+    rng = np.random.default_rng(n)
+    k = 6
+    for _ in range(20):
+        X = rng.standard_normal((8, n))
+        A = X.T @ X
+        start = rng.choice(n, k, replace=False)
+        support, value, _ = swapped(A, start)
+        assert value == pytest.approx(top(A, support))
+        assert value >= top(A, start) * (1 - 1e-12)
+        assert len(set(support.tolist())) == k
+        for i in range(k):
+            for j in set(range(n)) - set(support.tolist()):
+                other = support.copy()
+                other[i] = j
+                assert top(A, other) <= value * (1 + 1e-6)
+
+
+def test_the_objective_is_that_of_the_matrix() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 60)) * rng.gamma(1.0, size=60) * 1e3
+    A = np.cov(X.T)
+    for cov in (Covariance.from_data(X), Covariance.from_matrix(A)):
+        for step in certified_path(cov, 6, incumbents={4: [1, 2, 3, 4]}).values():
+            assert step.objective == pytest.approx(step.x @ A @ step.x, rel=1e-12)

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca._kernels.sparse_columns import add_gram
 from blockspca.certify import dual_node
 from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
 from blockspca.certify.density import Density, Side, concentrated
 from blockspca.certify.direction_dual import direction_bound, relax
 from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.dual_decisions import Decisions
 from blockspca.certify.dual_node import Ascent, Node, branches
 from blockspca.certify.dual_problem import make_problem
 from blockspca.covariance import Covariance
@@ -120,6 +122,11 @@ def test_sparse_columns_are_dense_ones() -> None:
         np.testing.assert_allclose(gram, (one.C * weights[:p]) @ one.C.T, atol=1e-12)
         np.testing.assert_allclose(one.forms(S + S.T), other.forms(S + S.T), atol=1e-12)
         assert (other.sizes >= one.sizes * (1 - 1e-12)).all()
+    assert np.shares_memory(sparse.head(2).Y.data, sparse.Y.data)
+    Y, halves = sparse.Y, [np.zeros((12, 12)) for _ in range(2)]
+    for gram, half in zip((add_gram, add_gram.py_func), halves, strict=True):
+        gram(Y.indptr, Y.indices, Y.data, weights, half)
+        np.testing.assert_allclose(half, np.tril((Y * weights) @ Y.T.toarray()))
 
 
 def test_sparse_data_stay_sparse_unless_their_means_are_large() -> None:
@@ -226,19 +233,13 @@ def test_only_what_cannot_be_otherwise_is_decided(
             continue
         if leaning:
             ascent.lean(np.inf)
-            assert ascent.proved() >= max(
-                (problem_value(C, chosen) for chosen in better), default=-np.inf
-            )
+            assert not better or ascent.proved() >= tau
         if ascent.decide(tau) < 0:
             assert not better
             continue
         inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
         for chosen in better:
             assert inside <= chosen <= inside | undecided
-
-
-def problem_value(C: np.ndarray, chosen: set[int]) -> float:
-    return float(np.linalg.svd(C[:, sorted(chosen)], compute_uv=False)[0] ** 2)
 
 
 def test_leaning_decides_more() -> None:
@@ -262,14 +263,60 @@ def test_leaning_decides_more() -> None:
             ascent = Ascent(problem, node)
             if ascent.run(40, tau, np.inf):
                 continue
+            assert ascent.best is not None
+            best = ascent.best
             if leaning:
-                density = node.density
                 ascent.lean(np.inf)
-                assert node.density.weights[0] >= 0.9 * density.weights[0]
+                assert node.density is best.density
+                before, after = (
+                    np.linalg.eigvalsh(M)[-2] for M in (best.M, ascent.best.M)
+                )
+                assert after <= before * (1 + 1e-9)
             ascent.decide(tau)
             counts[leaning] += len(node.inside), 40 - len(node.undecided)
-    assert counts[1, 0] > counts[0, 0]
+    assert counts[1, 0] > counts[0, 0] == 0
     assert counts[1, 1] > counts[0, 1]
+
+
+@pytest.mark.parametrize("kind", ["wide", "sparse", "offset"])
+def test_decisions_are_those_of_the_eigenvalues(kind: str) -> None:
+    """λmax(M − κzz' + cc') and λmax(M − κzz') by LAPACK, a little above and below t."""
+    rng = np.random.default_rng(11)
+    made = [0, 0]
+    for _ in range(10):
+        cov = covariance(kind, rng)
+        problem = make_problem(cov, 3, None, None, short=True)
+        assert problem is not None
+        columns = problem.columns
+        p = columns.shape[1]
+        found = relax(columns, concentrated(problem.leading, 0.9), problem.penalty)
+        assert found is not None
+        C = columns.combine(np.eye(p))
+        Z = C.copy()
+        Z[:, : found.H.shape[1]] += found.Q @ found.H
+        decisions = Decisions(columns, found, found.total, 0.0)
+        for i in range(p):
+            without = found.total - found.D[i] * np.outer(Z[:, i], Z[:, i])
+            inside = np.linalg.eigvalsh(without + np.outer(C[:, i], C[:, i]))[-1]
+            outside = np.linalg.eigvalsh(without)[-1]
+            assert not decisions.cannot_be_inside(inside * (1 - 1e-9))[i]
+            assert not decisions.cannot_be_outside(outside * (1 - 1e-9))[i]
+            made[0] += decisions.cannot_be_inside(inside * 1.001)[i]
+            made[1] += decisions.cannot_be_outside(outside * 1.001)[i]
+    assert min(made) > 5
+
+
+@pytest.mark.parametrize("guess", [0.0, 1e-3, 1.0, 1e3])
+def test_multipliers_are_found_from_any_guess(guess: float) -> None:
+    rng = np.random.default_rng(4)
+    density = random_density(8, 4, rng)
+    B = rng.standard_normal((8, 8))
+    Q = np.linalg.qr(rng.standard_normal((8, 2)))[0]
+    for side in (Side(Q[:, 0], Q[:, 1]), Side(Q[:, 0], -Q[:, 1])):
+        _, (eta,) = density.step(B + B.T, 0.5, 1e-3, [side], [0.0])
+        kept, (found,) = density.step(B + B.T, 0.5, 1e-3, [side], [guess])
+        assert found == pytest.approx(eta, rel=0.02, abs=1e-3)
+        assert kept.mean(side.matrix()) > -1e-2
 
 
 def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
@@ -348,18 +395,25 @@ def test_no_node_is_lost_between_two_lines(brute_force: Optimum) -> None:
 
     def trace(frame, event, argument):
         nonlocal lines
-        if not frame.f_code.co_filename.endswith("dual_bound.py"):
+        if not frame.f_code.co_filename.endswith(("dual_bound.py", "dual_node.py")):
             return None
         lines -= event == "line"
         if lines == 0 and event == "line":
             raise KeyboardInterrupt
         return trace
 
-    for stop in [*range(1, 60), *range(60, 400, 11)]:
+    told: list[tuple[float, int, int]] = []
+    for stop in [*range(1, 100), *range(100, 3000, 37)]:
         lines = stop
         sys.settrace(trace)
         try:
-            bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=12)
+            bound = dual_bound(
+                cov,
+                4,
+                target=0.9 * optimum,
+                nodes=12,
+                report=lambda *news: told.append(news),
+            )
         except KeyboardInterrupt:  # before there was anything to interrupt
             continue
         finally:
@@ -367,6 +421,7 @@ def test_no_node_is_lost_between_two_lines(brute_force: Optimum) -> None:
         assert bound.value >= optimum
         if not bound.interrupted:
             break
+    assert all(value >= optimum for value, _, _ in told)
 
 
 def test_a_direct_solve_that_is_interrupted_has_its_bound(
@@ -454,27 +509,39 @@ def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> Non
     assert bs.verify(result, cov).complete
 
 
-def test_a_long_search_reports_its_bound() -> None:
+def test_a_search_tells_its_bound() -> None:
     X = np.random.default_rng(5).standard_normal((30, 160))
-    X[:, :60] *= 1.4
+    told: list[tuple[float, int, int]] = []
+    bound = dual_bound(
+        X.T @ X, 20, target=0.0, nodes=9, report=lambda *news: told.append(news)
+    )
+    values = [value for value, _, _ in told]
+    assert values[-1] == bound.value < values[0]
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
+    assert [nodes for _, nodes, _ in told] == sorted(nodes for _, nodes, _ in told)
+    assert told[-1][1] == bound.nodes > 1
+
+
+def test_a_long_solve_shows_the_bound_coming_down() -> None:
+    X = np.random.default_rng(5).standard_normal((30, 160))
     events: list[bs.Event] = []
     cov = Covariance.from_data(X)
-    limits = bs.Limits(time=3.0)
-    found = bs.solve(cov, 100, limits=limits, progress=events.append)
+    found = bs.solve(cov, 100, limits=bs.Limits(time=3.0), progress=events.append)
     inner = [e for e in events if e.stage == "proof" and e.status is None]
     assert len(inner) > 2
-    bounds = [e.upper_bound for e in inner]
-    assert all(later <= earlier for earlier, later in pairwise(bounds))
-    assert min(bounds) >= found.objective * (1 - 1e-12)
-    assert inner[-1].nodes > 1
-    assert {e.k for e in inner} == {100}
+    assert inner[0].upper_bound >= inner[-1].upper_bound
+    assert inner[-1].upper_bound >= found.upper_bound * (1 - 1e-12)
+    assert {(e.k, e.objective) for e in inner} == {(100, inner[0].objective)}
 
 
 @pytest.mark.data
 def test_two_hundred_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
     """The relaxation leaves 0.7 %: it takes wedges, leaning and decisions."""
     X = sp.load_npz(data_dir / "Dorothea_train.npz").astype(float)
-    found = bs.solve(Covariance.from_data(X), 200, limits=bs.Limits(time=300))
+    cov = Covariance.from_data(X)
+    found = bs.solve(cov, 200, limits=bs.Limits(time=300))
     assert found.status is bs.Status.OPTIMAL
     assert found.objective == pytest.approx(3.3453894, abs=1e-7)
     assert found.bound_name == "direction dual"
+    assert found.nodes > 4
+    assert bs.verify(found, cov).complete

@@ -86,7 +86,8 @@ def best_bound(
     nodes : int
         Of the dual's search, which splits none once there are this many.
     report : callable
-        Told of the dual's search, see `dual_bound`.
+        Told of the dual's search, see `dual_bound`: the best bound so far, the nodes
+        and the undecided features.
 
     Examples
     --------
@@ -106,6 +107,10 @@ def best_bound(
     def is_open() -> bool:
         return min(known).value > target and left(1.0) > 0
 
+    def tell(value: float, nodes: int, undecided: int) -> None:
+        if report is not None:
+            report(min(value + error, min(known).value), nodes, undecided)
+
     A = None
     if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
         A = cov.submatrix(slice(None))
@@ -121,7 +126,7 @@ def best_bound(
             target=target - error - 4 * _EPS * abs(target),  # sums may round up
             time_limit=left(0.95),
             nodes=nodes,
-            report=report,
+            report=tell,
         )
         if np.isfinite(dual.value):
             value = dual.value + error

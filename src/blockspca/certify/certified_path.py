@@ -398,6 +398,8 @@ class _Walk:
             self.cheap_bounds(k)
         unit, best = self.unit, self.incumbents.best[k]
         support, x = best.support, with_sign(best.x)
+        # x'Ax again, not λ as LAPACK found it; the pool holds entries of A, scaled by a
+        # power of two.
         objective = rayleigh(self.incumbents.pool.within(best.positions), x)
         tau, previous, survivors = self.proofs.get(
             k, (np.nan, np.nan, np.empty(0, dtype=np.int64))

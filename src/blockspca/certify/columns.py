@@ -78,16 +78,18 @@ class SparseColumns:
 
     def take(self, index: Indices) -> SparseColumns:
         Y = self.Y[:, index].tocsc()
-        Y.sort_indices()
+        Y.sort_indices()  # `add_gram` relies on it
         return SparseColumns(Y, self.means[index], self.norms[index])
 
     def head(self, count: int) -> SparseColumns:
         """Return the first columns, without a copy."""
         Y = self.Y
         end = Y.indptr[count]
-        parts = Y.data[:end], Y.indices[:end], Y.indptr[: count + 1]
-        Y = type(Y)(parts, shape=(Y.shape[0], count), copy=False)
-        head = SparseColumns(Y, self.means[:count], self.norms[:count])
+        # Through the constructor scipy would copy what is less than half of an array.
+        first = type(Y)((Y.shape[0], count))
+        first.data, first.indices = Y.data[:end], Y.indices[:end]
+        first.indptr = Y.indptr[: count + 1]
+        head = SparseColumns(first, self.means[:count], self.norms[:count])
         head.sizes = self.sizes[:count]
         return head
 

@@ -17,7 +17,7 @@ _SMALL = 256  # up to this order all eigenvectors are computed
 _MOST = 24  # directions that are told apart, above it
 _LOWEST_LOG = -27.0
 _ROUNDS = 2
-_NEAR_ZERO = 3e-3  # relative error of η
+_NEAR_ZERO = 3e-3  # error of η, of the bracket that it is in
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,10 @@ class Density:
         return Density(Q[:, :kept], weights / total, rest / total), found
 
     def onto(self, sides: Sequence[Side], floor: float) -> Density:
-        """Return the density nearest to this one on the given sides."""
+        """Return the density on the given sides that is nearest to this one.
+
+        In relative entropy, but for the floor.
+        """
         none = np.zeros((len(self.Q),) * 2)
         return self.step(none, 1.0, floor, sides, [0.0] * len(sides))[0]
 
@@ -157,21 +160,20 @@ def _zero(H: FloatArray, B: FloatArray, guess: float) -> float:
         size = float(weights @ np.abs(along))
         return float(weights @ along) / size if size > 0 else 0.0
 
-    if guess == 0 and slope(0.0) >= 0:
-        return 0.0
-    high = guess if guess > 0 else 1.0 / float(np.abs(B).max())
-    low = high / 2
-    if slope(high) < 0:  # look above
-        for _ in range(60):
-            low, high = high, 2 * high
-            if slope(high) >= 0:
-                break
-        else:
-            return high
-    elif slope(low) >= 0:  # look below
-        if slope(0.0) >= 0:
+    low, high = guess / 2, guess or 1.0 / float(np.abs(B).max())
+    if slope(low) >= 0:
+        if low == 0 or slope(0.0) >= 0:
             return 0.0
-        low, high = 0.0, low
+        for _ in range(60):
+            low, high = low / 8, low
+            if slope(low) < 0:
+                break
+    for _ in range(60):
+        if slope(high) >= 0:
+            break
+        low, high = high, 2 * high
+    else:
+        return high
     from scipy.optimize import brentq
 
     return float(brentq(slope, low, high, rtol=_NEAR_ZERO, xtol=_NEAR_ZERO * high))

@@ -55,6 +55,25 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
 
 
+def _event(
+    k: int,
+    best: _Candidate,
+    upper_bound: float,
+    nodes: int,
+    undecided: int,
+    elapsed: float,
+) -> PathEvent:
+    return PathEvent(
+        k=k,
+        survivors=undecided,
+        nodes=nodes,
+        objective=best.objective,
+        upper_bound=max(upper_bound, best.objective),
+        elapsed=elapsed,
+        source=best.source,
+    )
+
+
 def direct_step(
     cov: Covariance,
     k: int,
@@ -92,20 +111,12 @@ def direct_step(
     gap = limits.gap or 0.0
     bound = NamedBound(np.inf, "none")
     status = Status.FEASIBLE
+    found_support = best
 
     def report(upper_bound: float, nodes: int, undecided: int) -> None:
-        if callback is not None:
-            callback(
-                PathEvent(
-                    k=k,
-                    survivors=undecided,
-                    nodes=nodes,
-                    objective=best.objective,
-                    upper_bound=max(upper_bound, best.objective),
-                    elapsed=time.perf_counter() - started,
-                    source=best.source,
-                )
-            )
+        assert callback is not None
+        elapsed = time.perf_counter() - started
+        callback(_event(k, found_support, upper_bound, nodes, undecided, elapsed))
 
     try:
         if found.status is Status.INTERRUPTED:
@@ -120,7 +131,7 @@ def direct_step(
             # the step that is under way when the time is up still has to end
             time_limit=SECONDS if left is None else BOUND_SHARE * left,
             nodes=MOST_NODES if k >= SEARCH_FROM else FEW_NODES,
-            report=report,
+            report=None if callback is None else report,
         )
         left = deadline.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:

@@ -151,11 +151,11 @@ def relax(
     """
     (n, p), Q = columns.shape, density.Q
     r = Q.shape[1]
+    # A small part of all, where the longest come first.
     active = np.flatnonzero(columns.norms > penalty)
-    if len(active):  # a small part of all, where the longest come first
-        columns = columns.head(int(active[-1]) + 1)
-    every = len(active) == columns.shape[1]
-    G = columns.project(Q)
+    head = columns.head(int(active[-1]) + 1 if len(active) else 0)
+    every = len(active) == head.shape[1]
+    G = head.project(Q)
     if not every:
         G = G[:, active]
     D, shares, mu = np.zeros(p), np.zeros(p), np.zeros(p)
@@ -174,8 +174,8 @@ def relax(
         index = active[part]
         found = _best_directions(
             G[:, part],
-            columns.norms[index],
-            columns.sizes[index],
+            head.norms[index],
+            head.sizes[index],
             density,
             penalty,
             relative,
@@ -183,18 +183,18 @@ def relax(
         )
         h[:, part], D[index], shares[index], mu[index] = found[:4]
         size += found[4]
-    H = h
     if not every:
-        H = np.zeros((r, columns.shape[1]))
+        H = np.zeros((r, head.shape[1]))
         H[:, active] = h
-    weights = D[: columns.shape[1]]
-    weighted = weights * H
-    across = columns.combine(weighted.T) @ Q.T
-    total = columns.gram(weights)
+        h = H
+    weights = D[: head.shape[1]]
+    weighted = weights * h
+    across = head.combine(weighted.T) @ Q.T
+    total = head.gram(weights)
     total += across
     total += across.T
-    total += Q @ (weighted @ H.T) @ Q.T
-    return Relaxation(total, D, H, Q, shares, mu, size)
+    total += Q @ (weighted @ h.T) @ Q.T
+    return Relaxation(total, D, h, Q, shares, mu, size)
 
 
 def _best_directions(

@@ -89,8 +89,8 @@ def dual_bound(
     nodes : int
         No node is split once there are this many; with 1, the root is all.
     report : callable
-        Told after each node: the bound so far, the nodes, and the features that were
-        left undecided.
+        Told after each node and each split: the bound so far, the nodes, and the
+        undecided features of the weakest node.
 
     Notes
     -----
@@ -150,23 +150,24 @@ class _Search:
         order = itertools.count(1)
         closed = self._closes(root, iterations, decide=most_nodes > 1)
         self.open = [] if closed else [(-root.bound, 0, root)]
-        self._tell(root)
+        self._tell()
         while self.open and self._goes_on() and self.nodes < most_nodes:
             left = []
             for child in branches(self.open[0][2]):
                 if not self._closes(child, _CHILD_STEPS, decide=True):
                     left.append((-child.bound, next(order), child))
-                self._tell(child)
+                self._tell()
                 if self._time_is_up():
                     return
             left += self.open[1:]
             heapq.heapify(left)
             self.open = left
+            self._tell()
 
-    def _tell(self, node: Node) -> None:
+    def _tell(self) -> None:
         if self.report is not None:
-            bound = self.problem.outward(self.value)
-            self.report(bound, self.nodes, len(node.undecided))
+            undecided = len(self.open[0][2].undecided) if self.open else 0
+            self.report(self.problem.outward(self.value), self.nodes, undecided)
 
     @property
     def value(self) -> float:
@@ -195,14 +196,15 @@ class _Search:
                 return False
             ascent = Ascent(self.problem, node)
             closed = ascent.run(steps, self.target, self.deadline, decide)
+            goes_on = decide and not closed and not self._time_is_up()
+            if goes_on:
+                ascent.lean(self.deadline)
             self.steps += ascent.steps
             if closed:
                 self.settled = max(self.settled, node.bound)
-                return True
-            if not decide or self._time_is_up():
-                return False
+            if not goes_on:
+                return closed
             undecided = len(node.undecided)
-            ascent.lean(self.deadline)
             decided = ascent.decide(self.target)
             if decided:  # what that rules out is at or below the target, no more
                 self.settled = max(self.settled, self.target)

@@ -5,21 +5,17 @@ With the features I inside and U undecided, the direction dual reads
     Σ_{i∈S} (c_i'y)² ≤ (k − |I|) ρ + y'My,
     M = Σ_{i∈I} c_i c_i' + Σ_{i∈U} κ_i z_i z_i',
 
-for every k-set S with I ⊂ S ⊂ I ∪ U.  If an undecided feature i must be inside, its
-term is c_i c_i' − ρ instead of κ_i z_i z_i'; if it must not, its term is zero.  Where
-either keeps the bound at or below τ, the feature is decided:
+for every k-set S with I ⊂ S ⊂ I ∪ U.  Features are decided by it (`dual_decisions`).
 
-    λmax(M − κzz' + cc') ≤ τ − (k − |I| − 1) ρ   →  i is in no better set,
-    λmax(M − κzz')       ≤ τ − (k − |I|) ρ       →  i is in every better set.
+The tests for that want the eigenvalues of M below the first to be small, but if several
+directions y compete, the best density has rank above one and the first is a multiple
+one.  Any density gives a valid M, so before it decides a node leans: it ascends on
+M − αqq', with q the leading direction.  Where that ends, at X, with v the least bound,
 
-Both are read off the eigenvectors of M.  With S = (tI − M)⁻¹ for t > λmax(M), the first
-holds if c'Sc − κ(c'Sz)² / (1 + κ z'Sz) < 1.  If exactly one eigenvalue of M is above t,
-the second holds if 1 + κ z'Sz < 0, because the determinant then changes its sign.
+    λ2(M) ≤ λmax(M − αqq') ≤ v − α q'Xq,    λ1(M) ≤ v + α (1 − q'Xq),
 
-At the best density the leading eigenvalue of M is multiple, and the second test says
-nothing.  But any density gives a valid M: ascent on M − αqq', q the leading direction,
-lowers the other eigenvalues by about α, for little more than (1 − q'Xq) α in the first.
-Such an M decides many more features, by both tests.
+because the value at X of the concave function that ascent maximises is at most v.  For
+a narrow density, q'Xq near 1, the others fall by nearly α and the first hardly rises.
 
 A part of the sphere is cut out by y'By ≥ 0, B = (ab' + ba')/2: the y between two lines
 in the plane of two directions, a and b the inward normals of the lines.  On it ηB may
@@ -38,28 +34,29 @@ from .._validation import FloatArray
 from .columns import Columns
 from .density import Density, Side
 from .direction_dual import Relaxation, relax, rounding_of_sum
+from .dual_decisions import Decisions
 from .dual_problem import Problem
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
 _BELOW_ONE = 1 - 1e-5
-_STEP = 4.0
+_STEP = 4.0  # of a mirror step, in units of 1/bound
 _SLOWER = 25  # steps after which a step is half as long
 _FLOOR = 0.03  # share of the uniform density, while directions are still being found
 _FLOOR_AGAIN = 3e-3  # in a part of the sphere
 _FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
-_LEAST_FLOOR = 3e-5  # without a target
-_WARM_UP = 10
-_PATIENCE = 4
+_LEAST_FLOOR = 3e-5  # while there is no gap: without a target, or at the first step
+_LOWEST_FLOOR = 1e-10  # costs less than the tolerance of a proof
+_WARM_UP = 10  # steps with that floor
+_PATIENCE = 4  # steps between two looks at what was gained
 _SLOW = 0.85  # of the gap left after `_PATIENCE` steps
 _FREE = 24  # steps in which a node may be above the bound of its parent
 _CLOSE = 0.7  # of ρ
 _MANY = 0.5  # of all columns
-_MARGIN = 1e-6  # by which a feature must be decided
 _WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
 _LEAN = 0.1  # of the gap that α may cost
 _MOST_LEAN = 10.0  # of ρ
-_LEAN_STEPS = 8
+_LEAN_STEPS = 8  # at the most
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
 _LARGE = 256  # order from which on Lanczos' method estimates eigenvalues
 
@@ -100,12 +97,12 @@ class Node:
 
 @dataclass
 class _Best:
-    """The relaxation with the least bound, what it came from, and its M."""
+    """The relaxation with the least bound, and the M it belongs to."""
 
-    value: float
+    value: float  # of M − αqq', while leaning
     penalty: float
     density: Density
-    multipliers: list[float]
+    multipliers: list[float]  # where to look for those in M, from the step before
     relaxation: Relaxation
     M: FloatArray
     size: float  # of the terms of M
@@ -181,24 +178,29 @@ class Ascent:
         density, multipliers = node.density, node.multipliers
         M = relaxation.total
         M += self.base
-        if self._tilt is not None:
-            M -= self._tilt
-        self._move(relaxation, M, step)
+        tilt = 0.0 if self._tilt is None else self._tilt
+        self._move(relaxation, M - tilt, step)
         for side, eta in zip(node.sides, node.multipliers, strict=True):
             if eta:
                 M += eta * side.matrix()
-        value = k * penalty + self._top(M)
-        if self._tilt is not None:
-            M += self._tilt
+        value = k * penalty + self._top(M - tilt)
         size = relaxation.size + self.base_size + sum(node.multipliers) + k * penalty
         found = _Best(value, penalty, density, multipliers, relaxation, M, size)
         self._scale = min(1.0, 1.1 * self._scale)
         if self.best is None or value < self.best.value:
             self.best = found
-        elif self.best.value < node.bound and value > self.best.value + self._gap / 2:
-            self._scale /= 2  # that was too far
+        elif self._is_worse(value):
+            self._scale /= 2
             self._go_back(self.best)
         return time.monotonic() <= deadline
+
+    def _is_worse(self, value: float) -> bool:
+        """Whether the step before led too far; a part of the sphere may begin so."""
+        if self.best is None or self._tilt is not None:
+            return False
+        return self.best.value < self.node.bound and (
+            value > self.best.value + self._gap / 2
+        )
 
     def _go_back(self, best: _Best) -> None:
         node = self.node
@@ -239,7 +241,7 @@ class Ascent:
         if self._tilt is None and (step >= _WARM_UP or node.floor < _FLOOR):
             gap = self._gap
             least = _FLOOR_OF_GAP * gap / estimate if gap < np.inf else _LEAST_FLOOR
-            node.floor = max(0.85 * node.floor, min(least, node.floor))
+            node.floor = max(0.85 * node.floor, min(least, node.floor), _LOWEST_FLOOR)
         node.density, node.multipliers = node.density.step(
             M, size, node.floor, node.sides, node.multipliers
         )
@@ -274,10 +276,8 @@ class Ascent:
     def proved(self) -> float:
         """Return the bound by the best relaxation, rounding included."""
         assert self.best is not None
-        n, p = self.columns.shape
         ceiling = self.k * self.best.penalty + eigenvalue_ceiling(self.best.M)
-        terms = p + len(self.node.inside) + 2 * len(self.node.sides)
-        return ceiling + rounding_of_sum(n, terms, self.best.size)
+        return ceiling + self._rounding()
 
     def decide(self, tau: float) -> int:
         """Take out, or put inside, the features for which the bound allows only that.
@@ -287,84 +287,26 @@ class Ascent:
         best, node = self.best, self.node
         if best is None:
             return 0
-        n, p = self.columns.shape
-        values, vectors = np.linalg.eigh(best.M)
-        # M, and what LAPACK makes of it, are off by no more than this.
-        error = rounding_of_sum(n, p + len(node.inside), best.size)
-        error += 8 * n * _EPS * float(np.abs(values).max())
-        out = self._cannot_be_inside(
-            values, vectors, tau - (self.k - 1) * best.penalty - 2 * error
-        )
-        needed = self._cannot_be_outside(
-            values, vectors, tau - self.k * best.penalty - 2 * error
-        )
-        if (out & needed).any():
+        decisions = Decisions(self.columns, best.relaxation, best.M, self._rounding())
+        bound = self.k * best.penalty + decisions.ceiling
+        node.bound = min(node.bound, bound)
+        room = tau - (self.k - 1) * best.penalty
+        out = decisions.cannot_be_inside(room)
+        needed = decisions.cannot_be_outside(room - best.penalty)
+        if node.bound <= tau or (out & needed).any():
             return -1
-        room = tau - (self.k - 1) * best.penalty - 2 * error - values[-1]
-        node.others = node.others and not self.problem.floor < room
+        node.others = node.others and not self.problem.floor < room - decisions.ceiling
         node.inside = np.concatenate([node.inside, node.undecided[needed]])
         open_ = ~(out | needed)
         node.undecided, node.shares = node.undecided[open_], node.shares[open_]
         return int(len(open_) - open_.sum())
 
-    def _cannot_be_inside(
-        self, values: FloatArray, vectors: FloatArray, t: float
-    ) -> NDArray[np.bool_]:
-        room = t - values[-1]
-        if not room > 0:
-            return np.zeros(len(self.node.undecided), dtype=bool)
-        assert self.best is not None
-        R = self.best.relaxation
-        cSc, cSz, zSz = self._forms((vectors / (t - values)) @ vectors.T)
-        test = cSc - R.D * cSz**2 / (1 + R.D * np.maximum(zSz, 0.0))
-        sizes = self.columns.sizes
-        length = self._lengths()
-        reach = (sizes + np.sqrt(R.D) * (sizes + length)) ** 2 / room
-        return test < 1 - np.maximum(_MARGIN, 10 * self._rounding() * reach)
-
-    def _cannot_be_outside(
-        self, values: FloatArray, vectors: FloatArray, t: float
-    ) -> NDArray[np.bool_]:
-        if len(values) < 2 or not values[-2] < t < values[-1]:
-            return np.zeros(len(self.node.undecided), dtype=bool)
-        assert self.best is not None
-        R, rounding = self.best.relaxation, self._rounding()
-        # z'Sz, the negative term apart: where t is near λmax it is all that counts.
-        top = vectors[:, -1:]
-        along = self.columns.project(top)[0]
-        along[: R.H.shape[1]] += (top.T @ R.Q)[0] @ R.H
-        size = self.columns.sizes + self._lengths()
-        along = np.maximum(np.abs(along) - rounding * size, 0.0)
-        _, _, zSz = self._forms(
-            (vectors[:, :-1] / (t - values[:-1])) @ vectors[:, :-1].T
-        )
-        zSz += rounding * size**2 / (t - values[-2])
-        return R.D * along**2 / (values[-1] - t) > 1 + R.D * zSz + _MARGIN
-
-    def _forms(self, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every undecided column."""
-        assert self.best is not None
-        Q, H = self.best.relaxation.Q, self.best.relaxation.H
-        SQ, m = S @ Q, H.shape[1]
-        cSc = self.columns.forms(S)
-        cSz, zSz = cSc.copy(), cSc.copy()
-        cSQh = np.einsum("ij,ij->j", H, self.columns.head(m).project(SQ))
-        cSz[:m] += cSQh
-        zSz[:m] += 2 * cSQh + np.einsum("ij,ij->j", H, (Q.T @ SQ) @ H)
-        return cSc, cSz, zSz
-
-    def _lengths(self) -> FloatArray:
-        """Return ‖h‖ of every undecided column."""
-        assert self.best is not None
-        H = self.best.relaxation.H
-        lengths = np.zeros(len(self.node.undecided))
-        lengths[: H.shape[1]] = np.sqrt(np.einsum("ij,ij->j", H, H))
-        return lengths
-
     def _rounding(self) -> float:
-        """Relative rounding error of c'Sc and the like, as a sum over n terms."""
-        n = self.columns.shape[0]
-        return 64 * (n + 4) * _EPS * np.sqrt(n)
+        """Bound the error of the best M, as the sum that it is."""
+        assert self.best is not None
+        n, p = self.columns.shape
+        terms = p + len(self.node.inside) + 2 * len(self.node.sides)
+        return rounding_of_sum(n, terms, self.best.size)
 
 
 def branches(node: Node) -> list[Node]:

@@ -29,7 +29,7 @@ class Problem:
     Attributes
     ----------
     columns : Columns
-        In multiples of √unit.
+        In multiples of √unit, the longest first.
     k : int
     floor : float
         ρ must not be less.

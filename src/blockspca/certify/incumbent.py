@@ -152,21 +152,23 @@ def swapped(
     spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
     for _ in range(max_swaps):
         tau = value + _SWAP_SHIFT * spread
-        others = np.ones(len(matrix), dtype=bool)
-        others[support] = False
-        others = others.nonzero()[0]
-        rows = matrix[support[:, None], others]
+        rows, columns = matrix[support], np.arange(len(matrix))
+        if 2 * len(support) > len(matrix):  # most columns are those of the support
+            columns = np.delete(columns, support)
+            rows = rows[:, columns]
         inverse = resolvent(tau)
         V = inverse @ rows
         scores = V * V
         scores /= -inverse.diagonal()[:, None]
-        scores += diagonal[others] + np.einsum("ij,ij->j", rows, V)
+        scores += diagonal[columns] + np.einsum("ij,ij->j", rows, V)
+        if len(columns) == len(matrix):
+            scores[:, support] = -np.inf
         best = int(np.argmax(scores))
-        i, j = divmod(best, len(others))
+        i, j = divmod(best, len(columns))
         if not scores[i, j] > tau:
             break
         candidate = support.copy()
-        candidate[i] = others[j]
+        candidate[i] = columns[j]
         raised = _spectrum(matrix[candidate[:, None], candidate])
         if not raised[0] > value:
             break

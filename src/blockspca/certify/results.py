@@ -51,8 +51,8 @@ def certified_results(
     # Without a factor the dual costs the cube of d: there the chain comes first.
     alone = k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO)
     if alone:
-        given, callback = incumbents.get(k_max), report if watched else None
-        step = direct_step(cov, k_max, limits, given, callback)
+        callback = report if watched else None
+        step = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
         result = _as_result(cov, step, [_as_claim(step)])
         try:
             report(_as_path_event(step))

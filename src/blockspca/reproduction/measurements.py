@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..blocks.block_search import BlockSearch
 from ..blocks.deeper_path import count_above
 from ..certify.certified_path import certified_path
+from ..certify.records import CertifiedStep
 from ..covariance import Covariance
 from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
 from ..large_k import truncated_power
@@ -88,6 +89,18 @@ class Run:
             upper_bound=found.upper_bound,
             threshold=None if found.threshold is None else found.threshold / norm,
             largest_block=found.blocks.largest if found.blocks else None,
+        )
+
+    @classmethod
+    def of_step(cls, found: CertifiedStep, seconds: float) -> Run:
+        """A run of the certified path."""
+        return cls(
+            found.objective,
+            found.support,
+            seconds,
+            finished=found.status is Status.OPTIMAL,
+            status=found.status,
+            upper_bound=found.upper_bound,
         )
 
     @classmethod
@@ -235,14 +248,7 @@ class Measurements:
             seconds, found = timed(
                 lambda: certified_path(unread(cov), k, limits=self._limits())[k]
             )
-            return Run(
-                found.objective,
-                found.support,
-                seconds,
-                finished=found.status is Status.OPTIMAL,
-                status=found.status,
-                upper_bound=found.upper_bound,
-            )
+            return Run.of_step(found, seconds)
 
         return self._once(("certified", chosen.name, k), run)
 
