@@ -76,6 +76,19 @@ def test_the_worst_come_first(generator):
     assert "the proof did not finish" in said["3"]
 
 
+def test_proofs_are_compared_apart(generator):
+    chan = [
+        row(200, 0.2, bound_seconds="0.70"),
+        row(500, 0.2, bound_seconds="0.55"),
+        large(900, 0.2),
+    ]
+    said = generator.introduction(tables([row(3, 0.5)], chan))
+    assert "On Some that is the time of the component alone." in said
+    assert "1 of 2 rows are faster than both (k = 500).\n- Our branch" in said
+    said = generator.introduction(tables([row(3, 0.5)], []))
+    assert "of the component alone" not in said
+
+
 def test_no_more_than_eight(generator):
     rows = [row(k, 0.1 * k) for k in range(1, 20)]
     assert len(generator.worst_rows(tables(rows, []))) == 8
