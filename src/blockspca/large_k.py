@@ -75,9 +75,10 @@ def truncated_power(
     k = check_sparsity(k, d)
     check_positive_integer(max_iterations, "max_iterations")
     limits = Limits() if limits is None else limits
+    n_starts = check_positive_integer(n_starts, "n_starts")
     search = _Search(cov, k, limits, max_iterations)
     try:
-        search.run(_starts(cov, k, check_positive_integer(n_starts, "n_starts")))
+        search.run(n_starts)
         if polish and search.status is Status.FEASIBLE:
             search.polish()
     except KeyboardInterrupt:
@@ -116,7 +117,7 @@ def _lowest_eigenvalue(cov: Covariance) -> float:
     return c - _leading_eigenvector(cov, c)[0]
 
 
-def _starts(cov: Covariance, k: int, n_starts: int) -> FloatArray:
+def _starts(cov: Covariance, n_starts: int) -> FloatArray:
     d = cov.n_features
     variances = cov.diagonal()
     rows = largest_entries(variances, min(n_starts, d))
@@ -161,10 +162,6 @@ class _Search:
         self.value = -np.inf
         self.support: NDArray[np.intp] = largest_entries(cov.diagonal(), k)
         self.shift = 0.0
-        if not cov.known_psd and cov.n_features > 3:
-            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov))
-        elif not cov.known_psd:
-            self.shift = float(np.abs(cov.rows(slice(None))).sum())
 
     def stop(self) -> bool:
         if self.deadline.passed():
@@ -173,8 +170,13 @@ class _Search:
             self.status = Status.NODE_LIMIT
         return self.status is not Status.FEASIBLE
 
-    def run(self, starts: FloatArray) -> None:
-        d = self.cov.n_features
+    def run(self, n_starts: int) -> None:
+        cov, d = self.cov, self.cov.n_features
+        if not cov.known_psd and d > 3:
+            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov))
+        elif not cov.known_psd:
+            self.shift = float(np.abs(cov.rows(slice(None))).sum())
+        starts = _starts(cov, n_starts)
         sizes = sorted({min(d, int(r * self.k)) for r in RATIOS}, reverse=True)
         # Straight to k, and by way of larger supports: neither is always better.
         for route in ([self.k], sizes):

@@ -18,7 +18,7 @@ from blockspca._kernels.sparse_columns import add_gram
 from blockspca.certify import dual_node
 from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
 from blockspca.certify.density import Density, Side, concentrated
-from blockspca.certify.direction_dual import direction_bound, relax
+from blockspca.certify.direction_dual import direction_bound, relax, rounding_of_sum
 from blockspca.certify.dual_bound import dual_bound
 from blockspca.certify.dual_decisions import Decisions
 from blockspca.certify.dual_node import Ascent, Node, branches
@@ -304,6 +304,46 @@ def test_decisions_are_those_of_the_eigenvalues(kind: str) -> None:
             made[0] += decisions.cannot_be_inside(inside * 1.001)[i]
             made[1] += decisions.cannot_be_outside(outside * 1.001)[i]
     assert min(made) > 5
+
+
+def test_nothing_is_decided_by_rounding_alone() -> None:
+    """With τ a few ulps above λmax the forms are nothing but rounding."""
+    for seed in [830, *range(200)]:
+        rng = np.random.default_rng(seed)
+        X = np.outer(rng.standard_normal(4), rng.standard_normal(6))
+        X += 0.1 * rng.standard_normal((4, 6))
+        cov = Covariance.from_data(X, center=False)
+        problem = make_problem(cov, 2, None, None, short=True)
+        assert problem is not None
+        p = problem.columns.shape[1]
+        node = Node(
+            np.empty(0, np.intp),
+            np.arange(p),
+            concentrated(problem.leading, 0.87),
+            problem.penalty,
+        )
+        ascent = Ascent(problem, node)
+        ascent.run(1, -np.inf, np.inf)
+        assert ascent.best is not None
+        best = ascent.best
+        rounding = rounding_of_sum(4, p, best.size)
+        decisions = Decisions(ascent.columns, best.relaxation, best.M, rounding)
+        C, R = problem.columns.combine(np.eye(p)), best.relaxation
+        for ulps in (1, 2, 3):
+            t = decisions.ceiling + ulps * np.spacing(decisions.ceiling)
+            for i in np.flatnonzero(decisions.cannot_be_inside(t)):
+                z = C[:, i] + (R.Q @ R.H[:, i] if i < R.H.shape[1] else 0.0)
+                M = best.M - R.D[i] * np.outer(z, z) + np.outer(C[:, i], C[:, i])
+                assert np.linalg.eigvalsh(M)[-1] <= t
+
+
+def test_a_sum_of_rank_one_does_not_stop_the_search() -> None:
+    """There Lanczos' method may begin where the sum is zero."""
+    X = np.eye(260, 270) * np.linspace(3, 1, 270)
+    cov = Covariance.from_data(X, center=False)
+    largest = float(cov.diagonal().max())
+    bound = dual_bound(cov, 1, start=[0], target=0.9 * largest, nodes=7)
+    assert bound.value >= largest
 
 
 @pytest.mark.parametrize("guess", [0.0, 1e-3, 1.0, 1e3])

@@ -204,9 +204,10 @@ class _Search:
                 self.settled = max(self.settled, node.bound)
             if not goes_on:
                 return closed
-            undecided = len(node.undecided)
+            undecided, others = len(node.undecided), node.others
             decided = ascent.decide(self.target)
-            if decided:  # what that rules out is at or below the target, no more
+            # What that rules out is at or below the target, no more.
+            if decided or others != node.others:
                 self.settled = max(self.settled, self.target)
             if decided < 0:
                 return True

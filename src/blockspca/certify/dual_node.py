@@ -218,14 +218,14 @@ class Ascent:
         """Estimate λmax(M); proofs do not rest on it."""
         if len(M) < _LARGE:
             return float(np.linalg.eigvalsh(M)[-1])
-        from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+        from scipy.sparse.linalg import ArpackError, eigsh
 
         start = self._eigenvector
         if start is None:
             start = self.node.density.Q[:, 0]
         try:
             values, vectors = eigsh(M, k=1, which="LA", v0=start, tol=1e-6)
-        except ArpackNoConvergence:
+        except ArpackError:  # not converged, or M is zero where it begins
             return float(np.linalg.eigvalsh(M)[-1])
         self._eigenvector = vectors[:, 0]
         return float(values[0])
