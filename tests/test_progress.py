@@ -69,3 +69,21 @@ def test_progress_true_writes_to_standard_error(capfd):
     captured = capfd.readouterr()
     assert captured.out == ""
     assert "3 of 3 proved optimal" in captured.err
+
+
+def test_a_log_without_a_bar_gives_a_sign_of_life(monkeypatch):
+    monkeypatch.setattr("blockspca.progress.SILENCE", 0.0)
+    out = io.StringIO()
+    with ProgressLog(Console(file=out, width=120)) as log:
+        log(bs.Event("proof", 0, 9, 9, 2.0, 2.5, nodes=3))
+        log(bs.Event("proof", 9, 9, 9, 2.0, 2.4, status=Status.TIME_LIMIT))
+    said, _, line = out.getvalue().splitlines()[:3]
+    assert said.startswith("  … k = 9: objective 2, gap 25.00%, 3 nodes, ")
+    assert line.split()[:2] == ["9", "-"]
+
+
+def test_a_log_is_silent_for_ten_seconds():
+    out = io.StringIO()
+    with ProgressLog(Console(file=out, width=120)) as log:
+        log(bs.Event("proof", 0, 9, 9, 2.0, 2.5, nodes=3))
+    assert out.getvalue().strip() == ""

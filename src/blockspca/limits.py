@@ -73,7 +73,7 @@ def as_limits(limits: Any) -> Limits:
     if isinstance(limits, Limits):
         return limits
     raise TypeError(
-        f"limits = {limits!r} is a {type(limits).__name__}; pass for example "
+        f"limits = {limits!r} is of type {type(limits).__name__}; pass for example "
         "blockspca.Limits(time=10)."
     )
 

@@ -11,6 +11,8 @@ from typing import Any
 from .result import Status, relative_gap
 from .words import count
 
+SILENCE = 10.0  # seconds between two lines of a log that is no terminal
+
 
 @dataclass(frozen=True)
 class Event:
@@ -97,6 +99,7 @@ class ProgressLog:
         self.console = Console(stderr=True) if console is None else console
         self.started = time.perf_counter()
         self.lines = 0
+        self.spoken = self.started
         self.settled: list[Event] = []
         self.bar: Any = None
 
@@ -146,12 +149,23 @@ class ProgressLog:
                 self._print(self.HEADER)
             self.lines += 1
             self._print(self.line(event))
+        elif self.is_due():
+            elapsed = time.perf_counter() - self.started
+            self._print(f"  … {name}: {detail}, {elapsed:.0f} s")
+
+    def is_due(self) -> bool:
+        """Whether a log without a bar should give a sign of life."""
+        silent_for = time.perf_counter() - self.spoken
+        return silent_for >= SILENCE and not self.console.is_terminal
 
     @staticmethod
     def line(event: Event) -> str:
         """One line of the log."""
+        # None are left, but not because all were ruled out: there was no screening.
+        unknown = event.survivors == 0 and event.status is not Status.OPTIMAL
+        survivors = "-" if unknown else str(event.survivors)
         return (
-            f"{event.k:>5} {event.survivors:>9} {event.nodes:>10} "
+            f"{event.k:>5} {survivors:>9} {event.nodes:>10} "
             f"{event.objective:>13.6g} {event.upper_bound:>13.6g} {event.gap:>8.2%} "
             f"{event.elapsed:>7.2f}s  {event.source}"
         )
@@ -167,4 +181,5 @@ class ProgressLog:
         )
 
     def _print(self, text: str) -> None:
+        self.spoken = time.perf_counter()
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)

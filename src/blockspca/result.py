@@ -48,6 +48,7 @@ class BlockStatus(str, Enum):
         return self.value
 
 
+SHOWN = 20  # loadings in print
 NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
 
 
@@ -224,11 +225,14 @@ class Result:
     def __str__(self) -> str:
         from .words import advice
 
+        shown = list(self.loadings.items())[:SHOWN]
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "
             f"(gap {self.gap:.2%}), {self.status}",
-            "  " + ", ".join(f"{n} {v:+.4f}" for n, v in self.loadings.items()),
+            "  " + ", ".join(f"{n} {v:+.4f}" for n, v in shown),
         ]
+        if len(self.support) > len(shown):
+            lines[-1] += f", … ({len(self.support) - len(shown)} more)"
         lines += ["  " + said for said in (self.message, advice(self.status)) if said]
         return "\n".join(lines)

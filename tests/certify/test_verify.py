@@ -376,3 +376,19 @@ def test_a_loose_bound_is_not_optimal(result, A):
     for loose in (10 * result.upper_bound, np.inf):
         with pytest.raises(bs.VerificationError, match="status is optimal, but"):
             bs.verify(altered(result, upper_bound=loose), A)
+
+
+def test_the_nodes_of_a_bound_that_needs_no_chain_are_kept() -> None:
+    """A limit on the chain leaves the dual's bound, whose search is repeated."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 300))
+    X[:, :40] += 0.6 * rng.normal(size=(40, 1))
+    cov = bs.Covariance.from_data(X)
+    events: list[bs.Event] = []
+    limits = bs.Limits(nodes=20)
+    found = bs.solve(cov, 40, limits=limits, progress=events.append)
+    assert found.bound_name == "direction dual"
+    assert found.certificate.steps[-1].statistics["nodes"] > 1
+    assert events[-1].upper_bound == found.upper_bound
+    assert [event.k for event in events if event.status is not None].count(40) == 1
+    assert bs.verify(found, cov).complete

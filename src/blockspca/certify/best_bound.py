@@ -124,7 +124,7 @@ def best_bound(
             k,
             start=support,
             target=target - error - 4 * _EPS * abs(target),  # sums may round up
-            time_limit=left(0.95),
+            time_limit=max(left(0.95), left(1.0) - 1.0),
             nodes=nodes,
             report=tell,
         )

@@ -32,7 +32,8 @@ from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
-BOUND_SHARE = 0.9
+BOUND_SHARE = 0.9  # and all but RESERVE of it, if that is more
+RESERVE = 1.0  # seconds: the step under way when the time is up still has to end
 SEARCH_FROM = 100  # k from which on the dual's search is worth more than the chain
 
 
@@ -128,8 +129,9 @@ def direct_step(
             k,
             best.support,
             target=best.objective + slack,
-            # the step that is under way when the time is up still has to end
-            time_limit=SECONDS if left is None else BOUND_SHARE * left,
+            time_limit=SECONDS
+            if left is None
+            else max(BOUND_SHARE * left, left - RESERVE),
             nodes=MOST_NODES if k >= SEARCH_FROM else FEW_NODES,
             report=None if callback is None else report,
         )

@@ -49,20 +49,22 @@ def certified_results(
         tell(Event("scan", done, total, k_max, largest))
 
     # Without a factor the dual costs the cube of d: there the chain comes first.
-    alone = k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO)
-    if alone:
+    direct = None
+    if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
         callback = report if watched else None
-        step = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
-        result = _as_result(cov, step, [_as_claim(step)])
+        direct = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
+        result = _as_result(cov, direct, [_as_claim(direct)])
+        ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
+        event = _as_path_event(direct)
         try:
-            report(_as_path_event(step))
+            report(event if ends else replace(event, status=None))
         except KeyboardInterrupt:
             return {k_max: replace(result, status=Status.INTERRUPTED)}
-        if step.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO:
+        if ends:
             return {k_max: result}
         if limits.time is not None:
-            limits = replace(limits, time=max(0.0, limits.time - step.time))
-        incumbents = {**incumbents, k_max: step.support.tolist()}
+            limits = replace(limits, time=max(0.0, limits.time - direct.time))
+        incumbents = {**incumbents, k_max: direct.support.tolist()}
     steps = certified_path(
         cov,
         k_max,
@@ -73,29 +75,28 @@ def certified_results(
         scanning=scanning if watched else None,
     )
     claims = [_as_claim(step) for step in steps.values()]
+    last = _tighter(steps[k_max], direct)
     with suppress(KeyboardInterrupt):  # all is done but for telling
         for k in range(k_min, k_max + 1):
             if watched and k not in settled:  # a limit came first
-                report(_as_path_event(steps[k]))
+                report(_as_path_event(last if k == k_max else steps[k]))
     results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
-    if alone:
-        results[k_max] = _tighter(cov, results[k_max], step, steps[k_max])
+    if last is not steps[k_max]:  # its bound needs no chain
+        results[k_max] = _as_result(cov, last, [_as_claim(last)])
     return results
 
 
-def _tighter(
-    cov: Covariance, chained: Result, direct: CertifiedStep, last: CertifiedStep
-) -> Result:
+def _tighter(chained: CertifiedStep, direct: CertifiedStep | None) -> CertifiedStep:
     """Keep the chain's component, with the other bound if that is less."""
-    if chained.upper_bound <= direct.upper_bound:
+    if direct is None or chained.upper_bound <= direct.upper_bound:
         return chained
-    step = replace(
-        last,
-        upper_bound=max(direct.upper_bound, last.objective),
+    return replace(
+        chained,
+        upper_bound=max(direct.upper_bound, chained.objective),
         bound_name=direct.bound_name,
         tau=math.nan,
+        statistics=direct.statistics,  # `verify` searches again, as far as that went
     )
-    return _as_result(cov, step, [_as_claim(step)])
 
 
 def _as_path_event(step: CertifiedStep) -> PathEvent:
