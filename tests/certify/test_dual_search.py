@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca._kernels.sparse_columns import add_gram
-from blockspca.certify import dual_node
+from blockspca.certify import dual_ascent
 from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
 from blockspca.certify.density import Density, Side, concentrated
 from blockspca.certify.direction_dual import direction_bound, relax, rounding_of_sum
+from blockspca.certify.dual_ascent import Ascent
 from blockspca.certify.dual_bound import dual_bound
 from blockspca.certify.dual_decisions import Decisions
-from blockspca.certify.dual_node import Ascent, Node, branches
+from blockspca.certify.dual_node import Node, branches
 from blockspca.certify.dual_problem import make_problem
 from blockspca.covariance import Covariance
 
@@ -420,7 +421,7 @@ def test_an_interrupt_keeps_the_bound(
                 raise KeyboardInterrupt
             return relax(*arguments, **named)
 
-        monkeypatch.setattr(dual_node, "relax", interrupted)
+        monkeypatch.setattr(dual_ascent, "relax", interrupted)
         bound = dual_bound(cov, 4, target=optimum, nodes=1000)
         assert bound.interrupted == (calls[0] == stop)
         assert bound.value >= optimum
@@ -435,7 +436,7 @@ def test_no_node_is_lost_between_two_lines(brute_force: Optimum) -> None:
 
     def trace(frame, event, argument):
         nonlocal lines
-        if not frame.f_code.co_filename.endswith(("dual_bound.py", "dual_node.py")):
+        if not frame.f_code.co_filename.endswith(("dual_bound.py", "dual_ascent.py")):
             return None
         lines -= event == "line"
         if lines == 0 and event == "line":
@@ -476,7 +477,7 @@ def test_a_direct_solve_that_is_interrupted_has_its_bound(
             raise KeyboardInterrupt
         return relax(*arguments, **named)
 
-    monkeypatch.setattr(dual_node, "relax", interrupted)
+    monkeypatch.setattr(dual_ascent, "relax", interrupted)
     result = bs.solve(bs.Covariance.from_data(X), 120)
     assert result.status == "interrupted"
     assert result.objective <= result.upper_bound < 2 * result.objective

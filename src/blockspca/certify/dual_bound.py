@@ -22,7 +22,8 @@ from ..covariance import Covariance, as_covariance
 from ._blas import single_threaded
 from .density import concentrated
 from .direction_dual import rounding_of_sum
-from .dual_node import Ascent, Node, branches
+from .dual_ascent import Ascent
+from .dual_node import Node, branches
 from .dual_problem import Problem, make_problem
 from .eigenvalues import eigenvalue_ceiling
 
