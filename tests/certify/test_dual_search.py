@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import blockspca as bs
 from blockspca._kernels.sparse_columns import add_gram
 from blockspca.certify import dual_ascent
+from blockspca.certify import dual_bound as dual_bound_module
 from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
 from blockspca.certify.density import Density, Side, concentrated
 from blockspca.certify.direction_dual import direction_bound, relax, rounding_of_sum
@@ -548,6 +549,26 @@ def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> Non
     assert result.status == "optimal"
     assert result.objective == pytest.approx(6.4547, abs=5e-5)
     assert bs.verify(result, cov).complete
+
+
+def test_ruling_out_the_features_without_a_column_counts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Sets with them are then at or below the target: the bound cannot be less."""
+    X = np.random.default_rng(5).standard_normal((8, 20))
+    problem = make_problem(Covariance.from_data(X), 3, None, None, short=True)
+    assert problem is not None
+    search = dual_bound_module._Search(problem, 4.0, np.inf, None)
+    node = search.open[0][2]
+    node.others = True
+
+    def rules_out_the_others(self: Ascent, tau: float) -> int:
+        self.node.others = False
+        return 0
+
+    monkeypatch.setattr(Ascent, "decide", rules_out_the_others)
+    assert not search._closes(node, 1, decide=True)
+    assert search.settled == 4.0
 
 
 def test_a_search_tells_its_bound() -> None:
