@@ -71,9 +71,8 @@ def comparison(measurements: Measurements) -> ReproducedTable:
             "in the blocks.",
             _ERROR_NOTE,
             _SPEED_NOTE,
-            "Branch and bound alone and the certified path are timed as they stand. "
-            "`solve_path`, which makes results with certificates for all of 1, …, k, "
-            "takes a small part of a millisecond more for each.",
+            "The certified path is timed as users call it, `solve_path`, which makes "
+            "results with certificates for all of 1, …, k.",
             limit_note(measurements),
         ),
     )

@@ -6,7 +6,7 @@ import copy
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 
 from ..blocks.block_search import BlockSearch
 from ..blocks.deeper_path import count_above
-from ..certify.certified_path import certified_path
-from ..certify.records import CertifiedStep
 from ..covariance import Covariance
 from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
 from ..large_k import truncated_power
 from ..limits import Limits
-from ..pipeline import solve
+from ..pipeline import solve, solve_path
 from ..result import Result, Status
 from ..scan import scan
 from ..solvers import BranchAndBound, Chan
@@ -92,18 +90,6 @@ class Run:
         )
 
     @classmethod
-    def of_step(cls, found: CertifiedStep, seconds: float) -> Run:
-        """A run of the certified path."""
-        return cls(
-            found.objective,
-            found.support,
-            seconds,
-            finished=found.status is Status.OPTIMAL,
-            status=found.status,
-            upper_bound=found.upper_bound,
-        )
-
-    @classmethod
     def of_solution(cls, found: Solution, seconds: float, cov: Covariance) -> Run:
         """A run of a solver on the whole matrix."""
         return cls(
@@ -153,7 +139,7 @@ def warm_up() -> None:
         for solver in (BranchAndBound(), Chan()):
             solve(matrix, 3, solver=solver, certify=False)
             solver.solve_covariance(matrix, 3, limits=Limits())
-        certified_path(matrix, 3)
+        solve_path(matrix, 3)
 
 
 class Measurements:
@@ -162,9 +148,8 @@ class Measurements:
     Every method is timed from the same `Covariance`, validated and in memory as loaded,
     of which no run knows what an earlier one has found, to its answer: the component,
     its bound and its status. Outside the clock are x'Ax of a solver that stands alone,
-    which returns no objective, and ‖A‖∞ for the δ of Algorithm 5. A solver and the
-    certified path are called as they stand, without the `Result` that `solve` makes of
-    them; the path answers more than it is asked for, all of 1, …, k.
+    which returns no objective, and ‖A‖∞ for the δ of Algorithm 5. The certified path
+    answers more than it is asked for: all of 1, …, k, with their certificates.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -246,9 +231,10 @@ class Measurements:
             self._tell("certified path", chosen, k)
             cov = self.covariance(chosen)
             seconds, found = timed(
-                lambda: certified_path(unread(cov), k, limits=self._limits())[k]
+                lambda: solve_path(unread(cov), k, limits=self._limits())[k]
             )
-            return Run.of_step(found, seconds)
+            run = Run.of_result(found, seconds, cov.max_abs())
+            return replace(run, finished=found.status is Status.OPTIMAL)
 
         return self._once(("certified", chosen.name, k), run)
 
