@@ -133,12 +133,11 @@ class Ascent:
         density, multipliers = node.density, node.multipliers
         M = relaxation.total
         M += self.base
-        tilt = 0.0 if self._tilt is None else self._tilt
-        self._move(relaxation, M - tilt, step)
+        self._move(relaxation, self._tilted(M), step)
         for side, eta in zip(node.sides, node.multipliers, strict=True):
             if eta:
                 M += eta * side.matrix()
-        value = k * penalty + self._top(M - tilt)
+        value = k * penalty + self._top(self._tilted(M))
         size = relaxation.size + self.base_size + sum(node.multipliers) + k * penalty
         found = _Best(value, penalty, density, multipliers, relaxation, M, size)
         self._scale = min(1.0, 1.1 * self._scale)
@@ -148,6 +147,9 @@ class Ascent:
             self._scale /= 2
             self._go_back(self.best)
         return time.monotonic() <= deadline
+
+    def _tilted(self, M: FloatArray) -> FloatArray:
+        return M if self._tilt is None else M - self._tilt
 
     def _is_worse(self, value: float) -> bool:
         """Whether the step before led too far; a part of the sphere may begin so."""
