@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -69,3 +71,13 @@ def test_to_frame(path):
 def test_bad_k_max(A):
     with pytest.raises(ValueError, match="k_max = 13 is outside"):
         bs.solve_path(A, 13)
+
+
+def test_results_are_made_once_and_keep(path):
+    assert path[3] is path[3]
+    again = pickle.loads(pickle.dumps(path))
+    assert list(again) == list(path)
+    for k in (1, 7, 12):
+        assert again[k].objective == path[k].objective
+        assert again[k].certificate == path[k].certificate
+        assert [step.k for step in path[k].certificate.steps] == list(range(1, k + 1))

@@ -78,9 +78,11 @@ class Pass:
         self.bits = self.values.view(np.int64)
         self.indices = np.full(shape, -1, dtype=np.int64)
         if self.d > 1:
-            with ThreadPoolExecutor(self.threads) as pool:
-                self.pool = pool
+            if self.threads == 1:
                 pass_over()
+            else:
+                with ThreadPoolExecutor(self.threads) as self.pool:
+                    pass_over()
         return self.diagonal, self.values, self.indices, self.rounding
 
     # -- the plan ------------------------------------------------------------------

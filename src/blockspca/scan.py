@@ -51,7 +51,8 @@ class Scan:
     @property
     def max_abs(self) -> float:
         """The largest |A_ij|."""
-        return float(max(np.abs(self.diagonal).max(), self.values.max(initial=0.0)))
+        first = self.values[:, 0]  # of each row the largest
+        return float(max(np.abs(self.diagonal).max(), first.max()))
 
     @property
     def complete_above(self) -> float:

@@ -18,7 +18,7 @@ class SparsityPath(Mapping[int, Result]):
     """One `Result` for each k; `path[k]`, `len(path)`, iteration over k."""
 
     def __init__(self, results: Mapping[int, Result], cov: Covariance) -> None:
-        self._results = dict(sorted(results.items()))
+        self._results = results
         self._cov = cov
 
     @cached_property
@@ -35,11 +35,11 @@ class SparsityPath(Mapping[int, Result]):
         try:
             return self._results[k]
         except KeyError:
-            first, *_, last = *self._results, *self._results
+            first, last = min(self), max(self)
             raise KeyError(f"k = {k} is not on the path, {first} to {last}") from None
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._results)
+        return iter(sorted(self._results))
 
     def __len__(self) -> int:
         return len(self._results)

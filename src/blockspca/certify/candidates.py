@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -56,7 +57,7 @@ class Candidates:
         # A positive semidefinite A has its largest entry on the diagonal, so that
         # the unit does not change when more is scanned.
         largest = found.max_abs
-        self.unit = float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+        self.unit = math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0 else 1.0
         #: max |A_ij| in units of `unit`
         self.largest = largest / self.unit
         self.variances: FloatArray = cov.diagonal() / self.unit
@@ -94,12 +95,17 @@ class Candidates:
         return self.screening.survivors(k, tau, upper)
 
     def promising(self, size: int) -> NDArray[np.int64]:
-        """Features that weigh most with their strongest partners; one may be twice."""
-        weight = self.screening.diagonal**2 + self.screening.prefix[:, -1]
+        """Features that weigh most with their strongest partners, ascending.
+
+        The one of largest variance, where every path begins, is always among them.
+        """
+        diagonal = self.screening.diagonal
+        weight = diagonal**2 + self.screening.prefix[:, -1]
+        weight[diagonal.argmax()] = np.inf
         size = min(size, len(weight))
         rows = np.argpartition(-weight, size - 1)[:size]
-        best = self.variances.argmax()
-        return np.concatenate([self.screening.to_features(rows), [best]])
+        rows.sort()
+        return self.screening.to_features(rows)
 
     def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
         """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""

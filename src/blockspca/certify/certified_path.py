@@ -35,6 +35,8 @@ _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 _NAMED_SECONDS = 2.0
 _NAMED_FROM_GAP = 0.005  # they seldom get closer than this
 
+_NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
+
 
 def certified_path(
     cov: Covariance,
@@ -145,12 +147,12 @@ class _Walk:
             cov, self.unit, k_max, candidates.promising(_first_pool(k_max)), given
         )
         self.values = self.incumbents.values
-        self.upper = np.full(k_max + 1, np.inf)
+        self.upper = [np.inf] * (k_max + 1)
         self.names = ["none"] * (k_max + 1)
         # (τ, bound of k − 1, survivors) of the proof behind upper[k], if there is one
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
-        self.times = np.zeros(k_max + 1)
+        self.times = [0.0] * (k_max + 1)
         self.cut_short: dict[int, Status] = {}
         self.rung = 0
         self.n_jobs = 1
@@ -179,7 +181,7 @@ class _Walk:
 
     def spread(self, k: int) -> float:
         """What tolerances are relative to."""
-        return max(float(self.values[k]), self.candidates.largest)
+        return max(self.values[k], self.candidates.largest)
 
     def allowance(self, k: int) -> float:
         """What a bound sets aside for rounding."""
@@ -199,15 +201,14 @@ class _Walk:
         value = tau + self.allowance(k)
         if value < self.upper[k]:
             # The bound itself comes last: Ctrl-C may strike between the lines.
-            self.proofs[k] = (tau, float(self.upper[k - 1]), survivors)
+            self.proofs[k] = (tau, self.upper[k - 1], survivors)
             self.names[k] = name
             self.upper[k] = value
 
     def is_proved(self, k: int, gap: float) -> bool:
-        excess = self.upper[k] - self.values[k]
-        return bool(
-            excess <= TOLERANCE * self.spread(k) or excess <= gap * abs(self.values[k])
-        )
+        value = self.values[k]
+        enough = max(TOLERANCE * self.spread(k), gap * abs(value))
+        return self.upper[k] - value <= enough
 
     # -- the proof of one k --------------------------------------------------------
 
@@ -261,7 +262,7 @@ class _Walk:
         """Bound k by itself, without the chain."""
         if self.is_proved(k, gap):
             return
-        target = float(self.values[k] + gap * abs(self.values[k])) * self.unit
+        target = (self.values[k] + gap * abs(self.values[k])) * self.unit
         bound = best_bound(
             self.cov,
             k,
@@ -270,7 +271,7 @@ class _Walk:
             time_limit=self.meter.share(0.2, most),
         )
         value = bound.value / self.unit
-        objective = float(self.values[k]) * self.unit
+        objective = self.values[k] * self.unit
         sound = is_sound(bound, objective, self.allowance(k) * self.unit)
         if sound and value < self.upper[k]:
             self.names[k] = bound.name
@@ -347,7 +348,7 @@ class _Walk:
         SMALL features the value is a Rayleigh quotient, and proves nothing.
         """
         support = self.incumbents.best[k].support
-        return len(survivors) == k <= SMALL and bool((survivors == support).all())
+        return len(survivors) == k <= SMALL and survivors.tolist() == support.tolist()
 
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.
@@ -356,10 +357,10 @@ class _Walk:
         after the other must fit under it.  Never below the bound of k − 1, under
         which the chain says nothing.
         """
-        value = float(self.values[k])
+        value = self.values[k]
         wanted = 0.999 * gap * abs(value) - self.allowance(k)
         tau = value + max(wanted, 0.5 * TOLERANCE * self.spread(k))
-        return tau if k == 1 else max(tau, float(self.upper[k - 1]))
+        return tau if k == 1 else max(tau, self.upper[k - 1])
 
     # -- what is handed out --------------------------------------------------------
 
@@ -370,8 +371,8 @@ class _Walk:
                     k=k,
                     survivors=survivors,
                     nodes=self.meter.nodes,
-                    objective=float(self.values[k]) * self.unit,
-                    upper_bound=float(self.upper[k]) * self.unit,
+                    objective=self.values[k] * self.unit,
+                    upper_bound=self.upper[k] * self.unit,
                     elapsed=self.meter.elapsed,
                     source=self.incumbents.best[k].source,
                     status=status,
@@ -401,26 +402,24 @@ class _Walk:
         # x'Ax again, not λ as LAPACK found it; the pool holds entries of A, scaled by a
         # power of two.
         objective = rayleigh(self.incumbents.pool.within(best.positions), x)
-        tau, previous, survivors = self.proofs.get(
-            k, (np.nan, np.nan, np.empty(0, dtype=np.int64))
-        )
+        tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
         return CertifiedStep(
             k=k,
             n_features=self.cov.n_features,
             support=support.astype(np.intp),
             loadings=x,
             objective=objective * unit,
-            upper_bound=max(float(self.upper[k]), objective) * unit,
+            upper_bound=max(self.upper[k], objective) * unit,
             bound_name=self.names[k],
             status=self.status(k, stopped),
             source=best.source,
             tau=tau * unit,
             upper_previous=previous * unit,
             survivors=survivors,
-            allowance=(float(self.upper[k]) - tau) * unit,
+            allowance=(self.upper[k] - tau) * unit,
             tolerance=TOLERANCE * self.spread(k) * unit,
             statistics=self.statistics[k],
-            time=float(self.times[k]),
+            time=self.times[k],
         )
 
 

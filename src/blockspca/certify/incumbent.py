@@ -122,7 +122,7 @@ def extended(
     diagonal = matrix.diagonal()
     while len(support) < size:
         if len(support) == 0:
-            support = np.array([int(np.argmax(diagonal))])
+            support = diagonal.argmax(axis=0, keepdims=True)
             continue
         value, x = pair or leading_pair(matrix, support)
         pair = None
@@ -130,7 +130,7 @@ def extended(
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
-        support = np.concatenate([support, [scores.argmax()]])
+        support = np.concatenate((support, scores.argmax(axis=0, keepdims=True)))
     return support
 
 

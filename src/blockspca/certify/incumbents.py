@@ -69,9 +69,10 @@ class Incumbents:
             for k, features in given.items()
             if len(features)
         }
-        self.pool.add(np.unique(np.concatenate([start, *self.given.values()])))
+        for features in (start, *self.given.values()):
+            self.pool.add(features)
         self.best = [Incumbent()] * (k_max + 1)
-        self.values = np.full(k_max + 1, -np.inf)
+        self.values = [-np.inf] * (k_max + 1)
         self._rows_tried = 0
         # Where the search for the current k begins, as positions in the pool.
         self._starts: list[tuple[NDArray[np.int64], str]] = []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 
 import joblib
 
@@ -33,7 +34,7 @@ def certified_results(
     *,
     n_jobs: int | None = None,
     tell: Listener = silent,
-) -> dict[int, Result]:
+) -> Mapping[int, Result]:
     """Walk the certified path up to k_max; return the results from k_min on."""
 
     watched = tell is not silent  # nothing is written down for nobody
@@ -74,16 +75,45 @@ def certified_results(
         callback=report if watched else None,
         scanning=scanning if watched else None,
     )
-    claims = [_as_claim(step) for step in steps.values()]
     last = _tighter(steps[k_max], direct)
     with suppress(KeyboardInterrupt):  # all is done but for telling
         for k in range(k_min, k_max + 1):
             if watched and k not in settled:  # a limit came first
                 report(_as_path_event(last if k == k_max else steps[k]))
-    results = {k: _as_result(cov, steps[k], claims) for k in range(k_min, k_max + 1)}
     if last is not steps[k_max]:  # its bound needs no chain
-        results[k_max] = _as_result(cov, last, [_as_claim(last)])
-    return results
+        return {k_max: _as_result(cov, last, [_as_claim(last)])}
+    return CertifiedResults(cov, steps, range(k_min, k_max + 1))
+
+
+class CertifiedResults(Mapping[int, Result]):
+    """The results of a walk, each made, with its certificate, when it is asked for.
+
+    A result has a vector of length d and a claim for every smaller k; of a long path
+    most users look at few.
+    """
+
+    def __init__(
+        self, cov: Covariance, steps: Mapping[int, CertifiedStep], ks: range
+    ) -> None:
+        self._cov, self._steps, self._ks = cov, steps, ks
+        self._made: dict[int, Result] = {}
+
+    @cached_property
+    def _claims(self) -> list[StepClaim]:
+        return [_as_claim(step) for step in self._steps.values()]
+
+    def __getitem__(self, k: int) -> Result:
+        if k not in self._ks:
+            raise KeyError(k)
+        if k not in self._made:
+            self._made[k] = _as_result(self._cov, self._steps[k], self._claims)
+        return self._made[k]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._ks)
+
+    def __len__(self) -> int:
+        return len(self._ks)
 
 
 def _tighter(chained: CertifiedStep, direct: CertifiedStep | None) -> CertifiedStep:

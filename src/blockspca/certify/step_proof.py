@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class StepProof:
     Parameters
     ----------
     k : int
-    upper : array
+    upper : sequence of float
         upper[q] ≥ opt(q) for q < k, in the units of the matrices.
     statistics : TreeStatistics
         Added to.
@@ -57,7 +57,7 @@ class StepProof:
     def __init__(
         self,
         k: int,
-        upper: FloatArray,
+        upper: Sequence[float],
         statistics: TreeStatistics,
         meter: Meter,
         n_jobs: int,
@@ -75,7 +75,7 @@ class StepProof:
         """Look for a k-set above τ; `found` holds positions in the matrix."""
         if len(matrix) <= 4 * self.k + MANY or self.k == 1:
             return self._search_part(matrix, tau, turns)
-        for part in connected_parts(matrix, self.k, tau, float(self.upper[self.k - 1])):
+        for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             outcome = self._search_part(matrix[part[:, None], part], tau, turns)
             if outcome.found is not None:
                 return Outcome(False, part[outcome.found])
@@ -203,7 +203,7 @@ class StepProof:
             np.ascontiguousarray(matrix),
             self.k - chosen,
             tau,
-            self.upper[chosen : self.k + 1].copy(),
+            np.array(self.upper[chosen : self.k + 1]),
             self.meter.max_entries,
         )
         return self._advance(tree, stop, decode)
