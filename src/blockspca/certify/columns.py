@@ -6,6 +6,7 @@ rounding errors are in proportion to them, not to the norms.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,8 @@ from .._validation import FloatArray
 from ._blas import all_threads
 
 Indices = NDArray[np.intp]
+
+_WORK = 2**25  # multiplications from which on threads pay
 
 
 class DenseColumns:
@@ -49,7 +52,7 @@ class DenseColumns:
         """Return C diag(weights) C'."""
         used = np.flatnonzero(weights)
         C = self.C if len(used) == len(weights) else self.C[:, used]
-        with all_threads():
+        with all_threads() if C.size * len(C) > _WORK else nullcontext():
             return (C * weights[used]) @ C.T
 
     def forms(self, S: FloatArray) -> FloatArray:

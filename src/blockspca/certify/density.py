@@ -13,26 +13,52 @@ import numpy as np
 
 from .._validation import FloatArray
 
-_SMALL = 256  # up to this order all eigenvectors are computed
+SMALL = 256  # up to this order all eigenvectors are computed
+OTHERS = 12  # directions that a space is made of, beside those of the density
 _MOST = 24  # directions that are told apart, above it
 _LOWEST_LOG = -27.0
-_ROUNDS = 2
-_NEAR_ZERO = 3e-3  # error of η, of the bracket that it is in
+_ROUNDS = 8
+_NEAR_ZERO = 0.03  # of tr(X|B|), what tr(XB) may be
+_APART = 0.02
+_FIRST = 1.0  # η times the size of the side, to begin with
 
 
 @dataclass(frozen=True)
 class Density:
-    """X = Q diag(weights) Q' + rest (I − QQ'), the largest weight first."""
+    """X = Q diag(weights) Q' + rest (I − QQ'), the largest weight first.
+
+    `others` counts the directions outside the coordinates of Q, where X is `rest` too.
+    """
 
     Q: FloatArray
     weights: FloatArray
     rest: float
+    others: int = 0
 
-    def mean(self, B: FloatArray) -> float:
-        """Return tr(XB)."""
-        along = np.einsum("ij,ij->j", self.Q, B @ self.Q)
-        outside = float(np.trace(B)) - float(along.sum())
-        return float(self.weights @ along) + self.rest * outside
+    @property
+    def order(self) -> int:
+        return len(self.Q) + self.others
+
+    def within(self, space: FloatArray) -> Density:
+        """Return X in the coordinates of a space, an orthonormal basis that holds Q."""
+        others = self.order - space.shape[1]
+        return Density(space.T @ self.Q, self.weights, self.rest, others)
+
+    def outward(self, space: FloatArray) -> Density:
+        """Return what is given in the coordinates of a space."""
+        return Density(space @ self.Q, self.weights, self.rest)
+
+    def onto(self, sides: Sequence[Side], floor: float) -> Density:
+        """Return the density on the given sides that is nearest to this one.
+
+        In relative entropy, but for the floor.
+        """
+        normals = [np.stack([q.a, q.b], axis=1) for q in sides]
+        space = np.linalg.qr(np.hstack([self.Q, *normals]))[0]
+        none = np.zeros((space.shape[1],) * 2)
+        seen = [side.within(space) for side in sides]
+        within = self.within(space).step(none, 1.0, floor, seen, [0.0] * len(sides))
+        return within[0].outward(space)
 
     def step(
         self,
@@ -41,17 +67,20 @@ class Density:
         floor: float,
         sides: Sequence[Side] = (),
         multipliers: Sequence[float] = (),
+        trace: float | None = None,
     ) -> tuple[Density, list[float]]:
         """Take the mirror step along B, and stay on the given sides.
 
         Parameters
         ----------
-        B : array of shape (n, n)
+        B : array
         size : float
         floor : float
             No direction gets less than this share of 1/n.
         sides, multipliers : sequence
             tr(XB_q) ≥ 0 is kept for each side; where to look for η first.
+        trace : float, optional
+            Of all of B, if there are directions outside the coordinates.
 
         Returns
         -------
@@ -60,22 +89,27 @@ class Density:
         multipliers : list of float
             η_q ≥ 0, zero where the side is kept by itself.
         """
-        n = len(B)
-        H = (self.Q * np.log(self.weights / self.rest)) @ self.Q.T + size * B
-        space = self._space(H, sides)
-        within = H if space is None else space.T @ (H @ space)
-        found, within = _keep_sides(within, space, size, sides, multipliers)
-        logs, Q = np.linalg.eigh(within)
+        n, many = self.order, len(B) > _MOST
+        trace = float(np.trace(B)) if trace is None else trace
+        own = np.log(self.weights / self.rest)
+        H = (self.Q * own) @ self.Q.T + size * B
+        found, logs, Q = _keep_sides(H, size, sides, multipliers)
         logs, Q = logs[::-1], Q[:, ::-1]
-        others = n - len(logs)
-        mean = (float(np.trace(H)) - float(logs.sum())) / others if others else logs[-1]
+        others = self.others
+        mean = logs[-1]
+        if others:
+            added = sum(
+                eta * float(q.a @ q.b) for eta, q in zip(found, sides, strict=True)
+            )
+            total = float(own.sum()) + size * (trace + added)
+            mean = (total - float(logs.sum())) / others
         top = float(logs[0])
         weights = np.exp(np.maximum(logs - top, _LOWEST_LOG))
         outside = others * float(np.exp(np.clip(mean - top, _LOWEST_LOG, 0.0)))
         least = floor / n * (float(weights.sum()) + outside)
         kept = max(1, int((weights > 1.01 * least).sum()))
-        if space is not None:
-            kept, Q = min(kept, _MOST), space @ Q[:, :_MOST]
+        if others and many:
+            kept = min(kept, _MOST)
         # What is not told apart weighs the same: too little for one of those
         # directions, and the sum would be large there.
         rest = max(outside / others if others else 0.0, least)
@@ -83,32 +117,27 @@ class Density:
             rest = max(rest, float(weights[kept]))
         weights = np.maximum(weights[:kept], rest)
         total = float(weights.sum()) + (n - kept) * rest
-        return Density(Q[:, :kept], weights / total, rest / total), found
+        density = Density(Q[:, :kept], weights / total, rest / total, others)
+        return density, found
 
-    def onto(self, sides: Sequence[Side], floor: float) -> Density:
-        """Return the density on the given sides that is nearest to this one.
+    def space(
+        self, B: FloatArray, sides: Sequence[Side], others: FloatArray | None
+    ) -> FloatArray | None:
+        """Return a basis that nearly holds what steps along B lead to; None for all.
 
-        In relative entropy, but for the floor.
+        It is what B makes of the directions of before, and of others.
         """
-        none = np.zeros((len(self.Q),) * 2)
-        return self.step(none, 1.0, floor, sides, [0.0] * len(sides))[0]
-
-    def _space(self, H: FloatArray, sides: Sequence[Side]) -> FloatArray | None:
-        """Return a basis that nearly holds the leading eigenvectors; None for all.
-
-        It is what H makes of the directions of before and a few others.
-        """
-        n = len(H)
-        if n <= _SMALL:
+        n = len(B)
+        if n <= SMALL:
             return None
-        wanted = min(_MOST, 2 * len(self.weights) + 8)
-        more = max(0, wanted - len(self.weights))
-        fixed = np.random.default_rng(0).standard_normal((n, more)) / np.sqrt(n)
-        blocks = [self.Q, fixed, *(np.stack([q.a, q.b], axis=1) for q in sides)]
-        last = np.hstack([self.Q, fixed])
-        mean = float(np.trace(H)) / n
+        if others is None:
+            others = np.random.default_rng(0).standard_normal((n, OTHERS))
+        last = np.hstack([self.Q, others])
+        blocks = [last, *(np.stack([q.a, q.b], axis=1) for q in sides)]
+        mean = float(np.trace(B)) / n
         for _ in range(2):
-            last = H @ last - mean * last
+            last = B @ last - mean * last
+            last /= np.linalg.norm(last, axis=0)
             blocks.append(last)
         return np.linalg.qr(np.hstack(blocks))[0]
 
@@ -120,63 +149,63 @@ class Side:
     a: FloatArray
     b: FloatArray
 
-    def matrix(self, space: FloatArray | None = None) -> FloatArray:
-        """Return B, or what it is within a space."""
-        a, b = (self.a, self.b) if space is None else (self.a @ space, self.b @ space)
-        half = np.outer(a, b) / 2
+    def matrix(self) -> FloatArray:
+        """Return B."""
+        half = np.outer(self.a, self.b) / 2
         return half + half.T
+
+    def within(self, space: FloatArray) -> Side:
+        """Return the side in the coordinates of a space that holds a and b."""
+        return Side(self.a @ space, self.b @ space)
 
 
 def _keep_sides(
     H: FloatArray,
-    space: FloatArray | None,
     size: float,
     sides: Sequence[Side],
     multipliers: Sequence[float],
-) -> tuple[list[float], FloatArray]:
-    """Return η_q ≥ 0, and H + size Σ η_q B_q, whose exponential keeps to the sides.
+) -> tuple[list[float], FloatArray, FloatArray]:
+    """Return η_q ≥ 0 and the eigenvalues and -vectors of H + size Σ η_q B_q, ascending.
 
-    log tr exp is convex in η and has the slope size · tr(XB_q): each η in turn is taken
-    to its zero, or to none.
+    The exponential keeps to the sides: log tr exp is convex in η and has the slope
+    size · tr(XB_q), which Newton's method takes to zero, or η to none. Nearly: any η
+    will do for a bound.
     """
-    found = list(multipliers)
-    matrices = [size * side.matrix(space) for side in sides]
-    total = H + sum(eta * B for eta, B in zip(found, matrices, strict=True))
-    for _ in range(_ROUNDS if len(sides) > 1 else 1):
-        for q, B in enumerate(matrices):
-            eta = _zero(total - found[q] * B, B, found[q])
-            total += (eta - found[q]) * B
-            found[q] = eta
-    return found, total
-
-
-def _zero(H: FloatArray, B: FloatArray, guess: float) -> float:
-    """Return η ≥ 0 with tr(exp(H + ηB) B) = 0, or 0 if it is positive there."""
-
-    def slope(eta: float) -> float:
-        logs, Q = np.linalg.eigh(H + eta * B)
+    if not sides:
+        logs, Q = np.linalg.eigh(H)
+        return [], logs, Q
+    matrices = np.array([size * side.matrix() for side in sides])
+    scales = np.abs(matrices).max(axis=(1, 2))
+    eta = np.array(multipliers)
+    for turn in range(_ROUNDS):
+        logs, Q = np.linalg.eigh(H + np.tensordot(eta, matrices, 1))
         weights = np.exp(logs - logs[-1])
-        along = np.einsum("ij,ij->j", Q, B @ Q)
-        size = float(weights @ np.abs(along))
-        return float(weights @ along) / size if size > 0 else 0.0
-
-    low, high = guess / 2, guess or 1.0 / float(np.abs(B).max())
-    if slope(low) >= 0:
-        if low == 0 or slope(0.0) >= 0:
-            return 0.0
-        for _ in range(60):
-            low, high = low / 8, low
-            if slope(low) < 0:
-                break
-    for _ in range(60):
-        if slope(high) >= 0:
+        weights /= weights.sum()
+        seen = Q.T @ matrices @ Q
+        along = np.einsum("qii->qi", seen)
+        slopes = along @ weights
+        relative = slopes / np.maximum(np.abs(along) @ weights, 1e-300)
+        free = (eta > 0) | (slopes < 0)
+        if turn == _ROUNDS - 1 or (np.abs(relative[free]) < _NEAR_ZERO).all():
             break
-        low, high = high, 2 * high
-    else:
-        return high
-    from scipy.optimize import brentq
-
-    return float(brentq(slope, low, high, rtol=_NEAR_ZERO, xtol=_NEAR_ZERO * high))
+        # Second derivatives, by divided differences of exp
+        apart = logs[:, None] - logs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = (weights[:, None] - weights) / apart
+        ratio = np.where(
+            np.abs(apart) < 1e-6, np.maximum(weights[:, None], weights), ratio
+        )
+        some = seen[free]
+        curvature = np.einsum("qij,rij,ij->qr", some, some, ratio)
+        curvature -= np.outer(slopes[free], slopes[free])
+        # As if the sides were less alike than they may be
+        curvature[np.diag_indices(len(some))] *= 1 + _APART
+        curvature[np.diag_indices(len(some))] += 1e-9 * scales[free] ** 2
+        change = np.linalg.solve(curvature, -slopes[free])
+        most = np.maximum(eta[free], _FIRST / scales[free])
+        change /= max(1.0, float((np.abs(change) / most).max()))
+        eta[free] = np.maximum(eta[free] + change, 0.0)
+    return eta.tolist(), logs, Q
 
 
 def concentrated(y: FloatArray, share: float) -> Density:

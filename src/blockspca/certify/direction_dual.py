@@ -115,7 +115,7 @@ class Relaxation:
     ----------
     total : array of shape (n, n)
     D : array of shape (p,)
-        Zero for ‖c_i‖² ≤ ρ.
+        Zero for columns that reach no more than ρ.
     H : array of shape (r, m)
         h_i in its columns; zero for the columns after the first m.
     Q : array of shape (n, r)
@@ -143,16 +143,18 @@ def relax(
     penalty: float,
     deadline: float = np.inf,
     before: Relaxation | None = None,
+    reach: FloatArray | None = None,
 ) -> Relaxation | None:
     """Return the sum for the best directions at a density.
 
     None if the deadline, by `time.monotonic`, comes first. What was found at a density
-    nearby, for the same columns, makes it faster.
+    nearby, for the same columns, makes it faster. `reach` are the largest (c_i'y)² of
+    the y in question, ‖c_i‖² by default: where that is at most ρ, there is no term.
     """
     (n, p), Q = columns.shape, density.Q
     r = Q.shape[1]
-    # A small part of all, where the longest come first.
-    active = np.flatnonzero(columns.norms > penalty)
+    # A small part of all, where those that reach far come first.
+    active = np.flatnonzero((columns.norms if reach is None else reach) > penalty)
     head = columns.head(int(active[-1]) + 1 if len(active) else 0)
     every = len(active) == head.shape[1]
     G = head.project(Q)

@@ -1,7 +1,10 @@
 """Mirror ascent at a node of the dual's search, and what can be decided with it.
 
 Each step relaxes at the density X of the node, which gives an M and a bound (see
-`dual_node`), and moves X along M.
+`dual_node`), and moves X along M.  Where n is large it moves several times within a
+space of some dozen dimensions (`dual_frame`) before it looks at all of M again; only
+that gives bounds.  Only columns that reach more than ρ have terms (`dual_decisions`):
+of many thousands, some hundreds, once the gap is a few times ρ.
 
 The tests that decide features (`dual_decisions`) want the eigenvalues of M below the
 first to be small, but if several directions y compete, the best density has rank above
@@ -18,49 +21,66 @@ a narrow density, q'Xq near 1, the others fall by nearly α and the first hardly
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from .columns import Columns
-from .density import Density
+from .density import OTHERS, SMALL, Density
 from .direction_dual import Relaxation, relax, rounding_of_sum
 from .dual_decisions import Decisions
-from .dual_node import FLOOR, Node
+from .dual_frame import Frame
+from .dual_node import FLOOR, IN_PLAY, Node
 from .dual_problem import Problem
-from .eigenvalues import eigenvalue_ceiling
+from .eigenvalues import eigenvalue_ceiling, is_below
 
-_BELOW_ONE = 1 - 1e-5  # of the longest column: the largest ρ
+_EPS = float(np.finfo(float).eps)
+_BELOW_ONE = 1 - 1e-5  # of what a column reaches: the largest ρ
+_TURNS = 8  # mirror steps within a space
+_MOST_WITHIN = 10_000  # columns that are seen within a space
 _STEP = 4.0  # of a mirror step, in units of 1/bound
 _SLOWER = 25  # steps after which a step is half as long
 _FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
 _LEAST_FLOOR = 3e-5  # while there is no gap: without a target, or at the first step
 _LOWEST_FLOOR = 1e-10  # costs less than the tolerance of a proof
-_WARM_UP = 10  # steps with the first floor
-_PATIENCE = 4  # steps between two looks at what was gained
-_SLOW = 0.85  # of the gap left after `_PATIENCE` steps
-_FREE = 24  # steps in which a node may be above the bound of its parent
-_CLOSE = 0.7  # of ρ: a gap that decides most features
-_MANY = 0.5  # of all columns, undecided, so that it pays to stop there
+_WARM_UP = 10  # mirror steps with the first floor
+_PATIENCE = {True: 3, False: 4}  # steps between two looks at what was gained
+_SLOW = 0.85  # of the gap left after that many steps
+_FREE = 24  # mirror steps in which a node may be above the bound of its parent
+_CLOSE = 12.0  # of ρ: a gap with which most columns are out of play
+_MANY = 2000  # columns in play, so that it pays to stop there
 _LEAN = 0.1  # of the gap that α may cost
+_LEAN_UP_TO = {True: 1.5, False: np.inf}  # of ρ, the largest gap with which it pays
 _MOST_LEAN = 10.0  # of ρ, the largest α
-_LEAN_STEPS = 8  # at the most
+_LEAN_STEPS = {True: 2, False: 8}  # at the most
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
-_LARGE = 256  # order from which on Lanczos' method estimates eigenvalues
+_NARROWER = 0.5  # of the gap when the reach was found: it will be less
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Best:
-    """The relaxation with the least bound, and the M it belongs to."""
+    """The relaxation with the least bound.
 
-    value: float  # of M − αqq', while leaning
+    Attributes
+    ----------
+    value : float
+        An estimate of the bound, of M − αqq' while leaning.
+    penalty, density, multipliers
+        Where it was made; η before that.
+    etas : list of float
+        η in M.
+    relaxation : Relaxation
+        Its `total` has the columns inside in it.
+    """
+
+    value: float
     penalty: float
     density: Density
-    multipliers: list[float]  # where to look for those in M, from the step before
+    multipliers: list[float]
+    etas: list[float]
     relaxation: Relaxation
-    M: FloatArray
-    size: float  # of the terms of M
 
 
 class Ascent:
@@ -68,21 +88,34 @@ class Ascent:
 
     def __init__(self, problem: Problem, node: Node) -> None:
         self.problem, self.node = problem, node
-        self.columns: Columns = problem.columns.take(node.undecided)
+        if node.reach is None:
+            node.reach = problem.columns.norms[node.undecided]
+        # Which of the undecided columns are in play, those that reach furthest first
+        order = np.argsort(-node.reach, kind="stable")
+        count = max(1, int((node.reach > IN_PLAY * node.penalty).sum()))
+        self.at = order[:count]
+        self.reach = node.reach[self.at]
+        self.floor = problem.floor  # ρ must not be less
+        if count < len(order):
+            self.floor = max(self.floor, float(node.reach[order[count]]))
+        self.columns: Columns = problem.columns.take(node.undecided[self.at])
         self.k = problem.k - len(node.inside)
-        n = problem.columns.shape[0]
-        self.base, self.base_size = np.zeros((n, n)), 0.0
-        if len(node.inside):
-            inside = problem.columns.take(node.inside)
+        inside = problem.columns.take(node.inside) if len(node.inside) else None
+        self.base: FloatArray | None = None
+        self.base_size = 0.0
+        if inside is not None:
             self.base = inside.gram(np.ones(len(node.inside)))
             self.base_size = float((inside.sizes**2).sum())
         self.best: _Best | None = None
         self.steps = 0
-        self._eigenvector: FloatArray | None = None
+        self.is_interim = False  # stopped so that most columns can be put out of play
+        self._frame = Frame(self.columns, inside, node.sides)
         self._last: Relaxation | None = None
         self._target = -np.inf
-        self._scale = 1.0  # of the steps
-        self._tilt: FloatArray | None = None  # αqq', while leaning
+        self._scale = 1.0  # of the mirror steps
+        self._moves = 0  # how many of them
+        self._is_large = self.columns.shape[0] > SMALL  # steps are dear
+        self._ritz: FloatArray | None = None  # leading directions of the last M
 
     def run(
         self, steps: int, target: float, deadline: float, decide: bool = False
@@ -94,66 +127,76 @@ class Ascent:
         node = self.node
         self._target = target
         checked = np.inf
-        many = decide and len(node.undecided) > _MANY * self.problem.columns.shape[1]
+        many = decide and len(self.at) > _MANY and node.reached == np.inf
         try:
-            for step in range(steps):
-                if not self._step(step, deadline):
+            for step in range(1, steps + 1):
+                if not self._step(deadline):
                     break
-                best = self.best
-                assert best is not None
-                if best.value <= target and self.proved() <= target:
+                assert self.best is not None
+                if self.best.value <= target:
+                    if self._proves(target):
+                        is_root = not (node.sides or len(node.inside))
+                        bound = self.proved() if is_root else target
+                        node.bound = min(node.bound, target, bound)
+                        return True
+                    self.best = replace(self.best, value=self.proved(exactly=True))
+                gap = self._gap
+                if many and gap < _CLOSE * node.penalty:
+                    self.is_interim = True
                     break
-                if best.value - target < _CLOSE * node.penalty and many:
-                    break  # enough to decide most of them
-                lost = best.value > node.bound and step + 1 < _FREE
-                if step % _PATIENCE == _PATIENCE - 1 and not lost:
+                lost = self.best.value > node.bound and self._moves < _FREE
+                if step % _PATIENCE[self._is_large] == 0 and not lost:
                     # A small part of the way: what is left is not for steps like these.
-                    if best.value - target > _SLOW * (checked - target):
+                    if gap > _SLOW * checked:
                         break
-                    checked = best.value
+                    checked = gap
         finally:  # an interrupt does not lose the bound
-            if self.best is not None:
+            if self.best is not None and node.bound > target:
                 node.bound = min(node.bound, self.proved())
-                node.shares = self.best.relaxation.shares
+                node.shares = np.zeros(len(node.undecided))
+                node.shares[self.at] = self.best.relaxation.shares
         return node.bound <= target
 
-    def _step(self, step: int, deadline: float) -> bool:
+    def _step(self, deadline: float) -> bool:
         """Relax, and go on to the next density; False if time is up before that."""
-        node, k = self.node, self.k
-        # Above the longest column the bound would be kρ, whatever the density.
-        longest = float(self.columns.norms.max())
-        penalty = min(node.penalty, _BELOW_ONE * longest)
-        penalty = max(penalty, self.problem.floor, np.finfo(float).tiny)
-        node.penalty = penalty
-        relaxation = relax(self.columns, node.density, penalty, deadline, self._last)
+        node = self.node
+        node.penalty = penalty = self._clamped(node.penalty)
+        relaxation = self._relax(self._frame, node.density, self._last, deadline)
         if relaxation is None:
             return False
         self._last = relaxation
-        self.steps += 1
-        density, multipliers = node.density, node.multipliers
-        M = relaxation.total
-        M += self.base
-        self._move(relaxation, self._tilted(M), step)
-        for side, eta in zip(node.sides, node.multipliers, strict=True):
-            if eta:
-                M += eta * side.matrix()
-        value = k * penalty + self._top(self._tilted(M))
-        size = relaxation.size + self.base_size + sum(node.multipliers) + k * penalty
-        found = _Best(value, penalty, density, multipliers, relaxation, M, size)
+        if self.base is not None:
+            relaxation.total[:] += self.base
+        before = node.density, node.multipliers
+        top, etas = self._move(relaxation, deadline)
+        value = self.k * penalty + top
         self._scale = min(1.0, 1.1 * self._scale)
         if self.best is None or value < self.best.value:
-            self.best = found
+            self.best = _Best(value, penalty, *before, etas, relaxation)
         elif self._is_worse(value):
             self._scale /= 2
             self._go_back(self.best)
         return time.monotonic() <= deadline
 
-    def _tilted(self, M: FloatArray) -> FloatArray:
-        return M if self._tilt is None else M - self._tilt
+    def _relax(
+        self,
+        frame: Frame,
+        density: Density,
+        before: Relaxation | None,
+        deadline: float,
+    ) -> Relaxation | None:
+        self.steps += 1
+        penalty = self._clamped(self.node.penalty)
+        return relax(frame.columns, density, penalty, deadline, before, self.reach)
+
+    def _clamped(self, penalty: float) -> float:
+        # Above what the first reaches the bound would be kρ, whatever the density.
+        penalty = min(penalty, _BELOW_ONE * float(self.reach[0]))
+        return max(penalty, self.floor, float(np.finfo(float).tiny))
 
     def _is_worse(self, value: float) -> bool:
         """Whether the step before led too far; a part of the sphere may begin so."""
-        if self.best is None or self._tilt is not None:
+        if self.best is None or self._frame.tilt is not None:
             return False
         return self.best.value < self.node.bound and (
             value > self.best.value + self._gap / 2
@@ -171,96 +214,170 @@ class Ascent:
             return np.inf
         return max(self.best.value - self._target, 0.0)
 
-    def _top(self, M: FloatArray) -> float:
-        """Estimate λmax(M); proofs do not rest on it."""
-        if len(M) < _LARGE:
-            return float(np.linalg.eigvalsh(M)[-1])
-        from scipy.sparse.linalg import ArpackError, eigsh
+    def _move(
+        self, relaxation: Relaxation, deadline: float
+    ) -> tuple[float, list[float]]:
+        """Go on to the next density, penalty and multipliers.
 
-        start = self._eigenvector
-        if start is None:
-            start = self.node.density.Q[:, 0]
-        try:
-            values, vectors = eigsh(M, k=1, which="LA", v0=start, tol=1e-6)
-        except ArpackError:  # not converged, or M is zero where it begins
-            return float(np.linalg.eigvalsh(M)[-1])
-        self._eigenvector = vectors[:, 0]
-        return float(values[0])
+        Where M is large, by several mirror steps within a space that holds what
+        matters. Returns the η for M and an estimate, from below, of its λmax with them.
+        """
+        node, M, frame = self.node, relaxation.total, self._frame
+        if frame.tilt is not None:
+            M = M - np.outer(frame.tilt, frame.tilt)
+        trace = float(np.trace(M))
+        space = node.density.space(M, node.sides, self._ritz)
+        density = node.density
+        several = space is not None and len(self.at) <= _MOST_WITHIN
+        if space is not None:
+            density = density.within(space)
+            frame = frame.within(space, columns=several)
+            M = space.T @ (M @ space)
+        density = self._next(frame, density, relaxation, M, trace)
+        etas = node.multipliers
+        for side, eta in zip(frame.sides, etas, strict=True):
+            if eta:
+                M = M + eta * side.matrix()
+        values, vectors = np.linalg.eigh(M)
+        if space is not None:
+            self._ritz = space @ vectors[:, -OTHERS:]
+        for _ in range(_TURNS - 1 if several else 0):
+            found = self._relax(frame, density, relaxation, deadline)
+            if found is None:
+                break
+            relaxation = found
+            density = self._next(frame, density, found, *frame.sum(found))
+        node.density = density if space is None else density.outward(space)
+        return float(values[-1]), etas
 
-    def _move(self, relaxation: Relaxation, M: FloatArray, step: int) -> None:
-        """Go on to the next density, penalty and multipliers."""
+    def _next(
+        self,
+        frame: Frame,
+        density: Density,
+        relaxation: Relaxation,
+        M: FloatArray,
+        trace: float,
+    ) -> Density:
+        """Take a mirror step, and go on to the next penalty and multipliers."""
         node, k = self.node, self.k
         estimate = k * node.penalty + float(relaxation.mu.sum())
-        if len(node.inside):
-            estimate += node.density.mean(self.base)
-        estimate = max(abs(estimate), 1e-300)
-        size = self._scale * _STEP / (1 + step / _SLOWER) / estimate
-        if self._tilt is None and (step >= _WARM_UP or node.floor < FLOOR):
+        estimate = max(abs(estimate + frame.mean_inside(density)), 1e-300)
+        size = self._scale * _STEP / (1 + self._moves / _SLOWER) / estimate
+        if frame.tilt is None and (node.moves >= _WARM_UP or node.floor < FLOOR):
             gap = self._gap
             least = _FLOOR_OF_GAP * gap / estimate if gap < np.inf else _LEAST_FLOOR
             node.floor = max(0.85 * node.floor, min(least, node.floor), _LOWEST_FLOOR)
-        node.density, node.multipliers = node.density.step(
-            M, size, node.floor, node.sides, node.multipliers
+        node.moves += 1
+        self._moves += 1
+        density, node.multipliers = density.step(
+            M, size, node.floor, frame.sides, node.multipliers, trace
         )
         support = max(float(relaxation.shares.sum()), 1e-3)
         damping = 0.3 * min(1.0, 5 * k / self.problem.k + 0.05)
         node.penalty *= min(max((support / k) ** damping, 0.8), 1.25)
+        return density
 
     def lean(self, deadline: float) -> None:
         """Lower what is not the leading eigenvalue of M, so that more is decided."""
         node, best = self.node, self.best
-        if best is None:
+        if best is None or self._gap > _LEAN_UP_TO[self._is_large] * node.penalty:
             return
         self._go_back(best)
         q, outside = node.density.Q[:, 0], 1 - float(node.density.weights[0])
         alpha = _MOST_LEAN * node.penalty
         if outside > 0:
             alpha = min(alpha, _LEAN * self._gap / outside)
-        self._tilt = alpha * np.outer(q, q)
-        self.best, self._eigenvector = None, None
+        upright, self._frame = self._frame, self._frame.leaning(np.sqrt(alpha) * q)
+        self.best = None
         before = np.inf
-        for _ in range(_LEAN_STEPS):
-            if not self._step(0, deadline):
+        for _ in range(_LEAN_STEPS[self._is_large]):
+            self._moves = 0
+            if not self._step(deadline):
                 break
             assert self.best is not None
             if self.best.value > before - _LEAN_GAIN * alpha:
                 break
             before = self.best.value
-        self._tilt = None
+        self._frame = upright
         self.best = self.best or best
         self._go_back(best)
 
-    def proved(self) -> float:
-        """Return the bound by the best relaxation, rounding included."""
+    def sum(self) -> FloatArray:
+        """Return the M of the best relaxation."""
         assert self.best is not None
-        ceiling = self.k * self.best.penalty + eigenvalue_ceiling(self.best.M)
-        return ceiling + self._rounding()
+        M = self.best.relaxation.total
+        for side, eta in zip(self.node.sides, self.best.etas, strict=True):
+            if eta:
+                M = M + eta * side.matrix()
+        return M
 
-    def decide(self, tau: float) -> int:
-        """Take out, or put inside, the features for which the bound allows only that.
-
-        Returns how many; −1 if no set is left.
-        """
-        best, node = self.best, self.node
-        if best is None:
-            return 0
-        decisions = Decisions(self.columns, best.relaxation, best.M, self._rounding())
-        bound = self.k * best.penalty + decisions.ceiling
-        node.bound = min(node.bound, bound)
-        room = tau - (self.k - 1) * best.penalty
-        out = decisions.cannot_be_inside(room)
-        needed = decisions.cannot_be_outside(room - best.penalty)
-        if node.bound <= tau or (out & needed).any():
-            return -1
-        node.others = node.others and not self.problem.floor < room - decisions.ceiling
-        node.inside = np.concatenate([node.inside, node.undecided[needed]])
-        open_ = ~(out | needed)
-        node.undecided, node.shares = node.undecided[open_], node.shares[open_]
-        return int(len(open_) - open_.sum())
-
-    def _rounding(self) -> float:
+    def rounding(self) -> float:
         """Bound the error of the best M, as the sum that it is."""
         assert self.best is not None
         n, p = self.columns.shape
         terms = p + len(self.node.inside) + 2 * len(self.node.sides)
-        return rounding_of_sum(n, terms, self.best.size)
+        size = self.best.relaxation.size + self.base_size + sum(self.best.etas)
+        return rounding_of_sum(n, terms, size + self.k * self.best.penalty)
+
+    def _proves(self, target: float) -> bool:
+        """Whether the bound by the best relaxation is at most the target."""
+        assert self.best is not None
+        top = target - self.k * self.best.penalty - self.rounding()
+        return is_below(self.sum(), top - 8 * _EPS * abs(target))
+
+    def proved(self, exactly: bool = False) -> float:
+        """Return the bound by the best relaxation, rounding included.
+
+        Of an estimate of its own some digits are lost.
+        """
+        assert self.best is not None
+        fixed = self.k * self.best.penalty
+        top = None if exactly or self._frame.tilt is not None else self.best.value
+        ceiling = eigenvalue_ceiling(self.sum(), None if top is None else top - fixed)
+        return fixed + ceiling + self.rounding()
+
+    def is_worth_deciding(self) -> bool:
+        """Whether the gap is so small that something may be decided, or reach less."""
+        small = _LEAN_UP_TO[self._is_large] * self.node.penalty
+        return self._gap < max(small, _NARROWER * self.node.reached)
+
+    def decide(self, tau: float) -> int:
+        """Take out, or put inside, the features for which the bound allows only that.
+
+        Returns how many of those in play; −1 if no set is left.
+        """
+        best, node = self.best, self.node
+        if best is None:
+            return 0
+        decisions = Decisions(
+            self.columns, best.relaxation, self.sum(), self.rounding()
+        )
+        bound = self.k * best.penalty + decisions.ceiling
+        node.bound = min(node.bound, bound)
+        if node.bound <= tau:
+            return -1
+        room = tau - (self.k - 1) * best.penalty
+        columns, index = self._undecided()
+        out = decisions.rules_out(columns, room)[index]
+        out[self.at] = decisions.cannot_be_inside(room)
+        needed = np.zeros_like(out)
+        needed[self.at] = decisions.cannot_be_outside(room - best.penalty)
+        if (out & needed).any():
+            return -1
+        assert node.reach is not None
+        if self.is_interim or len(self.at) > self.columns.shape[0]:
+            reach = decisions.reach(columns, room - best.penalty)[index]
+            node.reach, node.reached = np.minimum(node.reach, reach), bound - tau
+        node.others = node.others and not self.problem.floor < room - decisions.ceiling
+        node.inside = np.concatenate([node.inside, node.undecided[needed]])
+        open_ = ~(out | needed)
+        node.undecided, node.shares = node.undecided[open_], node.shares[open_]
+        node.reach = node.reach[open_]
+        return int((~open_[self.at]).sum())
+
+    def _undecided(self) -> tuple[Columns, NDArray[np.intp] | slice]:
+        """Return columns, and where the undecided ones are among them."""
+        columns, undecided = self.problem.columns, self.node.undecided
+        if 4 * len(undecided) > columns.shape[1]:
+            return columns, undecided  # cheaper than a copy
+        return columns.take(undecided), slice(None)

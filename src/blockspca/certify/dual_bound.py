@@ -29,7 +29,7 @@ from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
 _CHILD_STEPS = 40
-_WORTHWHILE = 0.1  # share of the features, or of k, that calls for another ascent
+_WORTHWHILE = 0.05  # share of the features, or of k, that calls for another ascent
 
 
 @dataclass(frozen=True)
@@ -205,16 +205,18 @@ class _Search:
                 self.settled = max(self.settled, node.bound)
             if not goes_on:
                 return closed
-            undecided, others = len(node.undecided), node.others
+            if not ascent.is_worth_deciding():
+                return False
             decided = ascent.decide(self.target)
             # What that rules out is at or below the target, no more.
-            if decided or others != node.others:
-                self.settled = max(self.settled, self.target)
+            self.settled = max(self.settled, self.target)
             if decided < 0:
                 return True
             gained = left - (self.problem.k - len(node.inside))
-            few = decided <= _WORTHWHILE * undecided and gained <= _WORTHWHILE * left
-            if few and left > gained:
+            few = (
+                decided <= _WORTHWHILE * len(ascent.at) and gained <= _WORTHWHILE * left
+            )
+            if few and left > gained and not ascent.is_interim:
                 return False
             steps = _CHILD_STEPS
 

@@ -24,6 +24,7 @@ from .density import Density, Side
 
 FLOOR = 0.03  # share of the uniform density, while directions are still being found
 _FLOOR_AGAIN = 3e-3  # in a part of the sphere
+IN_PLAY = 0.7  # of ρ, that a column must reach
 _WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
 
 Indices = NDArray[np.intp]
@@ -45,6 +46,13 @@ class Node:
         Proved, for the columns of the problem, rounding included.
     shares : array
         Of the undecided columns, in the best relaxation.
+    reach : array or None
+        For the undecided columns, at least (c_i'y)² for every y of a better set; None
+        if nothing but ‖c_i‖² is known.
+    reached : float
+        The gap when that was found.
+    moves : int
+        Mirror steps so far.
     others : bool
         Features that are no columns of the problem may be in the set.
     """
@@ -58,7 +66,15 @@ class Node:
     multipliers: list[float] = field(default_factory=list)
     bound: float = np.inf
     shares: FloatArray = field(default_factory=lambda: np.empty(0))
+    reach: FloatArray | None = None
+    reached: float = np.inf
+    moves: int = 0
     others: bool = False
+
+    def in_play(self) -> int:
+        """Return how many undecided columns may have a term in M."""
+        assert self.reach is not None
+        return int((self.reach > IN_PLAY * self.penalty).sum())
 
 
 def branches(node: Node) -> list[Node]:
@@ -69,11 +85,12 @@ def branches(node: Node) -> list[Node]:
     at = int(np.argmin(np.abs(node.shares - 0.5)))
     rest = np.delete(node.undecided, at)
     shares = np.delete(node.shares, at)
+    reach = None if node.reach is None else np.delete(node.reach, at)
     feature = node.undecided[at : at + 1]
     inside = np.concatenate([node.inside, feature])
     return [
-        _child(node, undecided=rest, shares=shares),
-        _child(node, inside=inside, undecided=rest, shares=shares),
+        _child(node, undecided=rest, shares=shares, reach=reach),
+        _child(node, inside=inside, undecided=rest, shares=shares, reach=reach),
     ]
 
 

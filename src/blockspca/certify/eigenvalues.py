@@ -9,10 +9,14 @@ from .._validation import FloatArray
 from ..vectors import leading_eigenpairs
 
 _EPS = float(np.finfo(float).eps)
+_ESTIMATED = 1e-7  # relative error of an estimate, at the best
 
 
-def eigenvalue_ceiling(B: FloatArray) -> float:
+def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
     """Return a number that is at least λmax(B), and very near it.
+
+    An estimate of λmax saves the eigenvalues, and costs some digits; it need not be
+    trusted.
 
     Notes
     -----
@@ -33,8 +37,11 @@ def eigenvalue_ceiling(B: FloatArray) -> float:
         return size
     scale = 2.0 ** np.floor(np.log2(size))  # a power of two: scaling is exact
     B = B / scale
-    top = float(leading_eigenpairs(B, 1)[0][-1])
-    slack = 8 * n * _EPS * max(abs(top), 1.0)
+    if estimate is None:
+        top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * _EPS
+    else:
+        top, relative = estimate / scale, _ESTIMATED
+    slack = relative * max(abs(top), 1.0)
     while True:
         s = top + slack
         test = -B
@@ -46,6 +53,18 @@ def eigenvalue_ceiling(B: FloatArray) -> float:
             continue
         trace = n * abs(s) + float(np.abs(np.diagonal(B)).sum())
         return float((s + (n + 4) * _EPS * trace) * scale)
+
+
+def is_below(B: FloatArray, t: float) -> bool:
+    """Tell whether λmax(B) ≤ t is proved, by one Cholesky factorization."""
+    trace = len(B) * abs(t) + float(np.abs(np.diagonal(B)).sum())
+    test = -B
+    test[np.diag_indices(len(B))] += t - 2 * (len(B) + 4) * _EPS * trace
+    try:
+        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
 
 
 def psd_shift(A: FloatArray) -> float:
