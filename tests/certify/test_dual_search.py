@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 import blockspca as bs
 from blockspca._kernels.sparse_columns import add_gram
@@ -483,6 +484,29 @@ def test_multipliers_are_found_from_any_guess(guess: float) -> None:
         kept, (found,) = density.step(B + B.T, 0.5, 1e-3, [side], [guess])
         assert found == pytest.approx(eta, rel=0.1, abs=1e-2)
         assert mean(kept, side.matrix()) > -1e-2
+
+
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_multipliers_of_several_sides_are_the_best(count: int) -> None:
+    """They minimise log tr exp(H + Σ η_q B_q), as a general method finds it."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n = 7
+        density = random_density(n, n, rng)
+        B = rng.standard_normal((n, n))
+        B = B + B.T
+        sides = [Side(*rng.standard_normal((2, n))) for _ in range(count)]
+        H = (density.Q * np.log(density.weights)) @ density.Q.T + B
+
+        def height(eta: np.ndarray, H=H, sides=sides) -> float:
+            pairs = zip(eta, sides, strict=True)
+            logs = np.linalg.eigvalsh(H + sum(e * side.matrix() for e, side in pairs))
+            return float(logs[-1] + np.log(np.exp(logs - logs[-1]).sum()))
+
+        start = np.zeros(count)
+        best = minimize(height, start, bounds=[(0, 50)] * count, method="L-BFGS-B")
+        _, eta = density.step(B, 1.0, 1e-9, sides, start)
+        assert height(np.array(eta)) <= best.fun + 0.02 * max(abs(best.fun), 1.0)
 
 
 def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:

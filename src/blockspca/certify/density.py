@@ -18,6 +18,7 @@ OTHERS = 12  # directions that a space is made of, beside those of the density
 _MOST = 24  # directions that are told apart, above it
 _LOWEST_LOG = -27.0
 _ROUNDS = 8
+_HALVINGS = 4
 _NEAR_ZERO = 0.03  # of tr(X|B|), what tr(XB) may be
 _APART = 0.02
 _FIRST = 1.0  # η times the size of the side, to begin with
@@ -174,38 +175,54 @@ def _keep_sides(
     if not sides:
         logs, Q = np.linalg.eigh(H)
         return [], logs, Q
-    matrices = np.array([size * side.matrix() for side in sides])
+    matrices = size * np.array([side.matrix() for side in sides])
     scales = np.abs(matrices).max(axis=(1, 2))
     eta = np.array(multipliers)
-    for turn in range(_ROUNDS):
-        logs, Q = np.linalg.eigh(H + np.tensordot(eta, matrices, 1))
+    logs, Q = np.linalg.eigh(H + np.tensordot(eta, matrices, 1))
+    for _ in range(_ROUNDS):
         weights = np.exp(logs - logs[-1])
         weights /= weights.sum()
         seen = Q.T @ matrices @ Q
         along = np.einsum("qii->qi", seen)
         slopes = along @ weights
-        relative = slopes / np.maximum(np.abs(along) @ weights, 1e-300)
         free = (eta > 0) | (slopes < 0)
-        if turn == _ROUNDS - 1 or (np.abs(relative[free]) < _NEAR_ZERO).all():
+        sizes = np.abs(along[free]) @ weights
+        if (np.abs(slopes[free]) <= _NEAR_ZERO * sizes).all():
             break
-        # Second derivatives, by divided differences of exp
-        apart = logs[:, None] - logs
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = (weights[:, None] - weights) / apart
-        ratio = np.where(
-            np.abs(apart) < 1e-6, np.maximum(weights[:, None], weights), ratio
-        )
-        some = seen[free]
-        curvature = np.einsum("qij,rij,ij->qr", some, some, ratio)
-        curvature -= np.outer(slopes[free], slopes[free])
-        # As if the sides were less alike than they may be
-        curvature[np.diag_indices(len(some))] *= 1 + _APART
-        curvature[np.diag_indices(len(some))] += 1e-9 * scales[free] ** 2
-        change = np.linalg.solve(curvature, -slopes[free])
-        most = np.maximum(eta[free], _FIRST / scales[free])
+        curvature = _curvature(seen[free], slopes[free], logs, weights)
+        diagonal = np.diag_indices(len(curvature))
+        curvature[diagonal] *= 1 + _APART
+        curvature[diagonal] += 1e-9 * scales[free] ** 2
+        change = np.zeros_like(eta)
+        change[free] = np.linalg.solve(curvature, -slopes[free])
+        most = np.maximum(eta, _FIRST / scales)
         change /= max(1.0, float((np.abs(change) / most).max()))
-        eta[free] = np.maximum(eta[free] + change, 0.0)
+        before = _log_sum(logs)
+        for _ in range(_HALVINGS):
+            trial = np.maximum(eta + change, 0.0)
+            logs, Q = np.linalg.eigh(H + np.tensordot(trial, matrices, 1))
+            if _log_sum(logs) <= before:
+                break
+            change /= 4
+        eta = trial
     return eta.tolist(), logs, Q
+
+
+def _log_sum(logs: FloatArray) -> float:
+    return float(logs[-1] + np.log(np.exp(logs - logs[-1]).sum()))
+
+
+def _curvature(
+    seen: FloatArray, slopes: FloatArray, logs: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """Return second derivatives of log tr exp, by divided differences of exp."""
+    apart = logs[:, None] - logs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (weights[:, None] - weights) / apart
+    larger = np.maximum(weights[:, None], weights)
+    ratio = np.where(np.abs(apart) < 1e-6, larger, ratio)
+    curvature = np.einsum("qij,rij,ij->qr", seen, seen, ratio, optimize=True)
+    return np.asarray(curvature - np.outer(slopes, slopes))
 
 
 def concentrated(y: FloatArray, share: float) -> Density:

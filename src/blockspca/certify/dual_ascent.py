@@ -38,7 +38,7 @@ from .eigenvalues import eigenvalue_ceiling, is_below
 
 _EPS = float(np.finfo(float).eps)
 _BELOW_ONE = 1 - 1e-5  # of what a column reaches: the largest ρ
-_TURNS = 8  # mirror steps within a space
+_TURNS = 5  # mirror steps within a space
 _MOST_WITHIN = 10_000  # columns that are seen within a space
 _STEP = 4.0  # of a mirror step, in units of 1/bound
 _SLOWER = 25  # steps after which a step is half as long

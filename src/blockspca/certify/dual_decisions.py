@@ -34,7 +34,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ._blas import all_threads
 from .columns import Columns
 from .direction_dual import Relaxation
 
@@ -64,8 +63,7 @@ class Decisions:
         rounding: float,
     ) -> None:
         self.columns, self.relaxation = columns, relaxation
-        with all_threads():
-            self.values, self.vectors = np.linalg.eigh(M)
+        self.values, self.vectors = np.linalg.eigh(M)
         n = len(M)
         # What LAPACK decomposes is off by this, the terms in question included.
         self.error = 2 * (rounding + 8 * n * _EPS * float(np.abs(self.values).max()))
@@ -149,5 +147,4 @@ class Decisions:
 
 def _product(vectors: FloatArray, weights: FloatArray) -> FloatArray:
     """Return V diag(weights) V'."""
-    with all_threads():
-        return (vectors * weights) @ vectors.T
+    return np.asarray((vectors * weights) @ vectors.T)

@@ -34,6 +34,7 @@ from .records import TreeStatistics
 
 _EPS = float(np.finfo(np.float64).eps)
 _SLICE_SECONDS = 0.05
+_FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000
 
@@ -188,7 +189,8 @@ def run_tree(
         top-level branches to them; the branches do not depend on each other, so
         the answer is the same.
     """
-    size, seen = 256, 0
+    # A node costs the square of the features that it looks at.
+    size, seen = max(1, min(256, _FIRST_ENTRIES // len(tree.matrix) ** 2)), 0
     outcome = None
     try:
         while outcome is None:
@@ -200,7 +202,7 @@ def run_tree(
             outcome = _outcome(tree, tree.advance(min(size, allowed)))
             elapsed = time.perf_counter() - started
             ratio = _SLICE_SECONDS / max(elapsed, 1e-6)
-            size = int(max(16, size * min(4.0, max(0.25, ratio))))
+            size = int(max(1, size * min(4.0, max(0.25, ratio))))
             if outcome is None and n_jobs > 1 and tree.nodes > _SERIAL_NODES:
                 break
     finally:
