@@ -65,7 +65,11 @@ class Pool:
 
     def within(self, at: NDArray[np.int64]) -> FloatArray:
         """The part of `matrix` at some positions."""
-        return self.matrix[at[:, None], at]
+        return _submatrix(self.matrix, at)
+
+
+def _submatrix(matrix: FloatArray, at: NDArray[np.int64]) -> FloatArray:
+    return matrix.take(at, 0).take(at, 1)  # half the time of an index
 
 
 def leading_pair(
@@ -74,7 +78,7 @@ def leading_pair(
     """λ(S) and its eigenvector."""
     if len(support) == 1:
         return float(matrix[support[0], support[0]]), np.ones(1)
-    within = matrix[support[:, None], support]
+    within = _submatrix(matrix, support)
     if len(support) > SMALL:
         x = leading_eigenvector(within)
         return rayleigh(within, x), x
@@ -126,7 +130,7 @@ def extended(
             continue
         value, x = pair or leading_pair(matrix, support)
         pair = None
-        coupling = x @ matrix[support]
+        coupling = x @ matrix.take(support, 0)
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
@@ -146,7 +150,7 @@ def swapped(
     by the Schur complement and the deletion formula for M.  O(k² n) a round.
     """
     diagonal = matrix.diagonal()
-    value, x, resolvent = _spectrum(matrix[support[:, None], support])
+    value, x, resolvent = _spectrum(_submatrix(matrix, support))
     if len(support) == len(matrix):
         return support, value, x
     spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
@@ -169,7 +173,7 @@ def swapped(
             break
         candidate = support.copy()
         candidate[i] = columns[j]
-        raised = _spectrum(matrix[candidate[:, None], candidate])
+        raised = _spectrum(_submatrix(matrix, candidate))
         if not raised[0] > value:
             break
         support = candidate
