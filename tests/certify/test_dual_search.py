@@ -432,6 +432,27 @@ def test_a_bound_on_the_largest_eigenvalue_is_proved_by_cholesky() -> None:
             assert ceiling >= top - margin
             if estimate == top:
                 assert ceiling == pytest.approx(top, rel=1e-5, abs=1e-5)
+        for estimate in (np.nan, np.inf, -np.inf):
+            assert eigenvalue_ceiling(B, estimate) == eigenvalue_ceiling(B)
+        assert not is_below(B, np.nan)
+        B[0, 0] = np.nan
+        assert not is_below(B, 1e9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_without_any_direction_make_no_density_that_is_not_a_number() -> None:
+    """M = cI tells no direction from another, and all of a space may vanish."""
+    bound = dual_bound(np.eye(300), 5, target=1 + 1e-6, nodes=5)
+    assert 1 <= bound.value <= 1 + 1e-3
+
+
+def test_nothing_reaches_anywhere_below_no_gap() -> None:
+    columns = DenseColumns(np.eye(3))
+    found = relax(columns, concentrated(np.eye(3)[0], 0.9), 0.5)
+    assert found is not None
+    decisions = Decisions(columns, found, np.eye(3), 0.0)
+    for theta in (1.0 + decisions.error, 2.0):
+        assert (decisions.reach(columns, theta) == 0).all()
 
 
 def test_nothing_is_decided_by_rounding_alone() -> None:

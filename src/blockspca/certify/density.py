@@ -138,7 +138,8 @@ class Density:
         mean = float(np.trace(B)) / n
         for _ in range(2):
             last = B @ last - mean * last
-            last /= np.linalg.norm(last, axis=0)
+            lengths = np.linalg.norm(last, axis=0)
+            last /= np.where(lengths > 0, lengths, 1.0)
             blocks.append(last)
         return np.linalg.qr(np.hstack(blocks))[0]
 

@@ -45,7 +45,7 @@ class DualBound:
     elapsed : float
         Seconds.
     better : array of int or None
-        A support above the target, if the search came upon one.
+        A support above the target, up to rounding, if the search came upon one.
     interrupted : bool
         By the keyboard; the bound holds all the same.
     """

@@ -84,6 +84,8 @@ class Decisions:
         """Return at least (c'y)² for every unit y with y'My > θ, θ < λmax(M)."""
         theta -= self.error
         gap = float(self.values[-1]) - theta
+        if not gap > 0:  # there is no such y
+            return np.zeros(columns.shape[1])
         P = 1 + _INWARD / gap * (theta - self.values)
         forms = columns.forms(_product(self.vectors, 1 / P))
         return forms + self.relative * columns.sizes**2 / (1 - _INWARD)

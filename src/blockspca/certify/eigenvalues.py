@@ -37,7 +37,7 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
         return size
     scale = 2.0 ** np.floor(np.log2(size))  # a power of two: scaling is exact
     B = B / scale
-    if estimate is None:
+    if estimate is None or not np.isfinite(estimate / scale):
         top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * _EPS
     else:
         top, relative = estimate / scale, _ESTIMATED
@@ -57,6 +57,8 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
 
 def is_below(B: FloatArray, t: float) -> bool:
     """Tell whether λmax(B) ≤ t is proved, by one Cholesky factorization."""
+    if not (np.isfinite(t) and np.isfinite(B).all()):  # LAPACK may not notice
+        return False
     trace = len(B) * abs(t) + float(np.abs(np.diagonal(B)).sum())
     test = -B
     test[np.diag_indices(len(B))] += t - 2 * (len(B) + 4) * _EPS * trace
