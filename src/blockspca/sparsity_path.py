@@ -15,7 +15,10 @@ from .result import Result, Status
 
 
 class SparsityPath(Mapping[int, Result]):
-    """One `Result` for each k; `path[k]`, `len(path)`, iteration over k."""
+    """One `Result` for each k; `path[k]`, `len(path)`, iteration over k.
+
+    The result of a k, with its certificate, is made when it is first asked for.
+    """
 
     def __init__(self, results: Mapping[int, Result], cov: Covariance) -> None:
         self._results = results
@@ -37,6 +40,9 @@ class SparsityPath(Mapping[int, Result]):
         except KeyError:
             first, last = min(self), max(self)
             raise KeyError(f"k = {k} is not on the path, {first} to {last}") from None
+
+    def __contains__(self, k: object) -> bool:
+        return k in self._results
 
     def __iter__(self) -> Iterator[int]:
         return iter(sorted(self._results))

@@ -17,6 +17,7 @@ from scipy.optimize import minimize
 
 import blockspca as bs
 from blockspca._kernels.sparse_columns import add_gram
+from blockspca.certify import density as density_module
 from blockspca.certify import dual_ascent
 from blockspca.certify import dual_bound as dual_bound_module
 from blockspca.certify.columns import DenseColumns, SparseColumns, sparse_columns
@@ -224,6 +225,7 @@ def test_only_what_cannot_be_otherwise_is_decided(
         np.arange(p),
         concentrated(problem.leading, 0.87),
         problem.penalty,
+        problem.columns.norms,
     )
     if p <= k:
         return
@@ -272,6 +274,7 @@ def test_leaning_decides_more() -> None:
                 np.arange(columns.shape[1]),
                 concentrated(problem.leading, 0.87),
                 problem.penalty,
+                columns.norms,
             )
             ascent = Ascent(problem, node)
             if ascent.run(40, tau, np.inf):
@@ -279,10 +282,11 @@ def test_leaning_decides_more() -> None:
             assert ascent.best is not None
             best = ascent.best
             if leaning:
-                before = np.linalg.eigvalsh(ascent.sum())[-2]
+                before = np.linalg.eigvalsh(ascent.sum(best))[-2]
                 ascent.lean(np.inf)
                 assert node.density is best.density
-                after = np.linalg.eigvalsh(ascent.sum())[-2]
+                assert ascent.leaned is not None
+                after = np.linalg.eigvalsh(ascent.sum(ascent.leaned))[-2]
                 assert after <= before * (1 + 1e-9)
             ascent.decide(tau)
             counts[leaning] += len(node.inside), 40 - len(node.undecided)
@@ -366,7 +370,7 @@ def test_columns_out_of_play_change_no_proof(
             return decided
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)
-    for seed in range(60):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((5, 14)) * rng.gamma(2.0, size=14)
         X[:, :4] += 3 * rng.standard_normal((5, 1))
@@ -376,7 +380,46 @@ def test_columns_out_of_play_change_no_proof(
             bound = dual_bound(cov, 3, target=target, time_limit=60, nodes=3000)
             assert bound.value >= optimum * (1 - 1e-12)
         assert bound.value <= target * (1 + 1e-11)
-    assert sum(fewer) > 20
+    assert sum(fewer) > 5
+
+
+@pytest.mark.parametrize("most_within", [0, 10_000])
+def test_steps_within_a_space_prove_the_same(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum, most_within: int
+) -> None:
+    """As for n above 256, with fewer directions so that a space is a part of it."""
+    monkeypatch.setattr(density_module, "_SMALL", 3)
+    monkeypatch.setattr(density_module, "OTHERS", 1)
+    monkeypatch.setattr(dual_ascent, "OTHERS", 1)
+    monkeypatch.setattr(density_module, "_MOST", 3)
+    monkeypatch.setattr(dual_ascent, "_MOST_WITHIN", most_within)
+    sizes = []
+    space = Density.space
+
+    def spy(self: Density, B: np.ndarray, *others: object) -> np.ndarray | None:
+        found = space(self, B, *others)
+        assert found is not None
+        sizes.append(found.shape)
+        return found
+
+    monkeypatch.setattr(Density, "space", spy)
+    proved = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 12)) * rng.gamma(2.0, size=12)
+        X[:, :4] += 2 * rng.standard_normal((20, 1))
+        cov = Covariance.from_data(X)
+        optimum = brute_force(cov.submatrix(slice(None)), 3)
+        for target in (0.95 * optimum, optimum * (1 + 1e-8)):
+            bound = dual_bound(cov, 3, target=target, time_limit=60, nodes=300)
+            assert bound.value >= optimum * (1 - 1e-12)
+        proved += bound.value <= target * (1 + 1e-11)
+    assert proved >= 11
+    assert any(s < n for n, s in sizes)
+
+
+def test_an_infinite_target_gives_the_bound_of_a_step() -> None:
+    assert np.isfinite(dual_bound(np.diag([3.0, 2.0, 1.0]), 2, target=np.inf).value)
 
 
 @pytest.mark.parametrize("inside", [0, 5])
@@ -470,12 +513,13 @@ def test_nothing_is_decided_by_rounding_alone() -> None:
             np.arange(p),
             concentrated(problem.leading, 0.87),
             problem.penalty,
+            problem.columns.norms,
         )
         ascent = Ascent(problem, node)
         ascent.run(1, -np.inf, np.inf)
         assert ascent.best is not None
-        M, R = ascent.sum(), ascent.best.relaxation
-        decisions = Decisions(ascent.columns, R, M, ascent.rounding())
+        M, R = ascent.sum(ascent.best), ascent.best.relaxation
+        decisions = Decisions(ascent.columns, R, M, ascent.rounding(ascent.best))
         C = ascent.columns.combine(np.eye(len(ascent.at)))
         for ulps in (1, 2, 3):
             t = decisions.ceiling + ulps * np.spacing(decisions.ceiling)
@@ -510,6 +554,7 @@ def test_multipliers_are_found_from_any_guess(guess: float) -> None:
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_multipliers_of_several_sides_are_the_best(count: int) -> None:
     """They minimise log tr exp(H + Σ η_q B_q), as a general method finds it."""
+    fallen = 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
         n = 7
@@ -528,12 +573,14 @@ def test_multipliers_of_several_sides_are_the_best(count: int) -> None:
         best = minimize(height, start, bounds=[(0, 50)] * count, method="L-BFGS-B")
         _, eta = density.step(B, 1.0, 1e-9, sides, start)
         assert height(np.array(eta)) <= best.fun + 0.02 * max(abs(best.fun), 1.0)
+        fallen += height(start) > best.fun + 0.1 * max(abs(best.fun), 1.0)
+    assert fallen > 1
 
 
 def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
     rng = np.random.default_rng(3)
     density = random_density(5, 3, rng)
-    node = Node(np.empty(0, np.intp), np.arange(4), density, 1.0)
+    node = Node(np.empty(0, np.intp), np.arange(4), density, 1.0, np.ones(4))
     node.shares = np.full(4, 0.5)
     children = branches(node)
     assert len(children) == 4
@@ -548,7 +595,8 @@ def test_wedges_cover_the_sphere_and_exclude_the_density() -> None:
 
 
 def test_a_narrow_density_is_split_by_a_feature() -> None:
-    node = Node(np.array([7]), np.arange(4), concentrated(np.eye(5)[0], 0.99), 1.0)
+    density = concentrated(np.eye(5)[0], 0.99)
+    node = Node(np.array([7]), np.arange(4), density, 1.0, np.ones(4))
     node.shares = np.array([0.1, 0.6, 0.99, 0.0])
     without, with_it = branches(node)
     assert without.inside.tolist() == [7]

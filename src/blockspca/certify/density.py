@@ -13,15 +13,20 @@ import numpy as np
 
 from .._validation import FloatArray
 
-SMALL = 256  # up to this order all eigenvectors are computed
+_SMALL = 256  # up to this order all eigenvectors are computed
 OTHERS = 12  # directions that a space is made of, beside those of the density
-_MOST = 24  # directions that are told apart, above it
-_LOWEST_LOG = -27.0
-_ROUNDS = 8
-_HALVINGS = 4
+_MOST = 24  # directions that are told apart within a space
+_LOWEST_LOG = -27.0  # of a weight, beside the largest
+_ROUNDS = 8  # of Newton's method
+_TRIALS = 4  # of a step of it
 _NEAR_ZERO = 0.03  # of tr(X|B|), what tr(XB) may be
-_APART = 0.02
-_FIRST = 1.0  # η times the size of the side, to begin with
+_DAMPING = 0.02  # of second derivatives: sides may be nearly alike
+_CHANGE = 1.0  # of η times the size of its side, that is always allowed
+
+
+def is_large(n: int) -> bool:
+    """Tell whether densities of this order are stepped within spaces."""
+    return n > _SMALL
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ class Density:
         multipliers : list of float
             η_q ≥ 0, zero where the side is kept by itself.
         """
-        n, many = self.order, len(B) > _MOST
+        n = self.order
         trace = float(np.trace(B)) if trace is None else trace
         own = np.log(self.weights / self.rest)
         H = (self.Q * own) @ self.Q.T + size * B
@@ -109,7 +114,7 @@ class Density:
         outside = others * float(np.exp(np.clip(mean - top, _LOWEST_LOG, 0.0)))
         least = floor / n * (float(weights.sum()) + outside)
         kept = max(1, int((weights > 1.01 * least).sum()))
-        if others and many:
+        if others and is_large(n):
             kept = min(kept, _MOST)
         # What is not told apart weighs the same: too little for one of those
         # directions, and the sum would be large there.
@@ -129,7 +134,7 @@ class Density:
         It is what B makes of the directions of before, and of others.
         """
         n = len(B)
-        if n <= SMALL:
+        if not is_large(n):
             return None
         if others is None:
             others = np.random.default_rng(0).standard_normal((n, OTHERS))
@@ -192,20 +197,22 @@ def _keep_sides(
             break
         curvature = _curvature(seen[free], slopes[free], logs, weights)
         diagonal = np.diag_indices(len(curvature))
-        curvature[diagonal] *= 1 + _APART
-        curvature[diagonal] += 1e-9 * scales[free] ** 2
+        curvature[diagonal] *= 1 + _DAMPING
+        curvature[diagonal] += 1e-9 * scales[free] ** 2  # or it may be singular
         change = np.zeros_like(eta)
         change[free] = np.linalg.solve(curvature, -slopes[free])
-        most = np.maximum(eta, _FIRST / scales)
+        most = np.maximum(eta, _CHANGE / scales)
         change /= max(1.0, float((np.abs(change) / most).max()))
         before = _log_sum(logs)
-        for _ in range(_HALVINGS):
+        for _ in range(_TRIALS):
             trial = np.maximum(eta + change, 0.0)
-            logs, Q = np.linalg.eigh(H + np.tensordot(trial, matrices, 1))
-            if _log_sum(logs) <= before:
+            there = np.linalg.eigh(H + np.tensordot(trial, matrices, 1))
+            if _log_sum(there[0]) <= before:
                 break
             change /= 4
-        eta = trial
+        else:
+            break
+        eta, (logs, Q) = trial, there
     return eta.tolist(), logs, Q
 
 

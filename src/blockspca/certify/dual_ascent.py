@@ -2,9 +2,9 @@
 
 Each step relaxes at the density X of the node, which gives an M and a bound (see
 `dual_node`), and moves X along M.  Where n is large it moves several times within a
-space of some dozen dimensions (`dual_frame`) before it looks at all of M again; only
-that gives bounds.  Only columns that reach more than ρ have terms (`dual_decisions`):
-of many thousands, some hundreds, once the gap is a few times ρ.
+space of about a hundred dimensions (`dual_frame`) before it looks at all of M again;
+only that gives bounds.  Only columns that reach more than ρ have terms
+(`dual_decisions`): of many thousands, some hundreds, once the gap is a few times ρ.
 
 The tests that decide features (`dual_decisions`) want the eigenvalues of M below the
 first to be small, but if several directions y compete, the best density has rank above
@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from .columns import Columns
-from .density import OTHERS, SMALL, Density
+from .density import OTHERS, Density, is_large
 from .direction_dual import Relaxation, relax, rounding_of_sum
 from .dual_decisions import Decisions
 from .dual_frame import Frame
-from .dual_node import FLOOR, IN_PLAY, Node
+from .dual_node import FLOOR, Node
 from .dual_problem import Problem
 from .eigenvalues import eigenvalue_ceiling, is_below
 
@@ -41,22 +41,43 @@ _BELOW_ONE = 1 - 1e-5  # of what a column reaches: the largest ρ
 _TURNS = 5  # mirror steps within a space
 _MOST_WITHIN = 10_000  # columns that are seen within a space
 _STEP = 4.0  # of a mirror step, in units of 1/bound
+_LONGER, _LONGEST = 1.2, 3.0  # times that, after each step that lowers the bound
 _SLOWER = 25  # steps after which a step is half as long
 _FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
 _LEAST_FLOOR = 3e-5  # while there is no gap: without a target, or at the first step
 _LOWEST_FLOOR = 1e-10  # costs less than the tolerance of a proof
 _WARM_UP = 10  # mirror steps with the first floor
-_PATIENCE = {True: 3, False: 4}  # steps between two looks at what was gained
 _SLOW = 0.85  # of the gap left after that many steps
 _FREE = 24  # mirror steps in which a node may be above the bound of its parent
 _CLOSE = 12.0  # of ρ: a gap with which most columns are out of play
 _MANY = 2000  # columns in play, so that it pays to stop there
 _LEAN = 0.1  # of the gap that α may cost
-_LEAN_UP_TO = {True: 1.5, False: np.inf}  # of ρ, the largest gap with which it pays
 _MOST_LEAN = 10.0  # of ρ, the largest α
-_LEAN_STEPS = {True: 2, False: 8}  # at the most
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
 _NARROWER = 0.5  # of the gap when the reach was found: it will be less
+
+
+@dataclass(frozen=True)
+class _Pace:
+    """How long to go on, by what a step costs beside a decision.
+
+    Attributes
+    ----------
+    patience : int
+        Steps between two looks at what was gained.
+    lean_steps : int
+        Steps while leaning, at the most.
+    decide_up_to : float
+        Of ρ, the largest gap with which features are decided.
+    """
+
+    patience: int
+    lean_steps: int
+    decide_up_to: float
+
+
+_SMALL_PACE = _Pace(patience=4, lean_steps=8, decide_up_to=np.inf)
+_LARGE_PACE = _Pace(patience=3, lean_steps=2, decide_up_to=1.5)
 
 
 @dataclass(frozen=True)
@@ -67,8 +88,10 @@ class _Best:
     ----------
     value : float
         An estimate of the bound, of M − αqq' while leaning.
-    penalty, density, multipliers
-        Where it was made; η before that.
+    penalty, density
+        ρ and X that it was made with.
+    multipliers : list of float
+        η of the step before, from which those in M were looked for.
     etas : list of float
         η in M.
     relaxation : Relaxation
@@ -88,11 +111,9 @@ class Ascent:
 
     def __init__(self, problem: Problem, node: Node) -> None:
         self.problem, self.node = problem, node
-        if node.reach is None:
-            node.reach = problem.columns.norms[node.undecided]
         # Which of the undecided columns are in play, those that reach furthest first
         order = np.argsort(-node.reach, kind="stable")
-        count = max(1, int((node.reach > IN_PLAY * node.penalty).sum()))
+        count = max(1, node.in_play())
         self.at = order[:count]
         self.reach = node.reach[self.at]
         self.floor = problem.floor  # ρ must not be less
@@ -107,6 +128,7 @@ class Ascent:
             self.base = inside.gram(np.ones(len(node.inside)))
             self.base_size = float((inside.sizes**2).sum())
         self.best: _Best | None = None
+        self.leaned: _Best | None = None
         self.steps = 0
         self.is_interim = False  # stopped so that most columns can be put out of play
         self._frame = Frame(self.columns, inside, node.sides)
@@ -114,7 +136,8 @@ class Ascent:
         self._target = -np.inf
         self._scale = 1.0  # of the mirror steps
         self._moves = 0  # how many of them
-        self._is_large = self.columns.shape[0] > SMALL  # steps are dear
+        self._is_large = is_large(self.columns.shape[0])
+        self._pace = _LARGE_PACE if self._is_large else _SMALL_PACE
         self._ritz: FloatArray | None = None  # leading directions of the last M
 
     def run(
@@ -128,6 +151,7 @@ class Ascent:
         self._target = target
         checked = np.inf
         many = decide and len(self.at) > _MANY and node.reached == np.inf
+        closed = False
         try:
             for step in range(1, steps + 1):
                 if not self._step(deadline):
@@ -136,22 +160,23 @@ class Ascent:
                 if self.best.value <= target:
                     if self._proves(target):
                         is_root = not (node.sides or len(node.inside))
-                        bound = self.proved() if is_root else target
+                        bound = self.proved(exactly=True) if is_root else target
                         node.bound = min(node.bound, target, bound)
-                        return True
+                        closed = True
+                        break
                     self.best = replace(self.best, value=self.proved(exactly=True))
                 gap = self._gap
                 if many and gap < _CLOSE * node.penalty:
                     self.is_interim = True
                     break
                 lost = self.best.value > node.bound and self._moves < _FREE
-                if step % _PATIENCE[self._is_large] == 0 and not lost:
+                if step % self._pace.patience == 0 and not lost:
                     # A small part of the way: what is left is not for steps like these.
                     if gap > _SLOW * checked:
                         break
                     checked = gap
         finally:  # an interrupt does not lose the bound
-            if self.best is not None and node.bound > target:
+            if self.best is not None and not closed:
                 node.bound = min(node.bound, self.proved())
                 node.shares = np.zeros(len(node.undecided))
                 node.shares[self.at] = self.best.relaxation.shares
@@ -165,13 +190,14 @@ class Ascent:
         if relaxation is None:
             return False
         self._last = relaxation
+        self.steps += 1
         if self.base is not None:
-            relaxation.total[:] += self.base
+            relaxation = replace(relaxation, total=relaxation.total + self.base)
         before = node.density, node.multipliers
         top, etas = self._move(relaxation, deadline)
         value = self.k * penalty + top
-        self._scale = min(1.0, 1.1 * self._scale)
         if self.best is None or value < self.best.value:
+            self._scale = min(_LONGEST, _LONGER * self._scale)
             self.best = _Best(value, penalty, *before, etas, relaxation)
         elif self._is_worse(value):
             self._scale /= 2
@@ -185,8 +211,8 @@ class Ascent:
         before: Relaxation | None,
         deadline: float,
     ) -> Relaxation | None:
-        self.steps += 1
-        penalty = self._clamped(self.node.penalty)
+        assert frame.columns is not None
+        penalty = self.node.penalty
         return relax(frame.columns, density, penalty, deadline, before, self.reach)
 
     def _clamped(self, penalty: float) -> float:
@@ -274,13 +300,14 @@ class Ascent:
         )
         support = max(float(relaxation.shares.sum()), 1e-3)
         damping = 0.3 * min(1.0, 5 * k / self.problem.k + 0.05)
-        node.penalty *= min(max((support / k) ** damping, 0.8), 1.25)
+        factor = min(max((support / k) ** damping, 0.8), 1.25)
+        node.penalty = self._clamped(factor * node.penalty)
         return density
 
     def lean(self, deadline: float) -> None:
         """Lower what is not the leading eigenvalue of M, so that more is decided."""
         node, best = self.node, self.best
-        if best is None or self._gap > _LEAN_UP_TO[self._is_large] * node.penalty:
+        if best is None or self._gap > self._pace.decide_up_to * node.penalty:
             return
         self._go_back(best)
         q, outside = node.density.Q[:, 0], 1 - float(node.density.weights[0])
@@ -290,7 +317,7 @@ class Ascent:
         upright, self._frame = self._frame, self._frame.leaning(np.sqrt(alpha) * q)
         self.best = None
         before = np.inf
-        for _ in range(_LEAN_STEPS[self._is_large]):
+        for _ in range(self._pace.lean_steps):
             self._moves = 0
             if not self._step(deadline):
                 break
@@ -299,46 +326,45 @@ class Ascent:
                 break
             before = self.best.value
         self._frame = upright
-        self.best = self.best or best
+        self.best, self.leaned = best, self.best
         self._go_back(best)
 
-    def sum(self) -> FloatArray:
-        """Return the M of the best relaxation."""
-        assert self.best is not None
-        M = self.best.relaxation.total
-        for side, eta in zip(self.node.sides, self.best.etas, strict=True):
+    def sum(self, best: _Best) -> FloatArray:
+        """Return the M of a relaxation."""
+        M = best.relaxation.total
+        for side, eta in zip(self.node.sides, best.etas, strict=True):
             if eta:
                 M = M + eta * side.matrix()
         return M
 
-    def rounding(self) -> float:
-        """Bound the error of the best M, as the sum that it is."""
-        assert self.best is not None
+    def rounding(self, best: _Best) -> float:
+        """Bound the error of that M, as the sum that it is."""
         n, p = self.columns.shape
         terms = p + len(self.node.inside) + 2 * len(self.node.sides)
-        size = self.best.relaxation.size + self.base_size + sum(self.best.etas)
-        return rounding_of_sum(n, terms, size + self.k * self.best.penalty)
+        size = best.relaxation.size + self.base_size + sum(best.etas)
+        return rounding_of_sum(n, terms, size + self.k * best.penalty)
 
     def _proves(self, target: float) -> bool:
         """Whether the bound by the best relaxation is at most the target."""
         assert self.best is not None
-        top = target - self.k * self.best.penalty - self.rounding()
-        return is_below(self.sum(), top - 8 * _EPS * abs(target))
+        top = target - self.k * self.best.penalty - self.rounding(self.best)
+        return is_below(self.sum(self.best), top - 8 * _EPS * abs(target))
 
     def proved(self, exactly: bool = False) -> float:
         """Return the bound by the best relaxation, rounding included.
 
-        Of an estimate of its own some digits are lost.
+        Unless exactly, for a large M from its estimate, at the cost of some digits.
         """
-        assert self.best is not None
-        fixed = self.k * self.best.penalty
-        top = None if exactly or self._frame.tilt is not None else self.best.value
-        ceiling = eigenvalue_ceiling(self.sum(), None if top is None else top - fixed)
-        return fixed + ceiling + self.rounding()
+        best = self.best
+        assert best is not None
+        fixed = self.k * best.penalty
+        estimate = best.value - fixed if self._is_large and not exactly else None
+        ceiling = eigenvalue_ceiling(self.sum(best), estimate)
+        return fixed + ceiling + self.rounding(best)
 
     def is_worth_deciding(self) -> bool:
         """Whether the gap is so small that something may be decided, or reach less."""
-        small = _LEAN_UP_TO[self._is_large] * self.node.penalty
+        small = self._pace.decide_up_to * self.node.penalty
         return self._gap < max(small, _NARROWER * self.node.reached)
 
     def decide(self, tau: float) -> int:
@@ -346,11 +372,11 @@ class Ascent:
 
         Returns how many of those in play; −1 if no set is left.
         """
-        best, node = self.best, self.node
+        best, node = self.leaned or self.best, self.node
         if best is None:
             return 0
         decisions = Decisions(
-            self.columns, best.relaxation, self.sum(), self.rounding()
+            self.columns, best.relaxation, self.sum(best), self.rounding(best)
         )
         bound = self.k * best.penalty + decisions.ceiling
         node.bound = min(node.bound, bound)
@@ -364,7 +390,6 @@ class Ascent:
         needed[self.at] = decisions.cannot_be_outside(room - best.penalty)
         if (out & needed).any():
             return -1
-        assert node.reach is not None
         if self.is_interim or len(self.at) > self.columns.shape[0]:
             reach = decisions.reach(columns, room - best.penalty)[index]
             node.reach, node.reached = np.minimum(node.reach, reach), bound - tau

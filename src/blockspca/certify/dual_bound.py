@@ -96,7 +96,8 @@ def dual_bound(
     Notes
     -----
     A step costs O(n² p) for dense and O(Σ nnz(c_i)² + n²) for sparse data, for the p
-    features with A_ii > ρ, and the result is valid whenever it stops.
+    columns that reach more than ρ: all with A_ii > ρ at first, a small part of them
+    once the gap is small. The result is valid whenever it stops.
     """
     started = time.monotonic()
     problem = make_problem(as_covariance(cov), k, start, survivors, short=nodes > 1)
@@ -139,6 +140,7 @@ class _Search:
             undecided=np.arange(problem.columns.shape[1]),
             density=concentrated(problem.leading, _SHARE),
             penalty=problem.penalty,
+            reach=problem.columns.norms,
             others=problem.floor > 0,
         )
         # A heap, the weakest first; the second entry settles ties. Whenever an
@@ -198,6 +200,7 @@ class _Search:
             ascent = Ascent(self.problem, node)
             closed = ascent.run(steps, self.target, self.deadline, decide)
             goes_on = decide and not closed and not self._time_is_up()
+            goes_on = goes_on and ascent.is_worth_deciding()
             if goes_on:
                 ascent.lean(self.deadline)
             self.steps += ascent.steps
@@ -205,8 +208,6 @@ class _Search:
                 self.settled = max(self.settled, node.bound)
             if not goes_on:
                 return closed
-            if not ascent.is_worth_deciding():
-                return False
             decided = ascent.decide(self.target)
             # What that rules out is at or below the target, no more.
             self.settled = max(self.settled, self.target)

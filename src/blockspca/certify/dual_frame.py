@@ -28,8 +28,8 @@ class Frame:
 
     Attributes
     ----------
-    columns : Columns
-        Of the features in play.
+    columns : Columns or None
+        Of the features in play; None where they are not needed.
     inside : Columns or None
         Of those inside, if any.
     sides : sequence of Side
@@ -41,7 +41,7 @@ class Frame:
         Of what is inside, less the tilt, in all directions.
     """
 
-    columns: Columns
+    columns: Columns | None
     inside: Columns | None
     sides: Sequence[Side]
     tilt: FloatArray | None = None
@@ -49,6 +49,7 @@ class Frame:
     trace: float = 0.0
 
     def leaning(self, tilt: FloatArray | None) -> Frame:
+        """Return the same with another tilt."""
         return replace(self, tilt=tilt)
 
     def within(self, space: FloatArray, columns: bool = True) -> Frame:
@@ -65,8 +66,8 @@ class Frame:
             tilt = self.tilt @ space
             trace -= float(self.tilt @ self.tilt)
         sides = [side.within(space) for side in self.sides]
-        if not columns:
-            return Frame(self.columns, inside, sides, tilt)
+        if not columns or self.columns is None:
+            return Frame(None, inside, sides, tilt)
         C, norms = self.columns.project(space), self.columns.norms
         outside = norms - np.einsum("ij,ij->j", C, C)
         return Frame(DenseColumns(C, norms), inside, sides, tilt, outside, trace)
@@ -85,7 +86,7 @@ class Frame:
         M = relaxation.total
         trace = float(np.trace(M) + relaxation.D @ self.outside) + self.trace
         if self.inside is not None:
-            M += self.inside.gram(np.ones(self.inside.shape[1]))
+            M = M + self.inside.gram(np.ones(self.inside.shape[1]))
         if self.tilt is not None:
-            M -= np.outer(self.tilt, self.tilt)
+            M = M - np.outer(self.tilt, self.tilt)
         return M, trace

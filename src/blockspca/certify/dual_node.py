@@ -24,7 +24,7 @@ from .density import Density, Side
 
 FLOOR = 0.03  # share of the uniform density, while directions are still being found
 _FLOOR_AGAIN = 3e-3  # in a part of the sphere
-IN_PLAY = 0.7  # of ρ, that a column must reach
+_IN_PLAY = 0.7  # of ρ, that a column must reach
 _WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
 
 Indices = NDArray[np.intp]
@@ -40,15 +40,15 @@ class Node:
         Columns of the problem.
     density, penalty, floor
         X, ρ, and the least share of 1/n in X.
+    reach : array
+        For the undecided columns, at least (c_i'y)² for every y of a better set: ‖c_i‖²
+        to begin with.
     sides, multipliers : list
         B and η of the part of the sphere.
     bound : float
         Proved, for the columns of the problem, rounding included.
     shares : array
         Of the undecided columns, in the best relaxation.
-    reach : array or None
-        For the undecided columns, at least (c_i'y)² for every y of a better set; None
-        if nothing but ‖c_i‖² is known.
     reached : float
         The gap when that was found.
     moves : int
@@ -61,20 +61,19 @@ class Node:
     undecided: Indices
     density: Density
     penalty: float
+    reach: FloatArray
     floor: float = FLOOR
     sides: list[Side] = field(default_factory=list)
     multipliers: list[float] = field(default_factory=list)
     bound: float = np.inf
     shares: FloatArray = field(default_factory=lambda: np.empty(0))
-    reach: FloatArray | None = None
     reached: float = np.inf
     moves: int = 0
     others: bool = False
 
     def in_play(self) -> int:
         """Return how many undecided columns may have a term in M."""
-        assert self.reach is not None
-        return int((self.reach > IN_PLAY * self.penalty).sum())
+        return int((self.reach > _IN_PLAY * self.penalty).sum())
 
 
 def branches(node: Node) -> list[Node]:
@@ -85,7 +84,7 @@ def branches(node: Node) -> list[Node]:
     at = int(np.argmin(np.abs(node.shares - 0.5)))
     rest = np.delete(node.undecided, at)
     shares = np.delete(node.shares, at)
-    reach = None if node.reach is None else np.delete(node.reach, at)
+    reach = np.delete(node.reach, at)
     feature = node.undecided[at : at + 1]
     inside = np.concatenate([node.inside, feature])
     return [

@@ -15,8 +15,8 @@ _ESTIMATED = 1e-7  # relative error of an estimate, at the best
 def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
     """Return a number that is at least λmax(B), and very near it.
 
-    An estimate of λmax saves the eigenvalues, and costs some digits; it need not be
-    trusted.
+    An estimate of λmax saves the eigenvalues. It need not be trusted, but the result is
+    no less, and up to eight times its error above λmax.
 
     Notes
     -----

@@ -126,7 +126,7 @@ def extended(
     diagonal = matrix.diagonal()
     while len(support) < size:
         if len(support) == 0:
-            support = diagonal.argmax(axis=0, keepdims=True)
+            support = diagonal.argmax(axis=0, keepdims=True)  # as an array
             continue
         value, x = pair or leading_pair(matrix, support)
         pair = None

@@ -69,8 +69,9 @@ class Incumbents:
             for k, features in given.items()
             if len(features)
         }
-        for features in (start, *self.given.values()):
-            self.pool.add(features)
+        self.pool.add(start)
+        if self.given:
+            self.pool.add(np.unique(np.concatenate(list(self.given.values()))))
         self.best = [Incumbent()] * (k_max + 1)
         self.values = [-np.inf] * (k_max + 1)
         self._rows_tried = 0

@@ -80,7 +80,7 @@ def certified_results(
         for k in range(k_min, k_max + 1):
             if watched and k not in settled:  # a limit came first
                 report(_as_path_event(last if k == k_max else steps[k]))
-    if last is not steps[k_max]:  # its bound needs no chain
+    if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
         return {k_max: _as_result(cov, last, [_as_claim(last)])}
     return CertifiedResults(cov, steps, range(k_min, k_max + 1))
 
@@ -108,6 +108,9 @@ class CertifiedResults(Mapping[int, Result]):
         if k not in self._made:
             self._made[k] = _as_result(self._cov, self._steps[k], self._claims)
         return self._made[k]
+
+    def __contains__(self, k: object) -> bool:
+        return k in self._ks
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._ks)
