@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blockspca import solve_components, solve_path
+from blockspca import SparsityPath, solve_components, solve_path
 from blockspca.cli.main import run
 from blockspca.result import Status
 
@@ -79,8 +79,8 @@ def test_an_interrupted_path_is_written(here, monkeypatch, capsys):
 
     def solve(cov, k_max, **_options):
         results = solve_path(cov, k_max)
-        results._results[k_max] = replace(results[k_max], status=Status.INTERRUPTED)
-        return results
+        last = replace(results[k_max], status=Status.INTERRUPTED)
+        return SparsityPath({**results, k_max: last}, cov)
 
     monkeypatch.setattr("blockspca.pipeline.solve_path", solve)
     for command in ("path noise.npy --k-max 2", "report noise.npy -k 1 -o page.html"):
