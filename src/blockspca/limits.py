@@ -93,5 +93,9 @@ class Deadline:
             return None
         return max(0.0, self.seconds - self.elapsed())
 
+    def end(self) -> None:
+        """Let it have passed, for all who look at it."""
+        self.seconds = -1.0
+
     def passed(self) -> bool:
         return self.seconds is not None and self.elapsed() >= self.seconds

@@ -13,11 +13,12 @@ _OUT_MATRIX = types.Array(types.float64, 2, "C")
 _OUT = types.Array(types.float64, 1, "C")
 
 
-@njit(types.void(_INDEX, _INDEX, _VECTOR, _VECTOR, _OUT_MATRIX), **ENTRY)
-def add_gram(starts, rows, values, weights, total):
-    """Add Σ_j weights_j y_j y_j' to the lower half of `total`, y_j the columns.
+@njit(types.void(_INDEX, _INDEX, _VECTOR, _VECTOR, _VECTOR, _OUT_MATRIX), **ENTRY)
+def add_gram(starts, rows, values, weights, shift, total):
+    """Add Σ_j weights_j y_j y_j' − s1' − 1s' to `total`, y_j the columns, s the shift.
 
-    The rows of each column ascend.
+    The rows of each column ascend, and `total` is symmetric: only its lower half is
+    read.
     """
     for j in range(weights.shape[0]):
         weight = weights[j]
@@ -28,6 +29,14 @@ def add_gram(starts, rows, values, weights, total):
             scaled = weight * values[a]
             for b in range(starts[j], a + 1):
                 row[rows[b]] += scaled * values[b]
+    n = total.shape[0]
+    for i in range(0, n, 32):  # by tiles, or the upper half would miss the cache
+        for j in range(0, i + 1, 32):
+            for a in range(i, min(i + 32, n)):
+                row = total[a]
+                for b in range(j, min(j + 32, a + 1)):
+                    row[b] -= shift[a] + shift[b]
+                    total[b, a] = row[b]
 
 
 @njit(types.void(_INDEX, _INDEX, _VECTOR, _MATRIX, _OUT), **ENTRY)

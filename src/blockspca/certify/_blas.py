@@ -7,11 +7,14 @@ milliseconds for them; the path solves hundreds of such problems.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from threading import local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+_thread = local()
 
 
 @lru_cache(maxsize=1)
@@ -28,8 +31,23 @@ def single_threaded() -> AbstractContextManager[None]:
 
 
 def all_threads() -> AbstractContextManager[None]:
-    """Context, inside `single_threaded`, in which BLAS has its threads back."""
-    return _limited(_libraries()[1])
+    """Context, inside `single_threaded`, in which BLAS has its threads back.
+
+    Not in a thread that has others beside it: they have the cores.
+    """
+    if getattr(_thread, "has_others", False):
+        return nullcontext()
+    return _limited(thread_count())
+
+
+def thread_count() -> int:
+    """How many threads BLAS had when it was first asked."""
+    return _libraries()[1]
+
+
+def beside_others() -> None:
+    """Say that the calling thread has others beside it, for as long as it lives."""
+    _thread.has_others = True
 
 
 @contextmanager

@@ -40,6 +40,10 @@ class DenseColumns:
         """Return the first columns, without a copy."""
         return DenseColumns(self.C[:, :count], self.norms[:count])
 
+    def dense(self) -> FloatArray:
+        """Return C."""
+        return self.C
+
     def project(self, Q: FloatArray) -> FloatArray:
         """Return Q'C."""
         return Q.T @ self.C
@@ -96,6 +100,10 @@ class SparseColumns:
         head.sizes = self.sizes[:count]
         return head
 
+    def dense(self) -> FloatArray:
+        """Return C."""
+        return np.asarray(self.Y.toarray() - self.means)
+
     def project(self, Q: FloatArray) -> FloatArray:
         """Return Q'C."""
         return np.ascontiguousarray((self.Y.T @ Q).T) - np.outer(
@@ -112,13 +120,9 @@ class SparseColumns:
 
         Y, total = self.Y, np.zeros((self.shape[0],) * 2)
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-        add_gram(Y.indptr, Y.indices, Y.data, weights, total)
-        total += np.tril(total, -1).T
         weighted = weights * self.means
-        shift = Y @ weighted
-        total -= shift[:, None]
-        total -= shift
-        total += weighted @ self.means
+        shift = Y @ weighted - weighted @ self.means / 2
+        add_gram(Y.indptr, Y.indices, Y.data, weights, shift, total)
         return total
 
     def forms(self, S: FloatArray) -> FloatArray:

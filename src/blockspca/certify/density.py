@@ -13,13 +13,13 @@ import numpy as np
 
 from .._validation import FloatArray
 
-_SMALL = 256  # up to this order all eigenvectors are computed
+_SMALL = 150  # up to this order all eigenvectors are computed
 OTHERS = 12  # directions that a space is made of, beside those of the density
 _MOST = 24  # directions that are told apart within a space
 _LOWEST_LOG = -27.0  # of a weight, beside the largest
 _ROUNDS = 8  # of Newton's method
 _TRIALS = 4  # of a step of it
-_NEAR_ZERO = 0.03  # of tr(X|B|), what tr(XB) may be
+_NEAR_ZERO = 0.003  # of tr(X|B|), what tr(XB) may be
 _DAMPING = 0.02  # of second derivatives: sides may be nearly alike
 _CHANGE = 1.0  # of η times the size of its side, that is always allowed
 
@@ -43,6 +43,7 @@ class Density:
 
     @property
     def order(self) -> int:
+        """How many dimensions there are."""
         return len(self.Q) + self.others
 
     def within(self, space: FloatArray) -> Density:
@@ -53,6 +54,13 @@ class Density:
     def outward(self, space: FloatArray) -> Density:
         """Return what is given in the coordinates of a space."""
         return Density(space @ self.Q, self.weights, self.rest)
+
+    def moved(self, basis: FloatArray) -> Density:
+        """Return what X is like in a space of other dimensions: V'y for all y."""
+        Q = np.linalg.qr(basis.T @ self.Q)[0]
+        weights = self.weights[: Q.shape[1]]
+        total = float(weights.sum()) + (len(Q) - Q.shape[1]) * self.rest
+        return Density(Q, weights / total, self.rest / total)
 
     def onto(self, sides: Sequence[Side], floor: float) -> Density:
         """Return the density on the given sides that is nearest to this one.
@@ -127,7 +135,11 @@ class Density:
         return density, found
 
     def space(
-        self, B: FloatArray, sides: Sequence[Side], others: FloatArray | None
+        self,
+        B: FloatArray,
+        sides: Sequence[Side],
+        others: FloatArray | None,
+        powers: int = 1,
     ) -> FloatArray | None:
         """Return a basis that nearly holds what steps along B lead to; None for all.
 
@@ -141,7 +153,7 @@ class Density:
         last = np.hstack([self.Q, others])
         blocks = [last, *(np.stack([q.a, q.b], axis=1) for q in sides)]
         mean = float(np.trace(B)) / n
-        for _ in range(2):
+        for _ in range(powers):
             last = B @ last - mean * last
             lengths = np.linalg.norm(last, axis=0)
             last /= np.where(lengths > 0, lengths, 1.0)

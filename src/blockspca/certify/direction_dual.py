@@ -26,12 +26,13 @@ analysis, whose semidefinite relaxation this evaluates; the closed form of κ is
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from .._validation import FloatArray
+from ..limits import Deadline
 from .columns import Columns
 from .density import Density
 from .eigenvalues import eigenvalue_ceiling
@@ -141,14 +142,14 @@ def relax(
     columns: Columns,
     density: Density,
     penalty: float,
-    deadline: float = np.inf,
+    deadline: Deadline | None = None,
     before: Relaxation | None = None,
     reach: FloatArray | None = None,
 ) -> Relaxation | None:
     """Return the sum for the best directions at a density.
 
-    None if the deadline, by `time.monotonic`, comes first. What was found at a density
-    nearby, for the same columns, makes it faster. `reach` are the largest (c_i'y)² of
+    None if the deadline comes first. What was found at a density nearby, for the same
+    columns, makes it faster. `reach` are the largest (c_i'y)² of
     the y in question, ‖c_i‖² by default: where that is at most ρ, there is no term.
     """
     (n, p), Q = columns.shape, density.Q
@@ -170,7 +171,7 @@ def relax(
     relative = 32 * (n + 4) * np.sqrt(r + 1) * _EPS + skew
     step = max(1, _ENTRIES // (r + 1))
     for start in range(0, len(active), step):
-        if time.monotonic() > deadline:
+        if deadline is not None and deadline.passed():
             return None
         part = slice(start, start + step)
         index = active[part]
@@ -191,12 +192,15 @@ def relax(
         h = H
     weights = D[: head.shape[1]]
     weighted = weights * h
-    across = head.combine(weighted.T) @ Q.T
+    half = head.combine(weighted.T) + Q @ (weighted @ h.T / 2)
     total = head.gram(weights)
-    total += across
-    total += across.T
-    total += Q @ (weighted @ h.T) @ Q.T
+    _add_product(total, np.hstack([half, Q]), np.hstack([Q, half]))
     return Relaxation(total, D, h, Q, shares, mu, size)
+
+
+def _add_product(total: FloatArray, W: FloatArray, Z: FloatArray) -> None:
+    """Add WZ', which is symmetric, to a symmetric array without another one."""
+    dgemm(1.0, W.T, Z.T, 1.0, total.T, trans_a=1, overwrite_c=1)
 
 
 def _best_directions(

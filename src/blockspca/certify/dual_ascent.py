@@ -20,13 +20,13 @@ a narrow density, q'Xq near 1, the others fall by nearly α and the first hardly
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..limits import Deadline
 from .columns import Columns
 from .density import OTHERS, Density, is_large
 from .direction_dual import Relaxation, relax, rounding_of_sum
@@ -34,6 +34,7 @@ from .dual_decisions import Decisions
 from .dual_frame import Frame
 from .dual_node import FLOOR, Node
 from .dual_problem import Problem
+from .dual_view import view
 from .eigenvalues import eigenvalue_ceiling, is_below
 
 _EPS = float(np.finfo(float).eps)
@@ -44,6 +45,7 @@ _STEP = 4.0  # of a mirror step, in units of 1/bound
 _LONGER, _LONGEST = 1.2, 3.0  # times that, after each step that lowers the bound
 _SLOWER = 25  # steps after which a step is half as long
 _FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
+_OF_BEST_FLOOR = 0.5  # that is left where less of it led too far
 _LEAST_FLOOR = 3e-5  # while there is no gap: without a target, or at the first step
 _LOWEST_FLOOR = 1e-10  # costs less than the tolerance of a proof
 _WARM_UP = 10  # mirror steps with the first floor
@@ -51,6 +53,11 @@ _SLOW = 0.85  # of the gap left from one look to the next
 _FREE = 24  # mirror steps in which a node may be above the bound of its parent
 _CLOSE = 12.0  # of ρ: a gap with which most columns are out of play
 _MANY = 2000  # columns in play, so that it pays to stop there
+_EAGER = 0.3  # the power of Σ shares / k that ρ changes by
+_CALMER, _EAGERER = 0.5, 1.2  # times that, if the sum swings about k or does not
+_SWING = 0.9  # of the last excess, on the other side
+_SETTLED = 0.1  # the excess below which ρ is not what lowers the concave function
+_OVERSHOT = 0.05  # of its distance from the bound that it may fall by in a step
 _LEAN = 0.1  # of the gap that α may cost
 _MOST_LEAN = 10.0  # of ρ, the largest α
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
@@ -88,8 +95,8 @@ class _Best:
     ----------
     value : float
         An estimate of the bound, of M − αqq' while leaning.
-    penalty, density
-        ρ and X that it was made with.
+    penalty, density, floor
+        ρ and X that it was made with, and the least share of 1/n in X.
     multipliers : list of float
         η of the step before, from which those in M were looked for.
     etas : list of float
@@ -101,6 +108,7 @@ class _Best:
     value: float
     penalty: float
     density: Density
+    floor: float
     multipliers: list[float]
     etas: list[float]
     relaxation: Relaxation
@@ -119,9 +127,11 @@ class Ascent:
         self.floor = problem.floor  # ρ must not be less
         if count < len(order):
             self.floor = max(self.floor, float(node.reach[order[count]]))
-        self.columns: Columns = problem.columns.take(node.undecided[self.at])
+        self.view = seen = view(problem, node)
+        self.density = seen.inward(node.density)
+        self.columns: Columns = seen.columns.take(seen.undecided[self.at])
         self.k = problem.k - len(node.inside)
-        inside = problem.columns.take(node.inside) if len(node.inside) else None
+        inside = seen.columns.take(seen.inside) if len(node.inside) else None
         self.base: FloatArray | None = None
         self.base_size = 0.0
         if inside is not None:
@@ -131,17 +141,21 @@ class Ascent:
         self.leaned: _Best | None = None
         self.steps = 0
         self.is_interim = False  # stopped so that most columns can be put out of play
-        self._frame = Frame(self.columns, inside, node.sides)
+        self._frame = Frame(self.columns, inside, seen.sides)
         self._last: Relaxation | None = None
         self._target = -np.inf
         self._scale = 1.0  # of the mirror steps
+        self._lowest_floor = _LOWEST_FLOOR
         self._moves = 0  # how many of them
+        self._height = -np.inf  # the concave function at the last density
+        self._excess = 0.0  # of columns in the last step, as a logarithm
+        self._eagerness = 1.0  # to change ρ
         self._is_large = is_large(self.columns.shape[0])
         self._pace = _LARGE_PACE if self._is_large else _SMALL_PACE
         self._ritz: FloatArray | None = None  # leading directions of the last M
 
     def run(
-        self, steps: int, target: float, deadline: float, decide: bool = False
+        self, steps: int, target: float, deadline: Deadline, decide: bool = False
     ) -> bool:
         """Take steps until the bound is at the target, or they stall, or time is up.
 
@@ -177,23 +191,24 @@ class Ascent:
                     checked = gap
         finally:  # an interrupt does not lose the bound
             if self.best is not None and not closed:
+                node.density = self.view.outward(self.density)
                 node.bound = min(node.bound, self.proved())
                 node.shares = np.zeros(len(node.undecided))
                 node.shares[self.at] = self.best.relaxation.shares
         return node.bound <= target
 
-    def _step(self, deadline: float) -> bool:
+    def _step(self, deadline: Deadline) -> bool:
         """Relax, and go on to the next density; False if time is up before that."""
         node = self.node
         node.penalty = penalty = self._clamped(node.penalty)
-        relaxation = self._relax(self._frame, node.density, self._last, deadline)
+        relaxation = self._relax(self._frame, self.density, self._last, deadline)
         if relaxation is None:
             return False
         self._last = relaxation
         self.steps += 1
         if self.base is not None:
             relaxation = replace(relaxation, total=relaxation.total + self.base)
-        before = node.density, node.multipliers
+        before = self.density, node.floor, node.multipliers
         top, etas = self._move(relaxation, deadline)
         value = self.k * penalty + top
         if self.best is None or value < self.best.value:
@@ -201,15 +216,19 @@ class Ascent:
             self.best = _Best(value, penalty, *before, etas, relaxation)
         elif self._is_worse(value):
             self._scale /= 2
+            self._eagerness *= _CALMER
             self._go_back(self.best)
-        return time.monotonic() <= deadline
+            # Few directions are told apart: less for the others may be too little.
+            node.floor = self.best.floor
+            self._lowest_floor = _OF_BEST_FLOOR * node.floor
+        return not deadline.passed()
 
     def _relax(
         self,
         frame: Frame,
         density: Density,
         before: Relaxation | None,
-        deadline: float,
+        deadline: Deadline,
     ) -> Relaxation | None:
         assert frame.columns is not None
         penalty = self.node.penalty
@@ -221,17 +240,23 @@ class Ascent:
         return max(penalty, self.floor, float(np.finfo(float).tiny))
 
     def _is_worse(self, value: float) -> bool:
-        """Whether the step before led too far; a part of the sphere may begin so."""
+        """Whether steps within a space led too far; a part of the sphere may begin so.
+
+        Where all of M is seen at each step, what is worse now is often better later.
+        """
         if self.best is None or self._frame.tilt is not None:
             return False
-        return self.best.value < self.node.bound and (
-            value > self.best.value + self._gap / 2
+        return (
+            self._is_large
+            and self.best.value < self.node.bound
+            and value > self.best.value + self._gap / 2
         )
 
     def _go_back(self, best: _Best) -> None:
         node = self.node
-        node.density, node.penalty = best.density, best.penalty
-        node.multipliers = best.multipliers
+        self._height = -np.inf
+        self.density = best.density
+        node.penalty, node.multipliers = best.penalty, best.multipliers
 
     @property
     def _gap(self) -> float:
@@ -241,20 +266,21 @@ class Ascent:
         return max(self.best.value - self._target, 0.0)
 
     def _move(
-        self, relaxation: Relaxation, deadline: float
+        self, relaxation: Relaxation, deadline: Deadline
     ) -> tuple[float, list[float]]:
         """Go on to the next density, penalty and multipliers.
 
         Where M is large, by several mirror steps within a space that holds what
-        matters. Returns the η for M and an estimate, from below, of its λmax with them.
+        matters. Returns an estimate, from below, of λmax(M), and the η that are in M.
         """
         node, M, frame = self.node, relaxation.total, self._frame
         if frame.tilt is not None:
             M = M - np.outer(frame.tilt, frame.tilt)
         trace = float(np.trace(M))
-        space = node.density.space(M, node.sides, self._ritz)
-        density = node.density
-        several = space is not None and len(self.at) <= _MOST_WITHIN
+        density = self.density
+        few = len(self.at) <= _MOST_WITHIN
+        space = density.space(M, frame.sides, self._ritz, 1 if few else 2)
+        several = few and space is not None
         if space is not None:
             density = density.within(space)
             frame = frame.within(space, columns=several)
@@ -273,7 +299,7 @@ class Ascent:
                 break
             relaxation = found
             density = self._next(frame, density, found, *frame.sum(found))
-        node.density = density if space is None else density.outward(space)
+        self.density = density if space is None else density.outward(space)
         return float(values[-1]), etas
 
     def _next(
@@ -286,31 +312,42 @@ class Ascent:
     ) -> Density:
         """Take a mirror step, and go on to the next penalty and multipliers."""
         node, k = self.node, self.k
-        estimate = k * node.penalty + float(relaxation.mu.sum())
-        estimate = max(abs(estimate + frame.mean_inside(density)), 1e-300)
+        height = k * node.penalty + float(relaxation.mu.sum())
+        height += frame.mean_inside(density)
+        if self.best is not None and abs(self._excess) < _SETTLED:
+            distance = self.best.value - self._height
+            if height < self._height - _OVERSHOT * distance:
+                self._scale /= 2
+        self._height = height
+        estimate = max(abs(height), 1e-300)
         size = self._scale * _STEP / (1 + self._moves / _SLOWER) / estimate
         if frame.tilt is None and (node.moves >= _WARM_UP or node.floor < FLOOR):
             gap = self._gap
             least = _FLOOR_OF_GAP * gap / estimate if gap < np.inf else _LEAST_FLOOR
-            node.floor = max(0.85 * node.floor, min(least, node.floor), _LOWEST_FLOOR)
+            lowest = max(0.85 * node.floor, self._lowest_floor)
+            node.floor = max(lowest, min(least, node.floor))
         node.moves += 1
         self._moves += 1
         density, node.multipliers = density.step(
             M, size, node.floor, frame.sides, node.multipliers, trace
         )
         support = max(float(relaxation.shares.sum()), 1e-3)
-        damping = 0.3 * min(1.0, 5 * k / self.problem.k + 0.05)
-        factor = min(max((support / k) ** damping, 0.8), 1.25)
+        excess, before = float(np.log(support / k)), self._excess
+        swings = excess * before < 0 and abs(excess) > _SWING * abs(before)
+        self._eagerness *= _CALMER if swings else _EAGERER
+        self._eagerness, self._excess = min(self._eagerness, 1.0), excess
+        power = _EAGER * self._eagerness * min(1.0, 5 * k / self.problem.k + 0.05)
+        factor = min(max(float(np.exp(power * excess)), 0.8), 1.25)
         node.penalty = self._clamped(factor * node.penalty)
         return density
 
-    def lean(self, deadline: float) -> None:
+    def lean(self, deadline: Deadline) -> None:
         """Lower what is not the leading eigenvalue of M, so that more is decided."""
         node, best = self.node, self.best
         if best is None or self._gap > self._pace.decide_up_to * node.penalty:
             return
         self._go_back(best)
-        q, outside = node.density.Q[:, 0], 1 - float(node.density.weights[0])
+        q, outside = self.density.Q[:, 0], 1 - float(self.density.weights[0])
         alpha = _MOST_LEAN * node.penalty
         if outside > 0:
             alpha = min(alpha, _LEAN * self._gap / outside)
@@ -328,11 +365,12 @@ class Ascent:
         self._frame = upright
         self.best, self.leaned = best, self.best
         self._go_back(best)
+        node.density = self.view.outward(self.density)
 
     def sum(self, best: _Best) -> FloatArray:
         """Return the M of a relaxation."""
         M = best.relaxation.total
-        for side, eta in zip(self.node.sides, best.etas, strict=True):
+        for side, eta in zip(self.view.sides, best.etas, strict=True):
             if eta:
                 M = M + eta * side.matrix()
         return M
@@ -342,7 +380,8 @@ class Ascent:
         n, p = self.columns.shape
         terms = p + len(self.node.inside) + 2 * len(self.node.sides)
         size = best.relaxation.size + self.base_size + sum(best.etas)
-        return rounding_of_sum(n, terms, size + self.k * best.penalty)
+        size += self.k * best.penalty
+        return rounding_of_sum(n, terms, size) + self.view.rounding(size, best.etas)
 
     def _proves(self, target: float) -> bool:
         """Whether the bound by the best relaxation is at most the target."""
@@ -376,7 +415,11 @@ class Ascent:
         if best is None:
             return 0
         decisions = Decisions(
-            self.columns, best.relaxation, self.sum(best), self.rounding(best)
+            self.columns,
+            best.relaxation,
+            self.sum(best),
+            self.rounding(best),
+            best.density.Q[:, 0],
         )
         bound = self.k * best.penalty + decisions.ceiling
         node.bound = min(node.bound, bound)
@@ -402,7 +445,7 @@ class Ascent:
 
     def _undecided(self) -> tuple[Columns, NDArray[np.intp] | slice]:
         """Return columns, and where the undecided ones are among them."""
-        columns, undecided = self.problem.columns, self.node.undecided
+        columns, undecided = self.view.columns, self.view.undecided
         if 4 * len(undecided) > columns.shape[1]:
             return columns, undecided  # cheaper than a copy
         return columns.take(undecided), slice(None)

@@ -10,17 +10,20 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance, as_covariance
-from ._blas import single_threaded
-from .density import concentrated
+from ..limits import Deadline
+from ._blas import beside_others, single_threaded, thread_count
+from .density import concentrated, is_large
 from .direction_dual import rounding_of_sum
 from .dual_ascent import Ascent
 from .dual_node import Node, branches
@@ -29,6 +32,7 @@ from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
 _CHILD_STEPS = 40
+_ABREAST = 2  # nodes that are split at once, where steps are long
 _WORTHWHILE = 0.05  # share of the features, or of k, that calls for another ascent
 
 
@@ -103,7 +107,7 @@ def dual_bound(
     problem = make_problem(as_covariance(cov), k, start, survivors, short=nodes > 1)
     if problem is None:
         return DualBound(np.inf, 0, 1, time.monotonic() - started)
-    search = _Search(problem, problem.inward(target), started + time_limit, report)
+    search = _Search(problem, problem.inward(target), Deadline(time_limit), report)
     interrupted = True
     # The steps are many and small: threads would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
@@ -120,18 +124,39 @@ def dual_bound(
     )
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of the work on a node, beside what the node keeps.
+
+    Attributes
+    ----------
+    closed : bool
+        Nothing in the node can be above the target, except for `better`.
+    steps : int
+        Of ascent.
+    better : array of int or None
+        Columns of a support above the target, of which the node is settled.
+    """
+
+    closed: bool
+    steps: int
+    better: NDArray[np.intp] | None = None
+
+
 class _Search:
-    """Branch and bound, the weakest node first."""
+    """Branch and bound, the weakest nodes first."""
 
     def __init__(
         self,
         problem: Problem,
         target: float,
-        deadline: float,
+        deadline: Deadline,
         report: Callable[[float, int, int], None] | None,
     ) -> None:
         self.problem, self.target, self.deadline = problem, target, deadline
         self.report = report
+        # Nodes that are split at once: as many on any machine, for the same search.
+        self.abreast = _ABREAST if is_large(problem.columns.shape[0]) else 1
         self.steps = self.nodes = 0
         self.settled = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
@@ -149,23 +174,48 @@ class _Search:
         self.open: list[tuple[float, int, Node]] = [(-np.inf, 0, root)]
 
     def run(self, iterations: int, most_nodes: int) -> None:
-        root = self.open[0][2]
         order = itertools.count(1)
-        closed = self._closes(root, iterations, decide=most_nodes > 1)
-        self.open = [] if closed else [(-root.bound, 0, root)]
+        root = self.open[0][2]
+        outcome = self._work(root, self.target, iterations, decide=most_nodes > 1)
+        self._take_in(root, outcome)
+        self.open = [] if outcome.closed else [(-root.bound, 0, root)]
         self._tell()
         while self.open and self._goes_on() and self.nodes < most_nodes:
-            left = []
-            for child in branches(self.open[0][2]):
-                if not self._closes(child, _CHILD_STEPS, decide=True):
-                    left.append((-child.bound, next(order), child))
-                self._tell()
-                if self._time_is_up():
-                    return
-            left += self.open[1:]
+            left = list(self.open)
+            split = [heapq.heappop(left)[2] for _ in left[: self.abreast]]
+            children = [child for node in split for child in branches(node)]
+            with self._workers() as each:
+                outcomes = each(partial(self._work, target=self.target), children)
+                for child, outcome in zip(children, outcomes, strict=True):
+                    self._take_in(child, outcome)
+                    if not outcome.closed:
+                        left.append((-child.bound, next(order), child))
+                    self._tell()
             heapq.heapify(left)
             self.open = left
             self._tell()
+
+    @contextmanager
+    def _workers(self) -> Iterator[Callable[..., Iterator[_Outcome]]]:
+        """Give what maps a function over nodes, by threads if they are large."""
+        threads = min(thread_count(), 4 * self.abreast)
+        if self.abreast == 1 or threads == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(threads, initializer=beside_others) as pool:
+            try:
+                yield pool.map
+            except BaseException:
+                self.deadline.end()  # the others stop, too
+                raise
+
+    def _take_in(self, node: Node, outcome: _Outcome) -> None:
+        """Keep what came of the work on a node, but for the node itself."""
+        self.nodes += 1
+        self.steps += outcome.steps
+        self.settled = max(self.settled, node.settled)
+        if outcome.better is not None and node.settled > self.target:
+            self.better, self.target = outcome.better, node.settled
 
     def _tell(self) -> None:
         if self.report is not None:
@@ -175,60 +225,62 @@ class _Search:
     @property
     def value(self) -> float:
         """The bound proved so far."""
-        return max([self.settled] + [node.bound for _, _, node in self.open])
+        still_open = [max(node.bound, node.settled) for _, _, node in self.open]
+        return max([self.settled, *still_open])
 
     def _goes_on(self) -> bool:
         weakest = self.open[0][2]
         stuck = not len(weakest.shares)  # nothing to split by
-        return weakest.bound > self.target and not stuck and not self._time_is_up()
+        return weakest.bound > self.target and not stuck and not self.deadline.passed()
 
-    def _time_is_up(self) -> bool:
-        return time.monotonic() > self.deadline
-
-    def _closes(self, node: Node, steps: int, decide: bool) -> bool:
-        """Work on a node; True if nothing in it can be above the target."""
-        self.nodes += 1
+    def _work(
+        self,
+        node: Node,
+        target: float,
+        steps: int = _CHILD_STEPS,
+        decide: bool = True,
+    ) -> _Outcome:
+        """Ascend at a node and decide features, as long as that gets on."""
+        taken, deadline = 0, self.deadline
         while True:
             left = self.problem.k - len(node.inside)
             if left < 0:
-                return True
+                return _Outcome(True, taken)
             if left == 0 or (left >= len(node.undecided) and not node.others):
-                self._leaf(node, left)
-                return True
+                return _Outcome(True, taken, self._leaf(node, left, target))
             if not len(node.undecided):
-                return False
+                return _Outcome(False, taken)
             ascent = Ascent(self.problem, node)
-            closed = ascent.run(steps, self.target, self.deadline, decide)
-            goes_on = decide and not closed and not self._time_is_up()
+            closed = ascent.run(steps, target, deadline, decide)
+            goes_on = decide and not closed and not deadline.passed()
             goes_on = goes_on and ascent.is_worth_deciding()
             if goes_on:
-                ascent.lean(self.deadline)
-            self.steps += ascent.steps
+                ascent.lean(deadline)
+            taken += ascent.steps
             if closed:
-                self.settled = max(self.settled, node.bound)
+                node.settled = max(node.settled, node.bound)
             if not goes_on:
-                return closed
-            decided = ascent.decide(self.target)
-            # What that rules out is at or below the target, no more.
-            self.settled = max(self.settled, self.target)
+                return _Outcome(closed, taken)
+            # What is ruled out now is at or below the target, no more.
+            node.settled = max(node.settled, target)
+            decided = ascent.decide(target)
             if decided < 0:
-                return True
+                return _Outcome(True, taken)
             gained = left - (self.problem.k - len(node.inside))
             few = (
                 decided <= _WORTHWHILE * len(ascent.at) and gained <= _WORTHWHILE * left
             )
             if few and left > gained and not ascent.is_interim:
-                return False
+                return _Outcome(False, taken)
             steps = _CHILD_STEPS
 
-    def _leaf(self, node: Node, left: int) -> None:
-        """Bound the only set that is left."""
+    def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
+        """Bound the only set that is left; return it if it is above the target."""
         chosen = node.inside
         if left:
             chosen = np.concatenate([chosen, node.undecided])
         columns = self.problem.columns.take(chosen)
         value = eigenvalue_ceiling(columns.gram(np.ones(len(chosen))))
         value += rounding_of_sum(*columns.shape, float((columns.sizes**2).sum()))
-        if value > self.target:
-            self.better, self.target = np.sort(chosen), value
-        self.settled = max(self.settled, value)
+        node.settled = max(node.settled, value)
+        return np.sort(chosen) if value > target else None

@@ -7,39 +7,63 @@ not has none.  Where either keeps the bound at or below τ, it is decided:
     λmax(M − κzz' + cc') ≤ τ − (m − 1) ρ   →  i is in no better set,
     λmax(M − κzz')       ≤ τ − m ρ         →  i is in every better set.
 
-Both are read off the eigenvectors of M.  With S = (tI − M)⁻¹ for t > λmax(M), the first
-holds if T = c'Sc − κ(c'Sz)² / (1 + κ z'Sz) < 1.  If exactly one eigenvalue of M is
-above t, the second holds if 1 + κ z'Sz < 0, as the determinant then changes its sign.
+For both, tI − N + κzz' − cc' has to be positive semidefinite, N = M in the first.  If
+S = (tI − N)⁻¹ is positive definite, that is so if
 
-A column that has no term in M is ruled out by the first test without κ: c'Sc < 1.
+    T = c'(S⁻¹ + κzz')⁻¹c = c'Sc − κ(c'Sz)² / (1 + κ z'Sz) ≤ 1.
+
+In the second t is below λmax(M): there N = M − βqq' and c = √β q, for any β and q, but
+only near the leading direction will S be positive definite.  A column that has no term
+in M is ruled out by the first test without κ: c'Sc ≤ 1.
 
 **Reach.**  A feature that adds nothing still fills a place worth ρ: while the gap is
 above ρ, none is ruled out.  But better sets have y'My > θ = τ − mρ, with y their
-direction.  With 0 < e < 1, g = λmax(M) − θ and P = I + (e/g)(θI − M), P is positive
+direction.  With 0 < e < 1, g ≥ λmax(M) − θ and P = I + (e/g)(θI − M), P is positive
 definite and y'Py < 1, so that
 
     (c'y)² ≤ (c'P⁻¹c)(y'Py) < c'P⁻¹c.
 
 Where that reach is at most ρ, the column needs no term, as if ‖c‖² ≤ ρ, at this node
-and those that it is split into.  It costs one quadratic form a column.
+and those that it is split into.  It costs one quadratic form a column, with (e/g) P⁻¹
+the inverse of tI − M, t = θ + g/e.
 
-**Rounding.**  T is concave in the three forms, so that what their errors can add to it
-is at most what they add to its tangent: with γ = κ|c'Sz| / (1 + κ z'Sz), errors of
-r‖S‖ times the sizes of the two vectors of a form add no more than r‖S‖ (|c| + γ|z|)².
+**Rounding.**  A Cholesky factorization LL' of A is one of a matrix within γ tr(A) of A
+(see `eigenvalues`), for which t leaves room.  What is computed as L⁻¹ is (I + F)L⁻¹
+with ‖F‖ ≤ f = 8(n + 4) eps √(tr(A) tr(S)), so that S is at most (1 − f)⁻² times what
+is computed, as matrices, and T at most that times T: it rises with S, and by no larger
+factor.  Products and forms are off by r = 16(n + 4) eps tr(S) times the sizes of their
+vectors.  T is concave in the three forms, so that these add to it at most what they add
+to its tangent: with γ = κ|c'Sz| / (1 + κ z'Sz), no more than r (|c| + γ|z|)².
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from .._validation import FloatArray
 from .columns import Columns
 from .direction_dual import Relaxation
+from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
 _MARGIN = 1e-6  # by which a feature must be decided
 _INWARD = 0.6  # of y'My's way from θ to the largest: how much of it P takes
+_LARGEST_ERROR = 1e-3  # of a factor, f
+_DEFLATION = 4.0  # β, in multiples of λmax − t
+_POWER_STEPS = 4  # for q
+
+
+@dataclass(frozen=True)
+class _Resolvent:
+    """S = (tI − N)⁻¹, what it is off by for a pair of vectors, and as a factor."""
+
+    S: FloatArray
+    error: float
+    factor: float
 
 
 class Decisions:
@@ -53,6 +77,8 @@ class Decisions:
     M : array of shape (n, n)
     rounding : float
         By which M may be off.
+    direction : array of shape (n,)
+        Near the leading one of M.
     """
 
     def __init__(
@@ -61,79 +87,103 @@ class Decisions:
         relaxation: Relaxation,
         M: FloatArray,
         rounding: float,
+        direction: FloatArray,
     ) -> None:
-        self.columns, self.relaxation = columns, relaxation
-        self.values, self.vectors = np.linalg.eigh(M)
-        n = len(M)
-        # What LAPACK decomposes is off by this, the terms in question included.
-        self.error = 2 * (rounding + 8 * n * _EPS * float(np.abs(self.values).max()))
+        self.columns, self.relaxation, self.M = columns, relaxation, M
+        self.leading, self.height = _power_steps(M, direction)
+        self.ceiling = eigenvalue_ceiling(M, self.height) + rounding  # of λmax
+        self.rounding = 2 * rounding  # the terms in question included
         H = relaxation.H
         lengths = np.zeros(columns.shape[1])
         lengths[: H.shape[1]] = np.sqrt(np.einsum("ij,ij->j", H, H))
         self.sizes = columns.sizes + lengths  # of c + Qh
-        # Relative rounding error of c'Sc and the like, as a sum over n terms
-        self.relative = 64 * (n + 4) * _EPS * np.sqrt(n)
-        self._last: tuple[float, FloatArray] | None = None
-
-    @property
-    def ceiling(self) -> float:
-        """At least λmax(M)."""
-        return float(self.values[-1]) + self.error
+        self._last: tuple[float, _Resolvent | None] | None = None
 
     def reach(self, columns: Columns, theta: float) -> FloatArray:
         """Return at least (c'y)² for every unit y with y'My > θ, θ < λmax(M)."""
-        theta -= self.error
-        gap = float(self.values[-1]) - theta
+        theta -= self.rounding
+        gap = self.ceiling - theta
         if not gap > 0:  # there is no such y
             return np.zeros(columns.shape[1])
-        P = 1 + _INWARD / gap * (theta - self.values)
-        forms = columns.forms(_product(self.vectors, 1 / P))
-        return forms + self.relative * columns.sizes**2 / (1 - _INWARD)
+        # Not more than a part of λmax too small, or rounding would be all.
+        gap = max(gap, 1e-9 * abs(self.ceiling))
+        found = self._resolvent(theta + gap / _INWARD)
+        if found is None:
+            return columns.norms
+        forms = found.factor * (columns.forms(found.S) + found.error * columns.sizes**2)
+        return np.minimum(gap / _INWARD * forms, columns.sizes**2)
 
     def rules_out(self, columns: Columns, t: float) -> NDArray[np.bool_]:
         """Tell for which of other columns, with no term in M, λmax(M + cc') ≤ t."""
-        t -= self.error
-        room = t - self.values[-1]
-        if not room > 0:
+        found = self._resolvent(t)
+        if found is None:
             return np.zeros(columns.shape[1], dtype=bool)
-        test = columns.forms(self._resolvent(t))
-        test += self.relative * columns.sizes**2 / room
-        return test < 1 - _MARGIN
+        test = columns.forms(found.S) + found.error * columns.sizes**2
+        return found.factor * test < 1 - _MARGIN
 
     def cannot_be_inside(self, t: float) -> NDArray[np.bool_]:
         """Tell for which λmax(M − κzz' + cc') ≤ t."""
-        D, t = self.relaxation.D, t - self.error
-        room = t - self.values[-1]
-        if not room > 0:
-            return np.zeros(len(D), dtype=bool)
-        cSc, cSz, zSz = self._forms(self._resolvent(t))
-        slope = D * np.abs(cSz) / (1 + D * np.maximum(zSz, 0.0))
-        test = cSc - slope * np.abs(cSz)
-        test += (
-            2 * self.relative * (self.columns.sizes + slope * self.sizes) ** 2 / room
-        )
-        return test < 1 - _MARGIN
+        found = self._resolvent(t)
+        if found is None:
+            return np.zeros(self.columns.shape[1], dtype=bool)
+        cSc, cSz, zSz = self._forms(found.S)
+        return self._holds(found, cSc, cSz, zSz, self.columns.sizes)
 
     def cannot_be_outside(self, t: float) -> NDArray[np.bool_]:
         """Tell for which λmax(M − κzz') ≤ t."""
-        values, D, t = self.values, self.relaxation.D, t - self.error
-        if len(values) < 2 or not values[-2] < t < values[-1]:
-            return np.zeros(len(D), dtype=bool)
-        # z'Sz, the negative term apart: where t is near λmax it is all that counts.
-        top, others = self.vectors[:, -1:], self.vectors[:, :-1]
+        none = np.zeros(self.columns.shape[1], dtype=bool)
+        if not self.height > t:
+            return none
+        root = np.sqrt(_DEFLATION * (self.height - t))
+        q = root * self.leading
+        found = self._invert(t, self.M - np.outer(q, q))
+        if found is None:
+            return none
+        Sq = found.S @ q
+        along = self.columns.project(Sq[:, None])[0]
         Q, H = self.relaxation.Q, self.relaxation.H
-        along = self.columns.project(top)[0]
-        along[: H.shape[1]] += (top.T @ Q)[0] @ H
-        along = np.maximum(np.abs(along) - self.relative * self.sizes, 0.0)
-        _, _, zSz = self._forms(_product(others, 1 / (t - values[:-1])))
-        zSz += self.relative * self.sizes**2 / (t - values[-2])
-        return D * along**2 / (values[-1] - t) > 1 + D * zSz + _MARGIN
+        along[: H.shape[1]] += (Q.T @ Sq) @ H
+        _, _, zSz = self._forms(found.S)
+        return self._holds(found, float(q @ Sq), along, zSz, root)
 
-    def _resolvent(self, t: float) -> FloatArray:
-        """Return (tI − M)⁻¹, which two tests share."""
+    def _holds(
+        self,
+        found: _Resolvent,
+        cSc: FloatArray | float,
+        cSz: FloatArray,
+        zSz: FloatArray,
+        sizes: FloatArray | float,
+    ) -> NDArray[np.bool_]:
+        """Tell where T < 1, for vectors c of the given sizes."""
+        D = self.relaxation.D
+        slope = D * np.abs(cSz) / (1 + D * np.maximum(zSz, 0.0))
+        test = cSc - slope * np.abs(cSz)
+        test += found.error * (sizes + slope * self.sizes) ** 2
+        return np.asarray(found.factor * test < 1 - _MARGIN)
+
+    def _resolvent(self, t: float) -> _Resolvent | None:
+        """Return (tI − M)⁻¹, which two tests share; None if it is not positive."""
         if self._last is None or self._last[0] != t:
-            self._last = t, _product(self.vectors, 1 / (t - self.values))
+            self._last = t, self._invert(t, self.M)
         return self._last[1]
+
+    def _invert(self, t: float, N: FloatArray) -> _Resolvent | None:
+        n = len(N)
+        A = -N
+        trace = n * abs(t) + float(np.abs(np.diagonal(N)).sum())
+        A[np.diag_indices(n)] += t - self.rounding - 2 * (n + 4) * _EPS * trace
+        L, failed = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
+        if failed:
+            return None
+        half, failed = dpotri(L, lower=1, overwrite_c=1)
+        total = float(np.trace(half))
+        factor = 8 * (n + 4) * _EPS * np.sqrt(trace * abs(total))
+        if failed or not factor < _LARGEST_ERROR:  # or it is not a number
+            return None
+        S = np.tril(half)
+        S += np.tril(half, -1).T
+        error = 16 * (n + 4) * _EPS * total
+        return _Resolvent(S, error, 1 / (1 - factor) ** 2)
 
     def _forms(self, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every column."""
@@ -147,6 +197,12 @@ class Decisions:
         return cSc, cSz, zSz
 
 
-def _product(vectors: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return V diag(weights) V'."""
-    return np.asarray((vectors * weights) @ vectors.T)
+def _power_steps(M: FloatArray, q: FloatArray) -> tuple[FloatArray, float]:
+    """Return a direction nearer to the leading one, and its q'Mq."""
+    for _ in range(_POWER_STEPS):
+        image = M @ q
+        length = float(np.linalg.norm(image))
+        if not length > 0:
+            break
+        q = image / length
+    return q, float(q @ M @ q)

@@ -25,6 +25,7 @@ from .density import Density, Side
 FLOOR = 0.03  # share of the uniform density, while directions are still being found
 _FLOOR_AGAIN = 3e-3  # in a part of the sphere
 _IN_PLAY = 0.7  # of ρ, that a column must reach
+_EDGES = (-2.0, -1.0, -0.4, 0.4, 1.0, 2.0)  # of wedges, in deviations
 _WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
 
 Indices = NDArray[np.intp]
@@ -55,6 +56,8 @@ class Node:
         Mirror steps so far.
     others : bool
         Features that are no columns of the problem may be in the set.
+    settled : float
+        The largest bound of what was ruled out.
     """
 
     inside: Indices
@@ -70,6 +73,7 @@ class Node:
     reached: float = np.inf
     moves: int = 0
     others: bool = False
+    settled: float = -np.inf
 
     def in_play(self) -> int:
         """Return how many undecided columns may have a term in M."""
@@ -96,19 +100,19 @@ def branches(node: Node) -> list[Node]:
 def _wedges(node: Node) -> list[Node]:
     """Cut the plane of the two leading directions of the density.
 
-    With t = (q₂'y)/(q₁'y), the wedges are |t| ≤ 0.6σ, 0.6σ ≤ ±t ≤ 1.6σ and what is
-    beyond, σ the deviation of t in the density: none of them contains it.
+    With t = (q₂'y)/(q₁'y), the wedges are |t| ≤ 0.4σ, 0.4σ ≤ ±t ≤ σ, σ ≤ ±t ≤ 2σ and
+    what is beyond, σ the deviation of t in the density: none of them contains it.
     """
     weights, Q = node.density.weights, node.density.Q
     deviation = np.sqrt(weights[1] / weights[0])
-    angles = np.arctan(deviation * np.array([-1.6, -0.6, 0.6, 1.6]))
+    angles = np.arctan(deviation * np.array(_EDGES))
     inwards = Q[:, :2] @ np.stack([-np.sin(angles), np.cos(angles)])
-    # The last line is the first, turned by π: if y had the same sign on all four it
-    # would be in the last wedge, so that rounding leaves no gap between them.
+    # The last line is the first, turned by π: if y had the same sign on all the others
+    # it would be in the last wedge, so that rounding leaves no gap between them.
     inwards = np.column_stack([inwards, -inwards[:, 0]])
     floor = max(node.floor, _FLOOR_AGAIN)
     children = []
-    for q in range(4):
+    for q in range(len(_EDGES)):
         sides = [*node.sides, Side(inwards[:, q], -inwards[:, q + 1])]
         changes = {
             "density": node.density.onto(sides, floor),
