@@ -249,7 +249,8 @@ class SparseDataSource:
         back = self.X.T @ scores
         total = scores.sum(axis=0)
         back -= self.mean * total if x.ndim == 1 else np.outer(self.mean, total)
-        return weights * back
+        back *= weights
+        return np.asarray(back)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         # From centred columns: subtracting products of large means would cancel.

@@ -138,7 +138,12 @@ def _cut(
     x, kept = np.zeros_like(y), []
     for j, column in enumerate(np.ascontiguousarray(y.T)):
         sizes = np.abs(column)
-        chosen = np.flatnonzero(sizes >= (0.0 if least is None else least[j]))
+        if least is None:  # among equal sizes, as of zeros, a partition is slow
+            chosen = np.flatnonzero(sizes)
+            zeros = np.flatnonzero(sizes == 0)[: max(0, k - len(chosen))]
+            chosen = np.concatenate([chosen, zeros])
+        else:
+            chosen = np.flatnonzero(sizes >= least[j])
         if len(chosen) > k:
             order = np.argpartition(sizes[chosen], len(chosen) - k)
             chosen = chosen[order[len(chosen) - k :]]

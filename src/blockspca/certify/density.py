@@ -56,7 +56,10 @@ class Density:
         return Density(space @ self.Q, self.weights, self.rest)
 
     def moved(self, basis: FloatArray) -> Density:
-        """Return what X is like in a space of other dimensions: V'y for all y."""
+        """Return a density like X for V'y in place of y, V a basis of another space.
+
+        What Q loses by that is made up for by any other directions.
+        """
         Q = np.linalg.qr(basis.T @ self.Q)[0]
         weights = self.weights[: Q.shape[1]]
         total = float(weights.sum()) + (len(Q) - Q.shape[1]) * self.rest
@@ -143,7 +146,8 @@ class Density:
     ) -> FloatArray | None:
         """Return a basis that nearly holds what steps along B lead to; None for all.
 
-        It is what B makes of the directions of before, and of others.
+        It is the directions of before, and others, and what as many products with B as
+        `powers` make of them.
         """
         n = len(B)
         if not is_large(n):

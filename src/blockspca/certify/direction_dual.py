@@ -149,8 +149,8 @@ def relax(
     """Return the sum for the best directions at a density.
 
     None if the deadline comes first. What was found at a density nearby, for the same
-    columns, makes it faster. `reach` are the largest (c_i'y)² of
-    the y in question, ‖c_i‖² by default: where that is at most ρ, there is no term.
+    columns, makes it faster. `reach` are the largest (c_i'y)² of the y in question,
+    ‖c_i‖² by default: where that is at most ρ, there is no term.
     """
     (n, p), Q = columns.shape, density.Q
     r = Q.shape[1]
@@ -194,13 +194,13 @@ def relax(
     weighted = weights * h
     half = head.combine(weighted.T) + Q @ (weighted @ h.T / 2)
     total = head.gram(weights)
-    _add_product(total, np.hstack([half, Q]), np.hstack([Q, half]))
+    total = _plus_product(total, np.hstack([half, Q]), np.hstack([Q, half]))
     return Relaxation(total, D, h, Q, shares, mu, size)
 
 
-def _add_product(total: FloatArray, W: FloatArray, Z: FloatArray) -> None:
-    """Add WZ', which is symmetric, to a symmetric array without another one."""
-    dgemm(1.0, W.T, Z.T, 1.0, total.T, trans_a=1, overwrite_c=1)
+def _plus_product(total: FloatArray, W: FloatArray, Z: FloatArray) -> FloatArray:
+    """Return total + WZ', both symmetric, in the memory of total if it is in order."""
+    return np.asarray(dgemm(1.0, W.T, Z.T, 1.0, total.T, trans_a=1, overwrite_c=1).T)
 
 
 def _best_directions(

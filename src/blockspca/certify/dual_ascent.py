@@ -2,7 +2,7 @@
 
 Each step relaxes at the density X of the node, which gives an M and a bound (see
 `dual_node`), and moves X along M.  Where n is large it moves several times within a
-space of about a hundred dimensions (`dual_frame`) before it looks at all of M again;
+space of about sixty dimensions (`dual_frame`) before it looks at all of M again;
 only that gives bounds.  Only columns that reach more than ρ have terms
 (`dual_decisions`): of many thousands, some hundreds, once the gap is a few times ρ.
 
@@ -279,6 +279,7 @@ class Ascent:
         trace = float(np.trace(M))
         density = self.density
         few = len(self.at) <= _MOST_WITHIN
+        # A sum of many columns costs more than a second product with it.
         space = density.space(M, frame.sides, self._ritz, 1 if few else 2)
         several = few and space is not None
         if space is not None:
@@ -313,9 +314,9 @@ class Ascent:
         """Take a mirror step, and go on to the next penalty and multipliers."""
         node, k = self.node, self.k
         height = k * node.penalty + float(relaxation.mu.sum())
-        height += frame.mean_inside(density)
+        height += frame.fixed_mean(density)
         if self.best is not None and abs(self._excess) < _SETTLED:
-            distance = self.best.value - self._height
+            distance = max(self.best.value - self._height, 0.0)
             if height < self._height - _OVERSHOT * distance:
                 self._scale /= 2
         self._height = height
@@ -435,6 +436,8 @@ class Ascent:
             return -1
         if self.is_interim or len(self.at) > self.columns.shape[0]:
             reach = decisions.reach(columns, room - best.penalty)[index]
+            reach *= 1 + self.view.error
+            reach += self.view.blur[self.view.undecided]
             node.reach, node.reached = np.minimum(node.reach, reach), bound - tau
         node.others = node.others and not self.problem.floor < room - decisions.ceiling
         node.inside = np.concatenate([node.inside, node.undecided[needed]])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance import Covariance, as_covariance
 from ..limits import Deadline
-from ._blas import beside_others, single_threaded, thread_count
+from ._blas import keep_to_one_thread, single_threaded, thread_count
 from .density import concentrated, is_large
 from .direction_dual import rounding_of_sum
 from .dual_ascent import Ascent
@@ -92,7 +91,8 @@ def dual_bound(
     time_limit, iterations : float, int
         Where to stop; `iterations` is for the root.
     nodes : int
-        No node is split once there are this many; with 1, the root is all.
+        No node is split once there are this many; with 1, the root is all. Two nodes
+        may be split at once, into twelve.
     report : callable
         Told after each node and each split: the bound so far, the nodes, and the
         undecided features of the weakest node.
@@ -101,15 +101,17 @@ def dual_bound(
     -----
     A step costs O(n² p) for dense and O(Σ nnz(c_i)² + n²) for sparse data, for the p
     columns that reach more than ρ: all with A_ii > ρ at first, a small part of them
-    once the gap is small. The result is valid whenever it stops.
+    once the gap is small. The result is valid whenever it stops. Where n is large,
+    nodes are worked on by as many threads as BLAS may use; the result does not depend
+    on their number.
     """
-    started = time.monotonic()
+    deadline = Deadline(time_limit)
     problem = make_problem(as_covariance(cov), k, start, survivors, short=nodes > 1)
     if problem is None:
-        return DualBound(np.inf, 0, 1, time.monotonic() - started)
-    search = _Search(problem, problem.inward(target), Deadline(time_limit), report)
+        return DualBound(np.inf, 0, 1, deadline.elapsed())
+    search = _Search(problem, problem.inward(target), deadline, report)
     interrupted = True
-    # The steps are many and small: threads would wait for one another.
+    # The steps are many and small: threads of BLAS would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
         search.run(iterations, nodes)
         interrupted = False
@@ -118,7 +120,7 @@ def dual_bound(
         problem.outward(search.value),
         search.steps,
         search.nodes,
-        time.monotonic() - started,
+        deadline.elapsed(),
         better,
         interrupted,
     )
@@ -132,14 +134,14 @@ class _Outcome:
     ----------
     closed : bool
         Nothing in the node can be above the target, except for `better`.
-    steps : int
-        Of ascent.
+    steps : int or None
+        Of ascent; None if time was up before there was any work.
     better : array of int or None
-        Columns of a support above the target, of which the node is settled.
+        Columns of a support above the target, whose value the node has as `settled`.
     """
 
     closed: bool
-    steps: int
+    steps: int | None = None
     better: NDArray[np.intp] | None = None
 
 
@@ -157,6 +159,7 @@ class _Search:
         self.report = report
         # Nodes that are split at once: as many on any machine, for the same search.
         self.abreast = _ABREAST if is_large(problem.columns.shape[0]) else 1
+        self.threads = thread_count()
         self.steps = self.nodes = 0
         self.settled = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
@@ -182,10 +185,12 @@ class _Search:
         self._tell()
         while self.open and self._goes_on() and self.nodes < most_nodes:
             left = list(self.open)
-            split = [heapq.heappop(left)[2] for _ in left[: self.abreast]]
+            split = [heapq.heappop(left)[2]]
+            if self.abreast > 1 and left and self._can_be_split(left[0][2]):
+                split.append(heapq.heappop(left)[2])
             children = [child for node in split for child in branches(node)]
-            with self._workers() as each:
-                outcomes = each(partial(self._work, target=self.target), children)
+            with self._workers(len(children)) as apply:
+                outcomes = apply(partial(self._work, target=self.target), children)
                 for child, outcome in zip(children, outcomes, strict=True):
                     self._take_in(child, outcome)
                     if not outcome.closed:
@@ -196,23 +201,24 @@ class _Search:
             self._tell()
 
     @contextmanager
-    def _workers(self) -> Iterator[Callable[..., Iterator[_Outcome]]]:
-        """Give what maps a function over nodes, by threads if they are large."""
-        threads = min(thread_count(), 4 * self.abreast)
+    def _workers(self, count: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
+        """Give what applies a function to the nodes, by threads if they are large."""
+        threads = min(self.threads, count)
         if self.abreast == 1 or threads == 1:
             yield map
             return
-        with ThreadPoolExecutor(threads, initializer=beside_others) as pool:
+        with ThreadPoolExecutor(threads, initializer=keep_to_one_thread) as pool:
             try:
                 yield pool.map
             except BaseException:
                 self.deadline.end()  # the others stop, too
+                pool.shutdown(wait=False, cancel_futures=True)
                 raise
 
     def _take_in(self, node: Node, outcome: _Outcome) -> None:
         """Keep what came of the work on a node, but for the node itself."""
-        self.nodes += 1
-        self.steps += outcome.steps
+        self.nodes += outcome.steps is not None
+        self.steps += outcome.steps or 0
         self.settled = max(self.settled, node.settled)
         if outcome.better is not None and node.settled > self.target:
             self.better, self.target = outcome.better, node.settled
@@ -229,9 +235,11 @@ class _Search:
         return max([self.settled, *still_open])
 
     def _goes_on(self) -> bool:
-        weakest = self.open[0][2]
-        stuck = not len(weakest.shares)  # nothing to split by
-        return weakest.bound > self.target and not stuck and not self.deadline.passed()
+        return self._can_be_split(self.open[0][2]) and not self.deadline.passed()
+
+    def _can_be_split(self, node: Node) -> bool:
+        """Whether it has to be, and there is something to split it by."""
+        return node.bound > self.target and len(node.shares) > 0
 
     def _work(
         self,
@@ -242,6 +250,8 @@ class _Search:
     ) -> _Outcome:
         """Ascend at a node and decide features, as long as that gets on."""
         taken, deadline = 0, self.deadline
+        if deadline.passed():
+            return _Outcome(closed=False)
         while True:
             left = self.problem.k - len(node.inside)
             if left < 0:

@@ -27,13 +27,18 @@ Where that reach is at most ρ, the column needs no term, as if ‖c‖² ≤ ρ
 and those that it is split into.  It costs one quadratic form a column, with (e/g) P⁻¹
 the inverse of tI − M, t = θ + g/e.
 
-**Rounding.**  A Cholesky factorization LL' of A is one of a matrix within γ tr(A) of A
-(see `eigenvalues`), for which t leaves room.  What is computed as L⁻¹ is (I + F)L⁻¹
-with ‖F‖ ≤ f = 8(n + 4) eps √(tr(A) tr(S)), so that S is at most (1 − f)⁻² times what
-is computed, as matrices, and T at most that times T: it rises with S, and by no larger
+**Rounding.**  A Cholesky factorization LL' of A = tI − N is one of a matrix within
+γ tr(A) of A (see `eigenvalues`), for which t leaves room, and as much again for the
+rounding of N.  What is computed as L⁻¹ is (I + F)L⁻¹ with ‖F‖ ≤ f = 8(n + 4) eps
+√(tr(A) tr(S)) (Higham 2002, chapter 14), so that S is at most (1 − f)⁻² times what is
+computed, as matrices, and T at most that times T: it rises with S, and by no larger
 factor.  Products and forms are off by r = 16(n + 4) eps tr(S) times the sizes of their
 vectors.  T is concave in the three forms, so that these add to it at most what they add
 to its tangent: with γ = κ|c'Sz| / (1 + κ z'Sz), no more than r (|c| + γ|z|)².
+
+References
+----------
+Higham (2002), Accuracy and stability of numerical algorithms, second edition.
 """
 
 from __future__ import annotations
@@ -46,6 +51,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 
 from .._validation import FloatArray
 from .columns import Columns
+from .density import is_large
 from .direction_dual import Relaxation
 from .eigenvalues import eigenvalue_ceiling
 
@@ -54,7 +60,7 @@ _MARGIN = 1e-6  # by which a feature must be decided
 _INWARD = 0.6  # of y'My's way from θ to the largest: how much of it P takes
 _LARGEST_ERROR = 1e-3  # of a factor, f
 _DEFLATION = 4.0  # β, in multiples of λmax − t
-_POWER_STEPS = 4  # for q
+_POWERS = 4  # of M, that q is looked for in
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,9 @@ class Decisions:
         direction: FloatArray,
     ) -> None:
         self.columns, self.relaxation, self.M = columns, relaxation, M
-        self.leading, self.height = _power_steps(M, direction)
-        self.ceiling = eigenvalue_ceiling(M, self.height) + rounding  # of λmax
+        self.leading, self.height = _leading(M, direction)
+        estimate = self.height if is_large(len(M)) else None
+        self.ceiling = eigenvalue_ceiling(M, estimate) + rounding  # of λmax
         self.rounding = 2 * rounding  # the terms in question included
         H = relaxation.H
         lengths = np.zeros(columns.shape[1])
@@ -103,15 +110,16 @@ class Decisions:
         """Return at least (c'y)² for every unit y with y'My > θ, θ < λmax(M)."""
         theta -= self.rounding
         gap = self.ceiling - theta
-        if not gap > 0:  # there is no such y
+        if gap <= 0:  # there is no such y
             return np.zeros(columns.shape[1])
         # Not more than a part of λmax too small, or rounding would be all.
         gap = max(gap, 1e-9 * abs(self.ceiling))
         found = self._resolvent(theta + gap / _INWARD)
+        most = (1 + 8 * (len(self.M) + 4) * _EPS) * columns.sizes**2
         if found is None:
-            return columns.norms
+            return most
         forms = found.factor * (columns.forms(found.S) + found.error * columns.sizes**2)
-        return np.minimum(gap / _INWARD * forms, columns.sizes**2)
+        return np.minimum(gap / _INWARD * forms, most)
 
     def rules_out(self, columns: Columns, t: float) -> NDArray[np.bool_]:
         """Tell for which of other columns, with no term in M, λmax(M + cc') ≤ t."""
@@ -176,14 +184,13 @@ class Decisions:
         if failed:
             return None
         half, failed = dpotri(L, lower=1, overwrite_c=1)
-        total = float(np.trace(half))
-        factor = 8 * (n + 4) * _EPS * np.sqrt(trace * abs(total))
-        if failed or not factor < _LARGEST_ERROR:  # or it is not a number
+        trace_of_S = float(np.trace(half))
+        f = 8 * (n + 4) * _EPS * np.sqrt(trace * abs(trace_of_S))
+        if failed or not f < _LARGEST_ERROR:  # or it is not a number
             return None
         S = np.tril(half)
         S += np.tril(half, -1).T
-        error = 16 * (n + 4) * _EPS * total
-        return _Resolvent(S, error, 1 / (1 - factor) ** 2)
+        return _Resolvent(S, 16 * (n + 4) * _EPS * trace_of_S, 1 / (1 - f) ** 2)
 
     def _forms(self, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every column."""
@@ -197,12 +204,15 @@ class Decisions:
         return cSc, cSz, zSz
 
 
-def _power_steps(M: FloatArray, q: FloatArray) -> tuple[FloatArray, float]:
-    """Return a direction nearer to the leading one, and its q'Mq."""
-    for _ in range(_POWER_STEPS):
-        image = M @ q
+def _leading(M: FloatArray, q: FloatArray) -> tuple[FloatArray, float]:
+    """Return nearly the leading direction, and its y'My: the best of q, Mq, M²q, …"""
+    powers = [q]
+    for _ in range(_POWERS):
+        image = M @ powers[-1]
         length = float(np.linalg.norm(image))
         if not length > 0:
             break
-        q = image / length
-    return q, float(q @ M @ q)
+        powers.append(image / length)
+    V = np.linalg.qr(np.column_stack(powers))[0]
+    values, vectors = np.linalg.eigh(V.T @ M @ V)
+    return V @ vectors[:, -1], float(values[-1])

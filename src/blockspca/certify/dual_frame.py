@@ -72,13 +72,18 @@ class Frame:
         outside = norms - np.einsum("ij,ij->j", C, C)
         return Frame(DenseColumns(C, norms), inside, sides, tilt, outside, trace)
 
-    def mean_inside(self, density: Density) -> float:
-        """Return Σ c'Xc over the columns inside."""
-        if self.inside is None:
-            return 0.0
-        along = (self.inside.project(density.Q) ** 2).sum(axis=1)
-        rest = float(self.inside.norms.sum() - along.sum())
-        return float(density.weights @ along) + density.rest * rest
+    def fixed_mean(self, density: Density) -> float:
+        """Return tr(XF), F what M has beside the relaxation: inside, less the tilt."""
+        mean = 0.0
+        if self.inside is not None:
+            along = (self.inside.project(density.Q) ** 2).sum(axis=1)
+            rest = float(self.inside.norms.sum() - along.sum())
+            mean = float(density.weights @ along) + density.rest * rest
+        if self.tilt is not None:
+            along = (self.tilt @ density.Q) ** 2
+            rest = float(self.tilt @ self.tilt - along.sum())
+            mean -= float(density.weights @ along) + density.rest * rest
+        return mean
 
     def sum(self, relaxation: Relaxation) -> tuple[FloatArray, float]:
         """Return M within the space, but for the sides, and the trace of all of it."""

@@ -44,14 +44,17 @@ class View:
         V, if the coordinates are its.
     error : float
         e.
+    blur : array
+        3e s_i² of the columns: by how much (c_i'y)² may be above (r_i'u)².
     lost : float
-        3e Σ s_i².
+        The sum of the k largest.
     """
 
     columns: Columns
     inside: Indices
     undecided: Indices
     sides: Sequence[Side]
+    blur: FloatArray
     basis: FloatArray | None = None
     error: float = 0.0
     lost: float = 0.0
@@ -74,7 +77,8 @@ def view(problem: Problem, node: Node) -> View:
     n = problem.columns.shape[0]
     count = len(node.inside) + len(node.undecided)
     if not is_large(n) or count + 2 * len(node.sides) > _SMALLER * n:
-        return View(problem.columns, node.inside, node.undecided, node.sides)
+        none = np.zeros(problem.columns.shape[1])
+        return View(problem.columns, node.inside, node.undecided, node.sides, none)
     chosen = np.concatenate([node.inside, node.undecided])
     return compact(
         problem.columns.take(chosen), len(node.inside), node.sides, problem.k
@@ -104,14 +108,15 @@ def compact(columns: Columns, inside: int, sides: Sequence[Side], k: int) -> Vie
     sizes = np.concatenate([columns.sizes, np.ones(len(normals))])
     sizes = np.maximum(sizes, np.finfo(float).tiny)
     error = max(skew, float((away / sizes).max(initial=0.0)))
-    largest = np.sort(columns.sizes)[-k:]
+    blur = 3 * error * columns.sizes**2
     ends = R[:, count:].T
     return View(
         columns=DenseColumns(np.ascontiguousarray(R[:, :count])),
         inside=np.arange(inside),
         undecided=np.arange(inside, count),
         sides=[Side(a, b) for a, b in zip(ends[::2], ends[1::2], strict=True)],
+        blur=blur,
         basis=V,
         error=error,
-        lost=3 * error * float((largest**2).sum()),
+        lost=float(np.sort(blur)[-k:].sum()),
     )
