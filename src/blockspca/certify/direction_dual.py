@@ -26,7 +26,7 @@ analysis, whose semidefinite relaxation this evaluates; the closed form of κ is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -137,6 +137,11 @@ class Relaxation:
     mu: FloatArray
     size: float
 
+    def within(self, space: FloatArray, columns: Columns) -> Relaxation:
+        """Return the sum in the coordinates of a space, as `columns` are."""
+        Q = space.T @ self.Q
+        return replace(self, total=_sum(columns, self.D, self.H, Q), Q=Q)
+
 
 def relax(
     columns: Columns,
@@ -190,16 +195,18 @@ def relax(
         H = np.zeros((r, head.shape[1]))
         H[:, active] = h
         h = H
-    weights = D[: head.shape[1]]
-    weighted = weights * h
-    half = head.combine(weighted.T) + Q @ (weighted @ h.T / 2)
+    return Relaxation(_sum(head, D, h, Q), D, h, Q, shares, mu, size)
+
+
+def _sum(columns: Columns, D: FloatArray, H: FloatArray, Q: FloatArray) -> FloatArray:
+    """Return Σ D_i (c_i + Qh_i)(c_i + Qh_i)' over the columns that have an h_i."""
+    head = columns.head(H.shape[1])
+    weights = D[: H.shape[1]]
+    weighted = weights * H
+    half = head.combine(weighted.T) + Q @ (weighted @ H.T / 2)
+    W, Z = np.hstack([half, Q]), np.hstack([Q, half])
     total = head.gram(weights)
-    total = _plus_product(total, np.hstack([half, Q]), np.hstack([Q, half]))
-    return Relaxation(total, D, h, Q, shares, mu, size)
-
-
-def _plus_product(total: FloatArray, W: FloatArray, Z: FloatArray) -> FloatArray:
-    """Return total + WZ', both symmetric, in the memory of total if it is in order."""
+    # total + WZ', all of it symmetric, without another array of its size
     return np.asarray(dgemm(1.0, W.T, Z.T, 1.0, total.T, trans_a=1, overwrite_c=1).T)
 
 

@@ -61,6 +61,7 @@ _OVERSHOT = 0.05  # of its distance from the bound that it may fall by in a step
 _LEAN = 0.1  # of the gap that α may cost
 _MOST_LEAN = 10.0  # of ρ, the largest α
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
+_CROWDED = 1.5  # of n, columns in play: it pays to look at what they reach
 _NARROWER = 0.5  # of the gap when the reach was found: it will be less
 
 
@@ -285,7 +286,10 @@ class Ascent:
         if space is not None:
             density = density.within(space)
             frame = frame.within(space, columns=several)
-            M = space.T @ (M @ space)
+            if frame.columns is None:
+                M = space.T @ (M @ space)
+            else:  # the same for less
+                M, _ = frame.sum(relaxation.within(space, frame.columns))
         density = self._next(frame, density, relaxation, M, trace)
         etas = node.multipliers
         for side, eta in zip(frame.sides, etas, strict=True):
@@ -434,7 +438,7 @@ class Ascent:
         needed[self.at] = decisions.cannot_be_outside(room - best.penalty)
         if (out & needed).any():
             return -1
-        if self.is_interim or len(self.at) > self.columns.shape[0]:
+        if self.is_interim or len(self.at) > _CROWDED * self.columns.shape[0]:
             reach = decisions.reach(columns, room - best.penalty)[index]
             reach *= 1 + self.view.error
             reach += self.view.blur[self.view.undecided]
