@@ -30,6 +30,7 @@ from ..limits import Deadline
 from .columns import Columns
 from .density import OTHERS, Density, is_large
 from .direction_dual import Relaxation, relax, rounding_of_sum
+from .dual_control import Control
 from .dual_decisions import Decisions
 from .dual_frame import Frame
 from .dual_node import FLOOR, Node
@@ -41,23 +42,12 @@ _EPS = float(np.finfo(float).eps)
 _BELOW_ONE = 1 - 1e-5  # of what a column reaches: the largest ρ
 _TURNS = 5  # mirror steps within a space
 _MOST_WITHIN = 10_000  # columns that are seen within a space
-_STEP = 4.0  # of a mirror step, in units of 1/bound
-_LONGER, _LONGEST = 1.2, 3.0  # times that, after each step that lowers the bound
-_SLOWER = 25  # steps after which a step is half as long
-_FLOOR_OF_GAP = 0.1  # of the gap that the uniform share may cost
-_OF_BEST_FLOOR = 0.5  # that is left where less of it led too far
-_LEAST_FLOOR = 3e-5  # while there is no gap: without a target, or at the first step
-_LOWEST_FLOOR = 1e-10  # costs less than the tolerance of a proof
 _WARM_UP = 10  # mirror steps with the first floor
 _SLOW = 0.85  # of the gap left from one look to the next
 _FREE = 24  # mirror steps in which a node may be above the bound of its parent
 _CLOSE = 12.0  # of ρ: a gap with which most columns are out of play
 _MANY = 2000  # columns in play, so that it pays to stop there
-_EAGER = 0.3  # the power of Σ shares / k that ρ changes by
-_CALMER, _EAGERER = 0.5, 1.2  # times that, if the sum swings about k or does not
-_SWING = 0.9  # of the last excess, on the other side
-_SETTLED = 0.1  # the excess below which ρ is not what lowers the concave function
-_OVERSHOT = 0.05  # of its distance from the bound that it may fall by in a step
+_FEWEST = 1e-3  # columns that the relaxation counts as
 _LEAN = 0.1  # of the gap that α may cost
 _MOST_LEAN = 10.0  # of ρ, the largest α
 _LEAN_GAIN = 0.02  # of α in a step, or it is the last
@@ -145,12 +135,7 @@ class Ascent:
         self._frame = Frame(self.columns, inside, seen.sides)
         self._last: Relaxation | None = None
         self._target = -np.inf
-        self._scale = 1.0  # of the mirror steps
-        self._lowest_floor = _LOWEST_FLOOR
-        self._moves = 0  # how many of them
-        self._height = -np.inf  # the concave function at the last density
-        self._excess = 0.0  # of columns in the last step, as a logarithm
-        self._eagerness = 1.0  # to change ρ
+        self._control = Control()
         self._is_large = is_large(self.columns.shape[0])
         self._pace = _LARGE_PACE if self._is_large else _SMALL_PACE
         self._ritz: FloatArray | None = None  # leading directions of the last M
@@ -184,7 +169,7 @@ class Ascent:
                 if many and gap < _CLOSE * node.penalty:
                     self.is_interim = True
                     break
-                lost = self.best.value > node.bound and self._moves < _FREE
+                lost = self.best.value > node.bound and self._control.moves < _FREE
                 if step % self._pace.patience == 0 and not lost:
                     # A small part of the way: what is left is not for steps like these.
                     if gap > _SLOW * checked:
@@ -213,15 +198,12 @@ class Ascent:
         top, etas = self._move(relaxation, deadline)
         value = self.k * penalty + top
         if self.best is None or value < self.best.value:
-            self._scale = min(_LONGEST, _LONGER * self._scale)
+            self._control.gained()
             self.best = _Best(value, penalty, *before, etas, relaxation)
         elif self._is_worse(value):
-            self._scale /= 2
-            self._eagerness *= _CALMER
             self._go_back(self.best)
-            # Few directions are told apart: less for the others may be too little.
             node.floor = self.best.floor
-            self._lowest_floor = _OF_BEST_FLOOR * node.floor
+            self._control.led_too_far(node.floor)
         return not deadline.passed()
 
     def _relax(
@@ -255,7 +237,7 @@ class Ascent:
 
     def _go_back(self, best: _Best) -> None:
         node = self.node
-        self._height = -np.inf
+        self._control.forget_height()
         self.density = best.density
         node.penalty, node.multipliers = best.penalty, best.multipliers
 
@@ -316,34 +298,22 @@ class Ascent:
         trace: float,
     ) -> Density:
         """Take a mirror step, and go on to the next penalty and multipliers."""
-        node, k = self.node, self.k
+        node, k, control = self.node, self.k, self._control
         height = k * node.penalty + float(relaxation.mu.sum())
         height += frame.fixed_mean(density)
-        if self.best is not None and abs(self._excess) < _SETTLED:
-            distance = max(self.best.value - self._height, 0.0)
-            if height < self._height - _OVERSHOT * distance:
-                self._scale /= 2
-        self._height = height
-        estimate = max(abs(height), 1e-300)
-        size = self._scale * _STEP / (1 + self._moves / _SLOWER) / estimate
+        size = control.step_length(
+            height, None if self.best is None else self.best.value
+        )
         if frame.tilt is None and (node.moves >= _WARM_UP or node.floor < FLOOR):
-            gap = self._gap
-            least = _FLOOR_OF_GAP * gap / estimate if gap < np.inf else _LEAST_FLOOR
-            lowest = max(0.85 * node.floor, self._lowest_floor)
-            node.floor = max(lowest, min(least, node.floor))
+            node.floor = control.lower_floor(node.floor, self._gap)
         node.moves += 1
-        self._moves += 1
+        control.moves += 1
         density, node.multipliers = density.step(
             M, size, node.floor, frame.sides, node.multipliers, trace
         )
-        support = max(float(relaxation.shares.sum()), 1e-3)
-        excess, before = float(np.log(support / k)), self._excess
-        swings = excess * before < 0 and abs(excess) > _SWING * abs(before)
-        self._eagerness *= _CALMER if swings else _EAGERER
-        self._eagerness, self._excess = min(self._eagerness, 1.0), excess
-        power = _EAGER * self._eagerness * min(1.0, 5 * k / self.problem.k + 0.05)
-        factor = min(max(float(np.exp(power * excess)), 0.8), 1.25)
-        node.penalty = self._clamped(factor * node.penalty)
+        excess = float(np.log(max(float(relaxation.shares.sum()), _FEWEST) / k))
+        penalty = control.follow(node.penalty, excess, k / self.problem.k)
+        node.penalty = self._clamped(penalty)
         return density
 
     def lean(self, deadline: Deadline) -> None:
@@ -360,7 +330,7 @@ class Ascent:
         self.best = None
         before = np.inf
         for _ in range(self._pace.lean_steps):
-            self._moves = 0
+            self._control.moves = 0
             if not self._step(deadline):
                 break
             assert self.best is not None

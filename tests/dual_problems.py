@@ -1,0 +1,83 @@
+"""Small problems for the direction dual, with optima that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from blockspca.certify.density import Density
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.covariance import Covariance
+
+Optimum = Callable[[np.ndarray, int], float]
+DATA = ("wide", "tall", "copies", "constant", "sparse", "offset", "factor", "zeros")
+
+
+def data(kind: str, rng: np.random.Generator, n: int = 7, d: int = 9) -> object:
+    """Return samples of a kind that has broken something, or might."""
+    X = rng.standard_normal((n, d)) * rng.gamma(2.0, size=d)
+    if kind == "tall":
+        X = rng.standard_normal((3 * d, d)) @ rng.standard_normal((d, d))
+    elif kind == "copies":
+        X[:, 3:6] = X[:, :3]
+        X[:, 6] = -X[:, 0]
+    elif kind == "constant":
+        X[:, [1, 4]] = 2.0
+    elif kind == "sparse":
+        X = X * (rng.random((n, d)) < 0.4)
+        X[0] += 0.1  # no constant columns
+        return sp.csr_array(X)
+    elif kind == "offset":
+        return sp.csr_array(X + 50.0)
+    elif kind == "factor":
+        X = np.outer(rng.standard_normal(n), rng.standard_normal(d)) + 0.1 * X
+    elif kind == "zeros":
+        X[: n - 2] = 0.0
+    return X
+
+
+def covariance(kind: str, rng: np.random.Generator) -> Covariance:
+    return Covariance.from_data(data(kind, rng))
+
+
+def random_density(n: int, r: int, rng: np.random.Generator) -> Density:
+    Q = np.linalg.qr(rng.standard_normal((n, r)))[0]
+    weights = np.sort(rng.gamma(1.0, size=r))[::-1] + 0.2
+    rest = 0.1
+    total = weights.sum() + (n - r) * rest
+    return Density(Q, weights / total, rest / total)
+
+
+def mean(density: Density, B: np.ndarray) -> float:
+    """Return tr(XB)."""
+    along = np.einsum("ij,ij->j", density.Q, B @ density.Q)
+    rest = np.trace(B) - along.sum()
+    return float(density.weights @ along + density.rest * rest)
+
+
+def proved_of_three(
+    brute_force: Optimum,
+    seeds: range,
+    shape: tuple[int, int],
+    common: float = 2.0,
+    nodes: int = 300,
+    share: float = 0.95,
+) -> int:
+    """Count the problems with k = 3 that are proved; no bound may be wrong.
+
+    Four features have a factor in common; the first target is a share of the optimum.
+    """
+    proved = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal(shape) * rng.gamma(2.0, size=shape[1])
+        X[:, :4] += common * rng.standard_normal((shape[0], 1))
+        cov = Covariance.from_data(X)
+        optimum = brute_force(cov.submatrix(slice(None)), 3)
+        for target in (share * optimum, optimum * (1 + 1e-8)):
+            bound = dual_bound(cov, 3, target=target, time_limit=60, nodes=nodes)
+            assert bound.value >= optimum * (1 - 1e-12)
+        proved += bound.value <= target * (1 + 1e-11)
+    return proved
