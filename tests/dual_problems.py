@@ -7,8 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from blockspca.certify.density import Density
+from blockspca.certify.density import Density, concentrated
 from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.dual_node import Node
+from blockspca.certify.dual_problem import Problem
 from blockspca.covariance import Covariance
 
 Optimum = Callable[[np.ndarray, int], float]
@@ -40,6 +42,17 @@ def data(kind: str, rng: np.random.Generator, n: int = 7, d: int = 9) -> object:
 
 def covariance(kind: str, rng: np.random.Generator) -> Covariance:
     return Covariance.from_data(data(kind, rng))
+
+
+def root_of(problem: Problem) -> Node:
+    """Return the node that a search of the problem begins with."""
+    return Node(
+        np.empty(0, np.intp),
+        np.arange(problem.columns.shape[1]),
+        concentrated(problem.leading, 0.87),
+        problem.penalty,
+        problem.columns.norms,
+    )
 
 
 def random_density(n: int, r: int, rng: np.random.Generator) -> Density:

@@ -16,11 +16,11 @@ from blockspca.certify.density import concentrated
 from blockspca.certify.direction_dual import relax
 from blockspca.certify.dual_ascent import Ascent
 from blockspca.certify.dual_decisions import Decisions
-from blockspca.certify.dual_node import Node, branches
+from blockspca.certify.dual_node import branches
 from blockspca.certify.dual_problem import make_problem
 from blockspca.covariance import Covariance
 from blockspca.limits import Deadline
-from dual_problems import DATA, Optimum, covariance, proved_of_three
+from dual_problems import DATA, Optimum, covariance, proved_of_three, root_of
 
 
 @settings(max_examples=80, deadline=None)
@@ -45,13 +45,7 @@ def test_only_what_cannot_be_otherwise_is_decided(
     best = [np.linalg.svd(C[:, chosen], full_matrices=False) for chosen in sets]
     values = np.array([s[0] ** 2 for _, s, _ in best])
     tau = share * float(values.max())
-    root = Node(
-        np.empty(0, np.intp),
-        np.arange(p),
-        concentrated(problem.leading, 0.87),
-        problem.penalty,
-        problem.columns.norms,
-    )
+    root = root_of(problem)
     if p <= k:
         return
     Ascent(problem, root).run(steps, -np.inf, Deadline(None))
@@ -94,13 +88,7 @@ def test_leaning_decides_more() -> None:
         start = np.argsort(-(columns.project(problem.leading[:, None])[0] ** 2))[:8]
         tau = np.linalg.eigvalsh(columns.take(start).gram(np.ones(8)))[-1]
         for leaning in (0, 1):
-            node = Node(
-                np.empty(0, np.intp),
-                np.arange(columns.shape[1]),
-                concentrated(problem.leading, 0.87),
-                problem.penalty,
-                columns.norms,
-            )
+            node = root_of(problem)
             ascent = Ascent(problem, node)
             if ascent.run(40, tau, Deadline(None)):
                 continue
@@ -218,14 +206,7 @@ def test_nothing_is_decided_by_rounding_alone() -> None:
         cov = Covariance.from_data(X, center=False)
         problem = make_problem(cov, 2, None, None, short=True)
         assert problem is not None
-        p = problem.columns.shape[1]
-        node = Node(
-            np.empty(0, np.intp),
-            np.arange(p),
-            concentrated(problem.leading, 0.87),
-            problem.penalty,
-            problem.columns.norms,
-        )
+        node = root_of(problem)
         ascent = Ascent(problem, node)
         ascent.run(1, -np.inf, Deadline(None))
         assert ascent.best is not None
