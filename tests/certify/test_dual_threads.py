@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -219,15 +220,16 @@ def test_blas_keeps_to_one_thread_beside_others() -> None:
 
     def work() -> None:
         keep_to_one_thread()
-        with single_threaded(), all_threads():
-            seen.append(thread_count())
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    with single_threaded():
+        with all_threads() as changed:
+            seen.append((changed, isinstance(all_threads(), nullcontext)))
         seen.append(thread_count())
+
+    with single_threaded():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert not isinstance(all_threads(), nullcontext)
         with all_threads():
             seen.append(thread_count())
-    assert seen == [1, 1, before]
+    assert seen == [(None, True), 1, before]
     assert thread_count() == before
