@@ -21,7 +21,7 @@ def as_text(delimiter: str, header: bool = True) -> str:
     return "\n".join([delimiter.join(quoted), *rows] if header else rows)
 
 
-def check(table: Table, names: tuple[str, ...] | None = NAMES) -> None:
+def assert_reads(table: Table, names: tuple[str, ...] | None = NAMES) -> None:
     values = table.values
     values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     np.testing.assert_array_equal(values, X)
@@ -35,20 +35,20 @@ def check(table: Table, names: tuple[str, ...] | None = NAMES) -> None:
 def test_delimited_text(tmp_path, name, delimiter):
     path = tmp_path / name
     path.write_text(as_text(delimiter), encoding="utf-8-sig")
-    check(read_table(path))
+    assert_reads(read_table(path))
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
 def test_compressed_text(tmp_path, ending):
     path = tmp_path / f"t.{ending}.gz"
     path.write_bytes(gzip.compress(as_text("\t" if ending == "tsv" else ",").encode()))
-    check(read_table(path))
+    assert_reads(read_table(path))
 
 
 def test_text_without_a_header(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(as_text(",", header=False))
-    check(read_table(path), None)
+    assert_reads(read_table(path), None)
 
 
 @pytest.mark.parametrize(
@@ -120,21 +120,21 @@ def test_gaps_are_nan(tmp_path):
 
 def test_arrays(tmp_path):
     np.save(tmp_path / "t.npy", X)
-    check(read_table(tmp_path / "t.npy"), None)
+    assert_reads(read_table(tmp_path / "t.npy"), None)
     np.savez(tmp_path / "t.npz", X=X, feature_names=NAMES)
-    check(read_table(tmp_path / "t.npz"))
+    assert_reads(read_table(tmp_path / "t.npz"))
     np.savez_compressed(tmp_path / "u.npz", first=X, second=X)
-    check(read_table(tmp_path / "u.npz", key="second"), None)
+    assert_reads(read_table(tmp_path / "u.npz", key="second"), None)
     np.savez(tmp_path / "A.npz", A=X.T @ X)
     assert read_table(tmp_path / "A.npz").is_matrix
     scipy.sparse.save_npz(tmp_path / "s.npz", scipy.sparse.csr_matrix(X))
     table = read_table(tmp_path / "s.npz")
     assert scipy.sparse.issparse(table.values)
-    check(table, None)
+    assert_reads(table, None)
     scipy.io.mmwrite(tmp_path / "t.mtx", scipy.sparse.coo_array(X), precision=17)
     table = read_table(tmp_path / "t.mtx")
     assert scipy.sparse.issparse(table.values)
-    check(table, None)
+    assert_reads(table, None)
 
 
 def test_parquet(tmp_path):
@@ -144,13 +144,13 @@ def test_parquet(tmp_path):
     frame = pandas.DataFrame(X, columns=list(NAMES), index=[f"s{i}" for i in range(6)])
     frame.to_parquet(path)
     table = read_table(path)
-    check(table)
+    assert_reads(table)
     assert table.sample_names == ("s0", "s1", "s2", "s3", "s4", "s5")
     frame["kind"] = "red"
     frame.to_parquet(path)
     with pytest.raises(ReadError, match=r"column 'kind' holds .*, not numbers"):
         read_table(path)
-    check(read_table(path, drop=["kind"]))
+    assert_reads(read_table(path, drop=["kind"]))
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -170,7 +170,7 @@ def test_h5ad(tmp_path, sparse):
         var = file.create_group("var")
         var.attrs["_index"] = "gene"
         var["gene"] = np.array(NAMES, dtype=h5py.string_dtype())
-    check(read_table(path))
+    assert_reads(read_table(path))
 
 
 def test_every_format_has_a_reader():

@@ -94,7 +94,7 @@ def optima(A: np.ndarray) -> np.ndarray:
     return np.array(values)
 
 
-def check(steps: dict, reference: np.ndarray, scale: float) -> None:
+def assert_exact(steps: dict, reference: np.ndarray, scale: float) -> None:
     """Feasible, consistent and honest, whatever the status."""
     for k, step in steps.items():
         best = reference[k - 1]
@@ -120,7 +120,7 @@ def test_equals_brute_force(kind: str) -> None:
         steps = certified_path(Covariance.from_matrix(A), d)
         assert list(steps) == list(range(1, d + 1))
         assert all(step.status is Status.OPTIMAL for step in steps.values())
-        check(steps, reference, scale)
+        assert_exact(steps, reference, scale)
 
 
 @pytest.mark.parametrize("first", [2, 99])
@@ -139,7 +139,7 @@ def test_spectral_arguments_equal_brute_force(
         scale = float(np.abs(A).max()) or 1.0
         steps = certified_path(Covariance.from_matrix(A), len(A))
         assert all(step.status is Status.OPTIMAL for step in steps.values())
-        check(steps, optima(A / scale), scale)
+        assert_exact(steps, optima(A / scale), scale)
 
 
 @pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "negative definite"])
@@ -148,7 +148,9 @@ def test_every_value_of_d_up_to_twelve(kind: str) -> None:
     for d in range(1, 13):
         A = make(kind, d, rng)
         scale = float(np.abs(A).max()) or 1.0
-        check(certified_path(Covariance.from_matrix(A), d), optima(A / scale), scale)
+        assert_exact(
+            certified_path(Covariance.from_matrix(A), d), optima(A / scale), scale
+        )
 
 
 @pytest.mark.parametrize("gap", [0.0, 1e-6, 0.01, 0.3])
@@ -161,7 +163,7 @@ def test_a_requested_gap_is_proved(gap: float) -> None:
         steps = certified_path(
             Covariance.from_matrix(A), len(A), limits=Limits(gap=gap)
         )
-        check(steps, optima(A / scale), scale)
+        assert_exact(steps, optima(A / scale), scale)
         for step in steps.values():
             assert step.status in (Status.OPTIMAL, Status.GAP_LIMIT)
             assert step.status is Status.OPTIMAL or step.gap <= gap
@@ -177,7 +179,7 @@ def test_bounds_hold_at_every_interruption(kind: str, gap: float | None) -> None
     cov = Covariance.from_matrix(A)
     for nodes in range(1, 60):
         steps = certified_path(cov, 12, limits=Limits(nodes=nodes, gap=gap))
-        check(steps, reference, scale)
+        assert_exact(steps, reference, scale)
         assert sum(step.nodes for step in steps.values()) <= nodes
 
 
@@ -199,7 +201,7 @@ def test_ctrl_c_returns_what_is_known(
     monkeypatch.setattr(module.Meter, "check", interrupt)
     steps = certified_path(Covariance.from_matrix(A), 12)
     scale = float(np.abs(A).max())
-    check(steps, optima(A / scale), scale)
+    assert_exact(steps, optima(A / scale), scale)
     assert len(steps) == 12
     assert {s.status for s in steps.values()} <= {Status.OPTIMAL, Status.INTERRUPTED}
 
@@ -217,7 +219,7 @@ def test_ctrl_c_in_the_scan_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps[1].status is Status.OPTIMAL  # the variances need no scan
     assert all(steps[k].status is Status.INTERRUPTED for k in (2, 3, 4))
     A = np.cov(X.T)
-    check(steps, optima(A), 1.0)
+    assert_exact(steps, optima(A), 1.0)
 
 
 @pytest.mark.parametrize("kind", ["psd", "indefinite", "blocks"])

@@ -26,7 +26,7 @@ def base(request) -> Covariance:
     return request.param
 
 
-def check(view: Covariance, expected: np.ndarray) -> None:
+def assert_agrees(view: Covariance, expected: np.ndarray) -> None:
     d = len(expected)
     np.testing.assert_allclose(view.submatrix(slice(None)), expected, atol=1e-13)
     np.testing.assert_allclose(view.diagonal(), np.diagonal(expected), atol=1e-13)
@@ -55,10 +55,12 @@ def test_restricted(base):
     keep = np.array([0, 2, 3, 7])
     A = base.submatrix(slice(None))
     view = restricted(base, keep)
-    check(view, A[np.ix_(keep, keep)])
+    assert_agrees(view, A[np.ix_(keep, keep)])
     if base.feature_names:
         assert view.feature_names == ("a", "c", "d", "h")
-    check(restricted(view, np.array([0, 1, 3])), A[np.ix_([0, 2, 7], [0, 2, 7])])
+    assert_agrees(
+        restricted(view, np.array([0, 1, 3])), A[np.ix_([0, 2, 7], [0, 2, 7])]
+    )
 
 
 def test_masked(base):
@@ -68,19 +70,19 @@ def test_masked(base):
     expected[used] = 0
     expected[:, used] = 0
     expected[used, used] = 0 if base.known_psd else rest.min()
-    check(masked(base, used), expected)
+    assert_agrees(masked(base, used), expected)
 
 
 def test_projected(base):
     Q = np.linalg.qr(rng.normal(size=(9, 2)))[0]
     P = np.eye(9) - Q @ Q.T
-    check(projected(base, Q, "projected"), P @ base.submatrix(slice(None)) @ P)
+    assert_agrees(projected(base, Q, "projected"), P @ base.submatrix(slice(None)) @ P)
 
 
 def test_corrected(base):
     L, R = rng.normal(size=(2, 9, 2))
     expected = base.submatrix(slice(None)) - L @ R.T - R @ L.T
-    check(corrected(base, L, R, psd=False, origin="corrected"), expected)
+    assert_agrees(corrected(base, L, R, psd=False, origin="corrected"), expected)
 
 
 def test_roundings_grow_with_what_is_taken_away():
