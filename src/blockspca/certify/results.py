@@ -195,6 +195,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         status=step.status,
         k=step.k,
         n_features=step.n_features,
+        message=step.message,
         bound_name=step.bound_name,
         certificate=certificate,
         nodes=step.nodes,

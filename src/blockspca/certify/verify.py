@@ -26,7 +26,7 @@ from .connected import connected_parts
 from .dual_bound import dual_bound
 from .eigenvalues import psd_shift
 from .plain_proof import NodeCapReached, Refuted, prove_none_above
-from .proof_tree import rounding_allowance
+from .proof_tree import extent, rounding_allowance
 
 AGREEMENT = 1e-9  # relative, of a recomputed objective or norm
 ROUNDING = 1e-12  # relative, of sums over a row
@@ -291,9 +291,13 @@ class _Checker:
             f"status {certificate.status}: upper bound {certificate.upper_bound:.12g}"
         )
 
-    def _allowance(self, k: int) -> float:
+    def _allowance(self, claim: StepClaim, tau: float) -> float:
         """What rounding in the proof and in this check may amount to."""
-        return rounding_allowance(k) * self.largest + 2 * k * self.cov.entry_error
+        searched = 0.0
+        if len(claim.survivors) >= claim.k:
+            within = self.cov.submatrix(np.array(claim.survivors))
+            searched = rounding_allowance(claim.k, tau, *extent(within))
+        return searched + 2 * claim.k * self.cov.entry_error
 
     def _at_least(self, claim: StepClaim, bound: float) -> None:
         slack = ROUNDING * self.spread
@@ -397,7 +401,7 @@ class _Checker:
             f"k = {k}: the proof is for {tau:.12g}, below what k = {k - 1} may reach, "
             f"{claim.upper_previous:.12g}, where it says nothing",
         )
-        self._at_least(claim, tau + short + self._allowance(k))
+        self._at_least(claim, tau + short + self._allowance(claim, tau))
         survivors = np.array(claim.survivors, dtype=np.intp)
         outside = self._screened(k, tau, claim.upper_previous, survivors)
         return f"{outside}; {self._tree(claim, tau)}"

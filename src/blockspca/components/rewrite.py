@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from ..result import NEGLIGIBLE, Result, Status
-
-OPTIMAL_TOLERANCE = 1e-9
+from ..result import NEGLIGIBLE, OPTIMAL_GAP, Result, Status, is_optimal_gap
 
 
 def with_component(
@@ -35,9 +33,8 @@ def with_component(
     certificate = result.certificate
     status = result.status
     if reconsider:
-        spread = abs(objective) if certificate is None else problem.max_abs()
-        tolerance = OPTIMAL_TOLERANCE * max(objective, spread)
-        if upper_bound - objective <= tolerance:
+        tolerance = OPTIMAL_GAP * abs(objective)
+        if is_optimal_gap(objective, upper_bound):
             status = Status.OPTIMAL
         elif status in (Status.OPTIMAL, Status.GAP_LIMIT):
             status = Status.FEASIBLE
