@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -49,6 +50,7 @@ class BlockStatus(str, Enum):
 
 
 SHOWN = 20  # loadings in print
+OPTIMAL_GAP = 1e-9  #: "optimal" is proved within this, relative to |objective|
 NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
 
 
@@ -59,6 +61,30 @@ def relative_gap(objective: float, upper_bound: float) -> float:
     if objective == 0:
         return float("inf")
     return (upper_bound - objective) / abs(objective)
+
+
+def is_optimal_gap(objective: float, upper_bound: float) -> bool:
+    """Tell whether 0 ≤ upper_bound − objective ≤ OPTIMAL_GAP · |objective|.
+
+    This is what "optimal" means, wherever it is said. The scale is the objective alone:
+    an entry of A that no component uses says nothing about this one. Where the
+    objective is 0 only an equal bound will do. A bound that is not finite, or below
+    what was reached, proves nothing.
+
+    Notes
+    -----
+    The difference is exact in floating point where it matters (Sterbenz: the numbers
+    are within a factor of two), so that the test errs by one rounding of the product.
+
+    Examples
+    --------
+    >>> from blockspca.result import is_optimal_gap
+    >>> is_optimal_gap(2.0, 2.0 + 1e-9), is_optimal_gap(2.0, 2.0 + 1e-8)
+    (True, False)
+    """
+    if not (math.isfinite(objective) and math.isfinite(upper_bound)):
+        return False
+    return 0 <= upper_bound - objective <= OPTIMAL_GAP * abs(objective)
 
 
 @dataclass(frozen=True, eq=False)
