@@ -14,9 +14,8 @@ from blockspca.certify import step_proof
 from blockspca.certify._blas import all_threads, single_threaded
 from blockspca.certify.certified_path import certified_path
 from blockspca.certify.incumbent import swapped
-from blockspca.certify.records import TOLERANCE
 from blockspca.covariance import Covariance
-from blockspca.result import Status
+from blockspca.result import OPTIMAL_GAP, Status
 from blockspca.solvers.base import Limits
 
 
@@ -104,7 +103,7 @@ def assert_exact(steps: dict, reference: np.ndarray, scale: float) -> None:
         assert step.objective / scale <= best + rounding
         assert step.upper_bound / scale >= best - rounding
         if step.status is Status.OPTIMAL:
-            tolerance = 1.001 * TOLERANCE * max(best, 1.0)
+            tolerance = 1.001 * OPTIMAL_GAP * abs(best) + rounding
             assert step.objective / scale >= best - tolerance
             assert step.upper_bound / scale <= best + 2 * tolerance
 

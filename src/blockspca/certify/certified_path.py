@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._validation import check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
-from ..result import Status
+from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..scan import scan_kernels
 from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
 from ._blas import single_threaded
@@ -25,7 +25,7 @@ from .candidates import Candidates
 from .incumbents import Incumbents
 from .meter import LimitReached, Meter, StepLimitReached
 from .proof_tree import rounding_allowance
-from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
+from .records import CertifiedStep, PathEvent, TreeStatistics
 from .step_proof import SPECTRAL_FIRST, StepProof
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
@@ -77,7 +77,7 @@ def certified_path(
     Notes
     -----
     At most one pass over A, O(d²), then work on the survivors only.  The status is
-    optimal if the bound is within `TOLERANCE`, relative to max(objective, max |A_ij|).
+    optimal if the bound is within `OPTIMAL_GAP`, relative to the objective.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class _Walk:
 
     def cheap_bounds(self, k: int) -> None:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
-            value = bound + self.allowance(k) if k > 1 else bound
+            value = bound + (self.allowance(k) if k > 1 else self.entry_error)
             if value < self.upper[k]:
                 self.proofs.pop(k, None)
                 self.upper[k], self.names[k] = value, name
@@ -207,8 +207,7 @@ class _Walk:
 
     def is_proved(self, k: int, gap: float) -> bool:
         value = self.values[k]
-        enough = max(TOLERANCE * self.spread(k), gap * abs(value))
-        return self.upper[k] - value <= enough
+        return is_within_gap(value, max(self.upper[k], value), max(OPTIMAL_GAP, gap))
 
     # -- the proof of one k --------------------------------------------------------
 
@@ -359,7 +358,7 @@ class _Walk:
         """
         value = self.values[k]
         wanted = 0.999 * gap * abs(value) - self.allowance(k)
-        tau = value + max(wanted, 0.5 * TOLERANCE * self.spread(k))
+        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
         return tau if k == 1 else max(tau, self.upper[k - 1])
 
     # -- what is handed out --------------------------------------------------------
@@ -402,6 +401,7 @@ class _Walk:
         # x'Ax again, not λ as LAPACK found it; the pool holds entries of A, scaled by a
         # power of two.
         objective = rayleigh(self.incumbents.pool.within(best.positions), x)
+        self.values[k] = objective  # the status is that of the numbers handed out
         tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
         return CertifiedStep(
             k=k,
@@ -417,7 +417,7 @@ class _Walk:
             upper_previous=previous * unit,
             survivors=survivors,
             allowance=(self.upper[k] - tau) * unit,
-            tolerance=TOLERANCE * self.spread(k) * unit,
+            tolerance=OPTIMAL_GAP * abs(objective) * unit,
             statistics=self.statistics[k],
             time=self.times[k],
         )
@@ -430,7 +430,7 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
     block = cov.submatrix(support)
     x = leading_eigenvector(block)
     objective = rayleigh(block, x)
-    upper, name = float(diagonal.max()), "variances"
+    upper, name = float(diagonal.max()) + cov.entry_error, "variances"
     if k > 1 and cov.known_psd:
         upper = float(diagonal[support].sum()) * (1 + 1e-12) + k * cov.entry_error
     elif k > 1 and cov.in_memory:  # every entry of a row as large as the largest
@@ -445,7 +445,7 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
         objective=objective,
         upper_bound=max(upper, objective),
         bound_name=name,
-        status=Status.OPTIMAL if k == 1 else status,
+        status=Status.OPTIMAL if is_optimal_gap(objective, upper) else status,
         source="variances",
-        tolerance=TOLERANCE * float(np.abs(diagonal).max()),
+        tolerance=OPTIMAL_GAP * abs(objective),
     )

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..result import Status, relative_gap
 
-#: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
-TOLERANCE = 1e-9
-
 
 @dataclass
 class TreeStatistics:
