@@ -93,7 +93,7 @@ class ObviousBounds:
         """The least bound and its name; infinite and "none" if there is none."""
         diagonal = self.cov.diagonal()
         if k == 1:
-            return float(diagonal.max()), "variances"
+            return float(diagonal.max()) + self.cov.entry_error, "variances"
         known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
         if self.cov.known_psd:
             known.append((trace_bound(diagonal, k), "variances"))

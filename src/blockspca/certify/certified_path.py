@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap
+from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..scan import scan_kernels
 from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
 from ._blas import single_threaded
@@ -203,8 +203,8 @@ class _Walk:
 
     def cheap_bounds(self, k: int) -> None:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
-            value = bound + self.allowance(k) if k > 1 else bound
-            self.lower_to(k, value, name)
+            allowance = self.allowance(k) if k > 1 else self.entry_error
+            self.lower_to(k, bound + allowance, name)
 
     def lower_to(self, k: int, value: float, name: str) -> None:
         """Record a bound that needs no proof, if it is the best so far."""
@@ -234,7 +234,8 @@ class _Walk:
         # A little less than what is called optimal, which is judged by x'Ax as it is
         # handed out, not by λ.
         value = self.values[k]
-        return self.upper[k] - value <= max(0.99 * OPTIMAL_GAP, gap) * abs(value)
+        bound = max(self.upper[k], value)
+        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
 
     # -- the proof of one k --------------------------------------------------------
 
@@ -417,7 +418,7 @@ class _Walk:
         bound = max(self.upper[k], objective)
         if is_optimal_gap(objective, bound):
             return Status.OPTIMAL
-        if gap is not None and bound - objective <= gap * abs(objective):
+        if gap is not None and is_within_gap(objective, bound, gap):
             return Status.GAP_LIMIT
         if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
             return stopped
@@ -518,7 +519,7 @@ def _without_scan(
         objective=objective,
         upper_bound=max(upper, objective),
         bound_name=name,
-        status=Status.OPTIMAL if k == 1 else status,
+        status=Status.OPTIMAL if is_optimal_gap(objective, upper) else status,
         source="variances",
         tolerance=OPTIMAL_GAP * abs(objective),
     )

@@ -18,7 +18,7 @@ from .._validation import FloatArray
 from ..covariance import Covariance
 from ..large_k import truncated_power
 from ..limits import Deadline, Limits
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap
+from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..vectors import leading_eigenvector, rayleigh
 from .best_bound import (
     FEW_NODES,
@@ -149,10 +149,9 @@ def direct_step(
         bound = NamedBound(np.inf, "none")
     bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
-    excess = upper_bound - objective
     if is_optimal_gap(objective, upper_bound):
         status = Status.OPTIMAL
-    elif limits.gap is not None and excess <= gap * abs(objective):
+    elif limits.gap is not None and is_within_gap(objective, upper_bound, gap):
         status = Status.GAP_LIMIT
     return CertifiedStep(
         k=k,
