@@ -51,9 +51,9 @@ argument is not disturbed.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY
+from .options import ENTRY, njit
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
