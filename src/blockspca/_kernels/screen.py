@@ -1,8 +1,8 @@
 """Nested screening over all features from their row tops."""
 
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY
+from .options import ENTRY, njit
 
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _LISTS = types.Array(types.float64, 2, "C", readonly=True)
