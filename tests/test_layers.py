@@ -84,11 +84,11 @@ EXCEPTIONS = {
     "certify.meter -> solvers.base": "fetches Limits from there instead of limits",
     "certify.proof_tree -> certify.records": "TreeStatistics belongs to the search",
     "certify.step_proof -> certify.records": "TreeStatistics belongs to the search",
-    "large_k -> solvers.base": "returns a Solution, and fetches Limits from there",
+    "large_k -> solvers.base": "returns a Solution",
     "result -> solvers.guarantee": "a record of its own: Result only holds it",
     "solvers._stopping -> solvers.base": "fetches Limits from there instead of limits",
-    "sparsity_path -> ceiling": "computes the variance of PCA when asked for it",
-    "sparsity_path -> covariance": "keeps the matrix for the variance of PCA",
+    "sparsity_path -> ceiling": "computes PCA when asked",
+    "sparsity_path -> covariance": "keeps the matrix for PCA",
     "words -> result": "says statuses in words; the statuses could be text",
 }
 
