@@ -131,6 +131,7 @@ def verify(
     for step in certificate.steps:
         checker.step(step)
     checker.conclusion()
+    cov.check_unchanged()
     return Verification(
         upper_bound=np.inf if checker.unchecked else float(checker.upper[-1]),
         checks=tuple(checker.checks),
