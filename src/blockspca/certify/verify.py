@@ -93,6 +93,7 @@ def verify(
     for step in certificate.steps:
         checker.step(step)
     checker.conclusion()
+    cov.check_unchanged()
     unchecked = tuple(checker.bounds.unchecked)
     return Verification(
         upper_bound=np.inf if unchecked else float(checker.bounds.upper[-1]),
