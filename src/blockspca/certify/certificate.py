@@ -110,8 +110,9 @@ class Certificate:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the certificate is not JSON: {error}.") from None
         reader = _Reader(content, "certificate")
+        is_ours = reader.text("format") == FORMAT
         version = reader.integer("version", 1)
-        if reader.text("format") != FORMAT or version > VERSION:
+        if not is_ours or version > VERSION:
             raise ValueError(
                 f"the certificate has format {content.get('format')!r} and version "
                 f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "
