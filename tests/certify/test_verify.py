@@ -304,11 +304,11 @@ def test_noise_is_certified_by_growth():
     bs.verify(result, A, max_nodes=200)
 
 
-@pytest.mark.parametrize("ulps", [1, 2, 3, 10, 1000, 10**6])
+@pytest.mark.parametrize("steps", [1, 2, 3, 10, 1000, 10**6])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_component_that_is_not_of_unit_norm_is_rejected(result, A, ulps, sign):
+def test_a_component_that_is_not_of_unit_norm_is_rejected(result, A, steps, sign):
     """Its objective is that of x / ‖x‖, whatever x'Ax is."""
-    x = np.array(result.certificate.loadings) * (1 + sign * ulps * 1e-9)
+    x = np.array(result.certificate.loadings) * (1 + sign * steps * 1e-9)
     submatrix = A[np.ix_(result.support, result.support)]
     value = float(x @ submatrix @ x)
     bound = result.upper_bound

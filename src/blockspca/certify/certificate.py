@@ -21,9 +21,10 @@ MAX_FEATURES = 10**9
 class StepClaim:
     """opt(k) ≤ upper_bound, by the named bound.
 
-    For the bounds "screening", "proof tree" and "growth" the claim is: no k-set has an
-    eigenvalue above `tau`. Features outside `survivors` fail the screening inequality,
-    given opt(k − 1) ≤ `upper_previous`, and a search of the survivors found none.
+    For the bounds "screening", "proof tree" and "growth": features outside `survivors`
+    fail the screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤
+    `upper_previous`, and a search of the survivors found no k-set above `tau`. What
+    rounding may amount to in such a proof is upper_bound − tau.
     """
 
     k: int
