@@ -204,10 +204,10 @@ class BoundChecks:
         if self._agrees(claim, bound, LAPACK_AGREEMENT):
             return f"at most {claim.upper_bound:.12g}, {by}"
         self.unchecked.append(
-            f"k = {claim.k}: the {claim.bound_name} gives {bound:.17g} here, which is "
-            f"above the claimed {claim.upper_bound:.17g} by rounding"
+            f"k = {claim.k}: {claim.bound_name}: {bound:.17g} here, which is above the "
+            f"claimed {claim.upper_bound:.17g} by rounding"
         )
-        return f"the {claim.bound_name} agrees up to rounding only"
+        return f"{claim.bound_name}: agrees up to rounding only"
 
     def _direction_dual(self, claim: StepClaim) -> str:
         """Search again, from the component, until the claimed value is reached."""
