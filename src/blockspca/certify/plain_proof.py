@@ -72,14 +72,18 @@ def prove_none_above(
         for t in range(len(B) - m + 1):
             if first[t] <= tau:
                 continue
-            column = B[t + 1 :, t]
-            gains = column**2 / (tau - B[t, t])
+            column, room = B[t + 1 :, t], tau - B[t, t]
+            if room == 0 and column.any():  # λ > B_tt = τ for a pair
+                raise Refuted
+            gains = column**2 / room if room else np.zeros(len(column))
             if (np.diagonal(B)[t + 1 :] + gains > tau).any():
                 raise Refuted
             if m == 2 or rest[t] + np.sort(gains)[-(m - 1) :].sum() <= tau:
                 continue
             later = B[t + 1 :, t + 1 :]
-            visit(later + np.outer(column, column) / (tau - B[t, t]), chosen + 1)
+            if room:
+                later = later + np.outer(column, column) / room
+            visit(later, chosen + 1)
 
     if k >= SPECTRAL_FROM:
         kept, forced = _tightened(A, k, tau)
