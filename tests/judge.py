@@ -31,7 +31,7 @@ from blockspca.certify.candidates import Candidates
 from blockspca.certify.connected import connected_parts
 from blockspca.certify.dual_bound import dual_bound
 from blockspca.certify.eigenvalues import eigenvalue_ceiling, is_below, psd_shift
-from blockspca.certify.proof_tree import ProofTree, rounding_allowance
+from blockspca.certify.proof_tree import ProofTree, extent, rounding_allowance
 from blockspca.certify.spectral import tighten
 from blockspca.solvers import BranchAndBound, Limits
 from zoo import EPS, Problem, Reference, rayleigh_below
@@ -120,7 +120,8 @@ class Case:
         called a bound.
         """
         upper = self.upper(k)
-        allowance = rounding_allowance(k) * float(np.abs(self.A).max())
+        top = self.matrix.reached[k]
+        allowance = rounding_allowance(k, top, *extent(self.A))
         for level in self.levels(k)[1:]:
             tau = max(level - allowance, upper[k - 1] if k > 1 else -np.inf)
             if self.matrix.reached[k] > tau + allowance:

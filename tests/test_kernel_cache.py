@@ -76,17 +76,7 @@ MODULES = sorted(module.name for module in pkgutil.iter_modules(_kernels.__path_
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name,
-            marks=pytest.mark.xfail(
-                name == "proof",
-                reason="proof.py still imports njit from numba",
-                strict=True,
-            ),
-        )
-        for name in MODULES
-    ],
+    MODULES,
 )
 def test_every_kernel_is_keyed_by_all_sources(name: str) -> None:
     module = importlib.import_module(f"{_kernels.__name__}.{name}")

@@ -10,7 +10,7 @@ import pytest
 
 from blockspca._kernels import columntops, proof, rowtops, screen, selection
 from blockspca.certify.certified_path import certified_path
-from blockspca.certify.proof_tree import ProofTree
+from blockspca.certify.proof_tree import ProofTree, _outcome
 from blockspca.covariance import Covariance
 from blockspca.scan import scan
 
@@ -124,3 +124,24 @@ def test_too_little_memory_is_said() -> None:
     search._blocks = np.empty(10)
     assert search.advance(10**6) == proof.NEEDS_MEMORY
     assert search.out_of_memory
+
+
+def test_nothing_is_dropped_where_the_chain_says_nothing():
+    """With τ below what k − 1 features may reach, the peeling inequality is void."""
+    A = np.diag([1.0, 1.0, 0.1, 0.1])
+    A[0, 1] = A[1, 0] = 0.5
+    for previous in (1.3, np.inf):
+        upper = np.array([-np.inf, 1.0, previous, np.inf])
+        tree = ProofTree(A, 3, 1.2, upper, 10**6)
+        assert _outcome(tree, tree.advance(1000)).found is not None
+
+
+def test_a_feature_at_tau_by_itself_hides_none():
+    """τ − B_pp = 0: what it is coupled to is found, what it is not stays."""
+    A = np.diag([2.0, 1.9, 1.9, 1.9])
+    A[1:, 1:] += 0.3 - 0.3 * np.eye(3)  # 1, 2, 3 reach 2.5, with 0 or without
+    upper = np.array([-np.inf, 2.0, np.inf, np.inf, np.inf])
+    tree = ProofTree(A, 4, 2.0, upper, 10**6)
+    found = _outcome(tree, tree.advance(1000)).found
+    assert found is not None
+    assert np.linalg.eigvalsh(A[np.ix_(found, found)])[-1] > 2.0

@@ -11,9 +11,9 @@ p added beats it under B.  `certify/proof_tree.py` derives the bounds.
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
@@ -83,10 +83,11 @@ def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, square
     Feature i stays if r² > (τ − bound)(τ − B_ii), where r² is the sum of the m − 1
     largest B_ij², j ≠ i still there, and bound ≥ opt_B(m − 1).  Returns the number
     left; orders[level, :count] lists them, keys[:count] has their 2×2 bounds and
-    bounds[NORM, level] their r, by column.
+    bounds[NORM, level] their r, by column.  With bound > τ the inequality says nothing,
+    and every feature stays.
     """
     count = n
-    margin = max(tau - bound, 0.0)
+    margin = tau - bound if bound <= tau else -np.inf
     changed = True
     while changed and count >= m:
         changed = False
@@ -96,7 +97,7 @@ def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, square
             row = start + i * n
             need = margin * (tau - B[row + i])
             total = _row_norm(B, row, level, orders, count, a, m - 1, squares)
-            if total > need:
+            if margin < 0.0 or total > need:
                 fresh[kept] = i
                 bounds[NORM, level, i] = np.sqrt(total)
                 keys[kept] = _larger_root(B[row + i], total, bound)
@@ -172,7 +173,7 @@ def _all_below(B, start, n, count, tau, level, orders, begin):
             value *= B[other + b]
             B[target + b] = value
             pivot -= value * value
-        if pivot <= 0.0:
+        if not pivot > 0.0:  # nor a number: nothing is proved by an overflow
             return False
         B[target + a] = 1.0 / np.sqrt(pivot)
     return True
@@ -237,6 +238,8 @@ def _shrink(
         j = orders[level, t + 1 + b]
         value = B[pivot_row + j]
         gain = value * value / remaining
+        if gain != gain:  # 0 / 0: p alone is at τ, and j has nothing to do with it
+            gain = 0.0
         gains[b] = gain
         scratch[b] = gain
         if B[start + j * n + j] + gain > tau:
@@ -254,7 +257,7 @@ def _shrink(
     others = max(top - smallest, 0.0)
     floor = tau - base - others
     bound = min(bounds[REST2, level, t] + others, chain)
-    margin = max(tau - bound, 0.0)
+    margin = tau - bound if bound <= tau else -np.inf
     length = np.sqrt(others)
     kept = 0
     for b in range(later):
@@ -262,7 +265,8 @@ def _shrink(
         if gain > floor or gain >= smallest:
             j = orders[level, t + 1 + b]
             norm = bounds[NORM, level, j] + np.sqrt(gain) * length
-            if norm * norm > margin * (tau - B[start + j * n + j] - gain):
+            room = tau - B[start + j * n + j] - gain
+            if margin < 0.0 or norm * norm > margin * room:
                 fresh[kept] = j
                 kept += 1
     gains[0] = bound
@@ -278,7 +282,7 @@ def _eliminate(B, start, n, p, tau, kept, fresh, begin):
         i = fresh[a]
         source = start + i * n
         target = begin + a * kept
-        factor = B[pivot_row + i] / remaining
+        factor = B[pivot_row + i] / remaining if B[pivot_row + i] != 0.0 else 0.0
         for b in range(a + 1):
             j = fresh[b]
             value = B[source + j] + factor * B[pivot_row + j]

@@ -164,7 +164,7 @@ class ProofTree:
         """Top-level branches not yet closed (after the root has been opened)."""
         cursor, count = int(self._levels[3][0]), int(self._levels[2][0])
         firsts = self._bounds[0, 0]
-        return [t for t in range(cursor, count) if firsts[t] > self.tau]
+        return [t for t in range(cursor, count) if not firsts[t] <= self.tau]
 
     def stop_after_current_branch(self) -> None:
         self.state[9] = self._levels[3][0]

@@ -79,8 +79,7 @@ def root_above(a: float, coupling: float, b: float) -> float:
     half = abs(a - b) / 2
     below = half + math.sqrt(half * half + coupling)
     growth = coupling / below if below > 0 else 0.0
-    total = max(a, b) + growth * (1 + 8 * EPS)
-    return total + EPS * abs(total)
+    return math.nextafter(max(a, b) + growth * (1 + 8 * EPS), math.inf)
 
 
 def product_below(a: FloatArray, b: float) -> FloatArray:
@@ -93,5 +92,5 @@ def product_below(a: FloatArray, b: float) -> FloatArray:
 
 
 def increased(total: FloatArray | float) -> FloatArray:
-    """Undo the rounding of a last addition: total + eps |total|, u would do."""
-    return np.asarray(total) + EPS * np.abs(total)
+    """Undo the rounding of a last addition, which is half an ulp at the most."""
+    return np.nextafter(total, np.inf)
