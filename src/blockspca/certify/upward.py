@@ -79,7 +79,8 @@ def root_above(a: float, coupling: float, b: float) -> float:
     half = abs(a - b) / 2
     below = half + math.sqrt(half * half + coupling)
     growth = coupling / below if below > 0 else 0.0
-    return math.nextafter(max(a, b) + growth * (1 + 8 * EPS), math.inf)
+    total = max(a, b) + growth * (1 + 8 * EPS)
+    return total + EPS * abs(total)
 
 
 def product_below(a: FloatArray, b: float) -> FloatArray:
@@ -92,5 +93,9 @@ def product_below(a: FloatArray, b: float) -> FloatArray:
 
 
 def increased(total: FloatArray | float) -> FloatArray:
-    """Undo the rounding of a last addition, which is half an ulp at the most."""
-    return np.nextafter(total, np.inf)
+    """Undo the rounding of a last addition: total + eps |total|, u would do.
+
+    What is infinite stays so, and 0, which is exact, stays 0.
+    """
+    total = np.asarray(total)
+    return np.where(np.isinf(total), total, total * (1 + EPS * np.sign(total)))
