@@ -207,8 +207,11 @@ class Covariance:
             source = on_disk
         else:
             X = numeric_array(X, "X")
-            refuse_infinite(X, "X", names)
-            if not np.isnan(X).any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                finite = bool(np.isfinite(X.sum()))  # then every number is
+            if not finite:
+                refuse_infinite(X, "X", names)
+            if finite or not np.isnan(X).any():
                 source = dense_data(X, prepare)
             elif missing == "pairwise":
                 source = pairwise_data(X, np.isnan(X), prepare)
