@@ -11,9 +11,12 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+import blockspca._ingest as ingest_module
+import blockspca._sources as sources_module
 import blockspca.covariance as covariance_module
 from blockspca import Covariance
 from blockspca._rounding import SMALLEST_VARIANCE, split_mean
+from blockspca.components.views import masked, restricted
 from exact_covariance import (
     exact_covariance,
     exact_optimum,
@@ -38,6 +41,7 @@ SCALES = (
 def make(tmp_path, monkeypatch):
     """Return a function (X, kind, options) → Covariance."""
     monkeypatch.setattr(covariance_module, "MAP_FROM", 0)
+    monkeypatch.setattr(sources_module, "PART_BYTES", 128)  # several parts a file
 
     def build(X, kind, **options):
         with warnings.catch_warnings():  # sparse data with large means
@@ -252,3 +256,49 @@ def test_other_types_of_numbers(dtype):
         cov = Covariance.from_data(data)
         error = Fraction(cov.entry_error)
         assert worst_error(cov.submatrix(slice(None)), exact) <= error
+
+
+@pytest.mark.parametrize("part", [1, 30, 640, 1300])
+@pytest.mark.parametrize("options", [{}, {"scale": True}, {"center": False}])
+def test_parts_of_rows_or_columns_make_no_difference(monkeypatch, part, options):
+    X = np.random.default_rng(6).standard_normal((10, 150)) + 3
+    X[:, 70] *= 1e-200
+    X[:, 140] = 5.0
+    X[:, 3] += 1e13
+    if "scale" not in options:
+        X[:, 70] *= 1e200
+    expected = Covariance.from_data(X, constant="ignore", **options)
+    monkeypatch.setattr(ingest_module, "PART_ENTRIES", part)
+    cov = Covariance.from_data(X, constant="ignore", **options)
+    error = cov.entry_error + expected.entry_error
+    difference = cov.submatrix(slice(None)) - expected.submatrix(slice(None))
+    assert np.abs(difference).max() <= error
+    chosen = [3, 70, 139, 140]
+    exact = exact_covariance(X[:, chosen], **options)
+    assert worst_error(cov.submatrix(chosen), exact) <= Fraction(cov.entry_error)
+
+
+@pytest.mark.parametrize("exponent", [-155, -158, -161])
+def test_what_underflows_is_covered_where_nothing_else_is_left(exponent):
+    """The small features alone: their products are short of digits, and say so."""
+    small = [1, 2, 3]
+    lost = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((6, 4)) * rng.uniform(2, 5, 4)
+        X[:, small] *= float(f"1e{exponent}")
+        exact = exact_covariance(X[:, small])
+        cov = Covariance.from_data(X)
+        for left, index in (
+            (restricted(cov, np.array(small)), [0, 1, 2]),
+            (masked(cov, np.array([0])), small),
+        ):
+            error = worst_error(left.submatrix(index), exact)
+            assert error <= Fraction(left.entry_error)
+            relative = 20 * np.finfo(float).eps * left.diagonal().max()
+            lost += error > Fraction(relative)
+            value, e = exact_optimum(exact, 2)
+            optimum = Fraction(value) * Fraction(2) ** e
+            bound = Fraction(bs.solve(left, 2).upper_bound)
+            assert bound >= optimum * (1 - Fraction(1, 10**12))
+    assert lost or exponent == -155  # without underflow in the bound, they would be

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 
 import blockspca as bs
 import blockspca.covariance as covariance_module
-from blockspca import Covariance
-from blockspca._fingerprint import DataChangedError, part_fingerprint, refuse_change
+from blockspca import Covariance, DataChangedError
+from blockspca._fingerprint import part_fingerprint, refuse_change
+from blockspca.solvers import BranchAndBound
 
 
 def brute_force(A, k):
@@ -221,7 +222,7 @@ def test_a_change_of_data_read_in_place_is_noticed(on_disk, kind, edit):
     first = bs.solve(cov, 3)
     assert first.status is bs.Status.OPTIMAL
     assert bs.verify(first, cov).complete
-    blocks = {"solver": bs.BranchAndBound(), "threshold": 0.0, "certify": False}
+    blocks = {"solver": BranchAndBound(), "threshold": 0.0, "certify": False}
     assert bs.solve(cov, 3, **blocks).status is bs.Status.OPTIMAL
     edited = values if kind == "dask" else writes
     before = np.array(edited)

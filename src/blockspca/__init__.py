@@ -17,6 +17,7 @@ _EXPORTS = {
     "Components": "components",
     "Covariance": "covariance",
     "CrossValidation": "cross_validation",
+    "DataChangedError": "_fingerprint",
     "DisjointSupports": "components",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import report as report
     from . import solvers as solvers
+    from ._fingerprint import DataChangedError as DataChangedError
     from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise
     from .blocks.path import ThresholdPath as ThresholdPath

@@ -143,12 +143,13 @@ class Covariance:
         Parameters
         ----------
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
-            Rows are samples. Sparse data stays sparse: centring is done on the
-            covariance, as a rank-one term. A memory-mapped array (`numpy.load` with
-            `mmap_mode="r"`) of more than 256 MiB as float64 stays on disk and is read
-            in parts. A dask array, in
+            Rows are samples. Data in memory are copied, and X may be changed later.
+            Sparse data stays sparse: centring is done on the covariance, as a rank-one
+            term. A memory-mapped array (`numpy.load` with `mmap_mode="r"`) of more than
+            256 MiB as float64 stays on disk and is read in parts. A dask array, in
             chunks of rows and columns, stays where it is: products and the scan become
-            dask tasks, run by the scheduler that is active.
+            dask tasks, run by the scheduler that is active. If either changes later,
+            `solve` and `verify` raise `DataChangedError`.
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool
@@ -164,6 +165,13 @@ class Covariance:
             gives them variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
+
+        Notes
+        -----
+        The mean is subtracted, and then the mean of what is left, so that a mean that
+        is large beside the deviation costs no digits. With `scale`, any size of data
+        will do, from 1e-300 to 1e300. Without, the largest variance must lie between
+        1e-292 and 1e308 / 4d; X is refused if not.
 
         Examples
         --------
@@ -199,8 +207,11 @@ class Covariance:
             source = on_disk
         else:
             X = numeric_array(X, "X")
-            refuse_infinite(X, "X", names)
-            if not np.isnan(X).any():
+            with np.errstate(over="ignore", invalid="ignore"):
+                finite = bool(np.isfinite(X.sum()))  # then every number is
+            if not finite:
+                refuse_infinite(X, "X", names)
+            if finite or not np.isnan(X).any():
                 source = dense_data(X, prepare)
             elif missing == "pairwise":
                 source = pairwise_data(X, np.isnan(X), prepare)
@@ -342,9 +353,10 @@ class Covariance:
     def entry_error(self) -> float:
         """Bound on the rounding error of an entry computed from data; 0 for a matrix.
 
-        Relative to A = C'C with C the centred data as stored (of sparse data, X and μ).
-        Entries computed twice, in a tile and in a submatrix, differ by at most twice
-        this. Proofs set it aside.
+        Against the covariance of the data, as float64, in exact arithmetic; `_rounding`
+        has the derivation. Of what a scheme leaves, against the data it starts from as
+        they are stored. Entries computed twice, in a tile and in a submatrix, differ by
+        at most twice this. Proofs set it aside.
         """
         return self._source.entry_error()
 
