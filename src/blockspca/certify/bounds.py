@@ -14,9 +14,11 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from .. import _cost
 from .._validation import FloatArray
 from ..bounds import row_sum_bound
 from ..covariance import Covariance, as_covariance
+from ..limits import Deadline
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
@@ -113,28 +115,52 @@ def threshold_bound(
 
 
 def best_threshold_bound(
-    A: FloatArray, k: int, *, evaluations: int = 12
+    A: FloatArray,
+    k: int,
+    *,
+    evaluations: int = 12,
+    deadline: Deadline | None = None,
 ) -> tuple[float, float]:
-    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε)."""
+    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
+
+    Of those up to the deadline, the first of which takes no more than d² operations.
+    """
+    deadline = deadline or Deadline(None)
     ratio = (np.sqrt(5) - 1) / 2
     off = np.abs(A - np.diag(np.diagonal(A)))
     low, high = 0.0, float(off.max(initial=0.0))
     best = (threshold_bound(A, k, high), high)
+
+    def bound_at(epsilon: float) -> float:
+        if deadline.passed():
+            return float("inf")
+        return threshold_bound(A, k, epsilon, block_bound=block_bound)
+
+    def block_bound(B: FloatArray, k: int) -> float:
+        return _cheap_block_bound(B, k, deadline)
+
     inner = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [threshold_bound(A, k, epsilon) for epsilon in inner]
+    values = [bound_at(epsilon) for epsilon in inner]
     for _ in range(evaluations):
         best = min(best, *zip(values, inner, strict=True))
+        if deadline.passed():
+            break
         if values[0] < values[1]:
             high = inner[1]
             inner = [high - ratio * (high - low), inner[0]]
-            values = [threshold_bound(A, k, inner[0]), values[0]]
+            values = [bound_at(inner[0]), values[0]]
         else:
             low = inner[0]
             inner = [inner[1], low + ratio * (high - low)]
-            values = [values[1], threshold_bound(A, k, inner[1])]
+            values = [values[1], bound_at(inner[1])]
     return min(best, *zip(values, inner, strict=True))
 
 
-def _cheap_block_bound(B: FloatArray, k: int) -> float:
+def _cheap_block_bound(
+    B: FloatArray, k: int, deadline: Deadline | None = None
+) -> float:
     bound = row_sum_bound(B, k)
-    return bound if len(B) > 2000 else min(bound, eigenvalue_ceiling(B))
+    seconds = _cost.eigenvalues(len(B)) + 2 * _cost.cholesky(len(B))
+    if len(B) > 2000 or (deadline is not None and not deadline.affords(seconds)):
+        return bound
+    return min(bound, eigenvalue_ceiling(B))
