@@ -119,6 +119,10 @@ class Candidates:
             found.append((float(self._variance_sums[k - 1]), "variances"))
         return found
 
+    def variance_bound(self, k: int) -> float | None:
+        """The sum of the k largest variances, if A is known to be PSD."""
+        return float(self._variance_sums[k - 1]) if self._cov.known_psd else None
+
     @cached_property
     def _variance_sums(self) -> FloatArray:
         """Sums of the 1, 2, …, k_max largest variances."""

@@ -39,7 +39,8 @@ from .._validation import FloatArray
 _EPS = float(np.finfo(float).eps)
 _STRONG_PAIR = 2.0  # a pair of this many thresholds is good at the next level as well
 _CAPACITY = 20_000
-_SLICE = 2_000
+_SLICE = 2_000  # sets between two looks at the clock, at the most
+_SLICE_WORK = 2**27  # operations of theirs
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,7 @@ class _Search:
         from .._kernels import growth as kernel
 
         d = len(N)
+        at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
         candidates = np.zeros((m + 1, d), dtype=np.int64)
@@ -205,7 +207,7 @@ class _Search:
                 N,
                 m,
                 allowance,
-                _SLICE,
+                at_once,
                 state,
                 sets,
                 candidates,
