@@ -13,20 +13,28 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
 from ..result import Status
 from ..scan import scan_kernels
-from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
+from ..vectors import SMALL, rayleigh, with_sign
 from ._blas import single_threaded
-from .best_bound import best_bound, is_sound
+from .best_bound import (
+    FEW_NODES,
+    BoundInterrupted,
+    NamedBound,
+    best_bound,
+    is_sound,
+)
 from .candidates import Candidates
 from .incumbents import Incumbents
 from .meter import LimitReached, Meter, StepLimitReached
 from .proof_tree import rounding_allowance
 from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
 from .step_proof import SPECTRAL_FIRST, StepProof
+from .unscanned import steps_from_variances
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
 _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
@@ -34,6 +42,11 @@ _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 # Seconds for the bounds that do without the chain, for a k that resists.
 _NAMED_SECONDS = 2.0
 _NAMED_FROM_GAP = 0.005  # they seldom get closer than this
+
+# Seconds, and part of the limit, for steps that were not reached when time was up
+_GRACE, _GRACE_SHARE = 0.2, 0.02
+# Passes over the survivors' submatrix before their tree has opened a node
+_SURVIVOR_PASSES = 12
 
 _NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
 
@@ -118,7 +131,7 @@ def _finished(
 ) -> dict[int, CertifiedStep]:
     if walk is None:
         status = stopped or Status.FEASIBLE
-        steps = [_without_scan(cov, k, status) for k in range(1, k_max + 1)]
+        steps = steps_from_variances(cov, k_max, status)
     else:
         steps = [walk.finish(k, stopped) for k in range(1, k_max + 1)]
     return {step.k: step for step in steps}
@@ -144,7 +157,12 @@ class _Walk:
         self.unit = candidates.unit
         self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
-            cov, self.unit, k_max, candidates.promising(_first_pool(k_max)), given
+            cov,
+            self.unit,
+            k_max,
+            candidates.promising(_first_pool(k_max)),
+            given,
+            meter.affords,
         )
         self.values = self.incumbents.values
         self.upper = [np.inf] * (k_max + 1)
@@ -155,6 +173,7 @@ class _Walk:
         self.times = [0.0] * (k_max + 1)
         self.cut_short: dict[int, Status] = {}
         self.rung = 0
+        self.grace_ends: float | None = None
         self.n_jobs = 1
         self.callback: Callable[[PathEvent], None] | None = None
 
@@ -193,6 +212,12 @@ class _Walk:
             if value < self.upper[k]:
                 self.proofs.pop(k, None)
                 self.upper[k], self.names[k] = value, name
+
+    def free_bounds(self, k: int) -> None:
+        """Bound k by the variances, if that is possible."""
+        sums = self.candidates.variance_bound(k)
+        if sums is not None:
+            self.upper[k], self.names[k] = sums + self.allowance(k), "variances"
 
     def settle(
         self, k: int, tau: float, survivors: NDArray[np.int64], name: str
@@ -263,13 +288,23 @@ class _Walk:
         if self.is_proved(k, gap):
             return
         target = (self.values[k] + gap * abs(self.values[k])) * self.unit
-        bound = best_bound(
-            self.cov,
-            k,
-            self.incumbents.best[k].support,
-            target=target,
-            time_limit=self.meter.share(0.2, most),
-        )
+        bound = NamedBound(np.inf, "none")
+        try:
+            bound = best_bound(
+                self.cov,
+                k,
+                self.incumbents.best[k].support,
+                target=target,
+                time_limit=self.meter.share(0.2, most),
+                nodes=min(FEW_NODES, self.meter.nodes_left),
+                memory=self.meter.limits.memory,
+            )
+        except BoundInterrupted as stopped:
+            bound = stopped.bound
+            raise
+        finally:
+            self.statistics[k].nodes += bound.nodes
+            self.meter.nodes += bound.nodes
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
         sound = is_sound(bound, objective, self.allowance(k) * self.unit)
@@ -310,6 +345,9 @@ class _Walk:
                 self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             many = len(survivors) > 4 * k + 40
+            if not self.affords(survivors):
+                self.cut_short[k] = Status.TIME_LIMIT
+                return False
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue
             if incumbents.admit(k, survivors):
@@ -330,6 +368,12 @@ class _Walk:
                 return False
             self.report(k, len(survivors))
         return self.is_proved(k, gap)
+
+    def affords(self, survivors: NDArray[np.int64]) -> bool:
+        """Whether there is time to begin with so many survivors."""
+        seconds = self.incumbents.admission_seconds(survivors)
+        seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
+        return self.meter.affords(seconds)
 
     def step_proof(self, k: int) -> StepProof:
         return StepProof(
@@ -392,11 +436,24 @@ class _Walk:
         return earlier[0] if earlier else stopped or Status.FEASIBLE
 
     def finish(self, k: int, stopped: Status | None) -> CertifiedStep:
-        """The record of k; completes a step that was not reached."""
+        """The record of k; completes a step that was not reached.
+
+        When time is up there is a moment for that, and no more: after it a step keeps
+        the component of the one before and gets what costs nothing.
+        """
+        limit = self.meter.limits.time
+        if limit is not None and self.grace_ends is None:
+            self.grace_ends = self.meter.elapsed + _GRACE + _GRACE_SHARE * limit
+        at_leisure = self.grace_ends is None or self.meter.elapsed < self.grace_ends
         if self.values[k] == -np.inf:
-            self.incumbents.start(k)
-        if self.upper[k] == np.inf:
+            if at_leisure:
+                self.incumbents.start(k)
+            else:
+                self.incumbents.start_at_once(k)
+        if self.upper[k] == np.inf and (at_leisure or k == len(self.upper) - 1):
             self.cheap_bounds(k)
+        elif self.upper[k] == np.inf:
+            self.free_bounds(k)
         unit, best = self.unit, self.incumbents.best[k]
         support, x = best.support, with_sign(best.x)
         # x'Ax again, not λ as LAPACK found it; the pool holds entries of A, scaled by a
@@ -421,31 +478,3 @@ class _Walk:
             statistics=self.statistics[k],
             time=self.times[k],
         )
-
-
-def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
-    """Stopped before the pass over A ended: the variances are all there is."""
-    diagonal = cov.diagonal()
-    support = np.sort(np.argsort(-diagonal, kind="stable")[:k])
-    block = cov.submatrix(support)
-    x = leading_eigenvector(block)
-    objective = rayleigh(block, x)
-    upper, name = float(diagonal.max()), "variances"
-    if k > 1 and cov.known_psd:
-        upper = float(diagonal[support].sum()) * (1 + 1e-12) + k * cov.entry_error
-    elif k > 1 and cov.in_memory:  # every entry of a row as large as the largest
-        upper, name = upper + (k - 1) * cov.max_abs() * (1 + 1e-12), "row sums"
-    elif k > 1:
-        upper, name = np.inf, "none"
-    return CertifiedStep(
-        k=k,
-        n_features=cov.n_features,
-        support=support.astype(np.intp),
-        loadings=x,
-        objective=objective,
-        upper_bound=max(upper, objective),
-        bound_name=name,
-        status=Status.OPTIMAL if k == 1 else status,
-        source="variances",
-        tolerance=TOLERANCE * float(np.abs(diagonal).max()),
-    )
