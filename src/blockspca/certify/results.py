@@ -54,17 +54,16 @@ def certified_results(
     if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
         callback = report if watched else None
         direct = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
-        result = _as_result(cov, direct, [_as_claim(direct)])
+        result = _as_result(cov, direct, [_as_claim(direct)], direct.nodes)
         ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
         event = _as_path_event(direct)
         try:
             report(event if ends else replace(event, status=None))
         except KeyboardInterrupt:
-            return {k_max: replace(result, status=Status.INTERRUPTED)}
+            return {k_max: with_status(result, Status.INTERRUPTED)}
         if ends:
             return {k_max: result}
-        if limits.time is not None:
-            limits = replace(limits, time=max(0.0, limits.time - direct.time))
+        limits = _what_is_left(limits, direct.time, direct.nodes)
         incumbents = {**incumbents, k_max: direct.support.tolist()}
     steps = certified_path(
         cov,
@@ -80,22 +79,46 @@ def certified_results(
         for k in range(k_min, k_max + 1):
             if watched and k not in settled:  # a limit came first
                 report(_as_path_event(last if k == k_max else steps[k]))
+    before = 0 if direct is None else direct.nodes
     if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
-        return {k_max: _as_result(cov, last, [_as_claim(last)])}
-    return CertifiedResults(cov, steps, range(k_min, k_max + 1))
+        nodes = before + sum(step.nodes for step in steps.values())
+        return {k_max: _as_result(cov, last, [_as_claim(last)], nodes)}
+    return CertifiedResults(cov, steps, range(k_min, k_max + 1), before)
+
+
+def with_status(result: Result, status: Status) -> Result:
+    """Return the result, and its certificate, with another status."""
+    certificate = result.certificate
+    if certificate is not None:
+        certificate = replace(certificate, status=status)
+    return replace(result, status=status, certificate=certificate)
+
+
+def _what_is_left(limits: Limits, seconds: float, nodes: int) -> Limits:
+    """The limits less what has been used; one node is always left."""
+    if limits.time is not None:
+        limits = replace(limits, time=max(0.0, limits.time - seconds))
+    if limits.nodes is not None:
+        limits = replace(limits, nodes=max(1, limits.nodes - nodes))
+    return limits
 
 
 class CertifiedResults(Mapping[int, Result]):
     """The results of a walk, each made, with its certificate, when it is asked for.
 
     A result has a vector of length d and a claim for every smaller k; of a long path
-    most users look at few.
+    most users look at few. `nodes_before` were opened before the walk.
     """
 
     def __init__(
-        self, cov: Covariance, steps: Mapping[int, CertifiedStep], ks: range
+        self,
+        cov: Covariance,
+        steps: Mapping[int, CertifiedStep],
+        ks: range,
+        nodes_before: int = 0,
     ) -> None:
         self._cov, self._steps, self._ks = cov, steps, ks
+        self._nodes_before = nodes_before
         self._made: dict[int, Result] = {}
 
     @cached_property
@@ -106,7 +129,9 @@ class CertifiedResults(Mapping[int, Result]):
         if k not in self._ks:
             raise KeyError(k)
         if k not in self._made:
-            self._made[k] = _as_result(self._cov, self._steps[k], self._claims)
+            nodes = self._nodes_before
+            nodes += sum(step.nodes for q, step in self._steps.items() if q <= k)
+            self._made[k] = _as_result(self._cov, self._steps[k], self._claims, nodes)
         return self._made[k]
 
     def __contains__(self, k: object) -> bool:
@@ -174,7 +199,9 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
     )
 
 
-def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) -> Result:
+def _as_result(
+    cov: Covariance, step: CertifiedStep, claims: list[StepClaim], nodes: int
+) -> Result:
     upper_bound = float(step.upper_bound)
     certificate = Certificate(
         k=step.k,
@@ -197,7 +224,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         n_features=step.n_features,
         bound_name=step.bound_name,
         certificate=certificate,
-        nodes=step.nodes,
+        nodes=nodes,
         time=step.time,
         timings={"proof": step.time},
         solver="certified path",
