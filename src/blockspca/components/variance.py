@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .. import _cost
 from .._validation import FloatArray
 from ..ceiling import small_matrix
 from ..covariance import Covariance
+from ..limits import Deadline
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
+AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
 def score_covariance(cov: Covariance, components: FloatArray) -> FloatArray:
@@ -57,13 +60,21 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
     return pivots
 
 
-def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, bool]:
+def leading_eigenvalues(
+    cov: Covariance, m: int, deadline: Deadline | None = None
+) -> tuple[FloatArray | None, bool]:
     """Return upper bounds on the m largest eigenvalues of A, and whether A is PSD.
 
     The eigenvalues are exact up to rounding, which is added. They are None where
     neither d nor the number of samples is at most 1500: an iterative method would give
-    lower bounds, which prove nothing.
+    lower bounds, which prove nothing. Nor are they computed if the time up to the
+    deadline does not suffice.
     """
+    n, d = cov.n_samples or cov.n_features, cov.n_features
+    seconds = _cost.product(min(n, d), n, d) + _cost.eigenvalues(min(n, d))
+    late = deadline is not None and not deadline.affords(seconds)
+    if late and seconds > AT_ANY_TIME:
+        return None, cov.known_psd
     matrix = small_matrix(cov)
     if matrix is None:
         return None, cov.known_psd
@@ -79,7 +90,10 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, boo
 
 
 def joint_upper_bound(
-    cov: Covariance, first: Result, sparsities: Sequence[int]
+    cov: Covariance,
+    first: Result,
+    sparsities: Sequence[int],
+    deadline: Deadline | None = None,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -107,7 +121,7 @@ def joint_upper_bound(
         "components", "eigenvalues" or "variances": which of the three it is.
     """
     m, d = len(sparsities), cov.n_features
-    eigenvalues, psd = leading_eigenvalues(cov, m)
+    eigenvalues, psd = leading_eigenvalues(cov, m, deadline)
     singles = [_single_bound(first, k, psd) for k in sparsities]
     bounds = [(float(sum(singles)), "components")]
     if psd:
