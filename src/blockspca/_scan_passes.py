@@ -22,7 +22,7 @@ SMALLEST_TILE = 64
 SMALLEST_WIDTH = 8  # a limit on memory shortens the lists, but not below this
 PANEL_BYTES = 2**25  # of data gathered for one side of a tile
 SECONDS_BETWEEN_TICKS = 0.1
-SPARSE_SLICE = 2**23  # pairs of nonzeros between two calls of `check`
+SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
 NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
 
 Progress = Callable[[int, int], None]
@@ -291,7 +291,9 @@ class Pass:
             )
         shift = mean * factor * np.sqrt(n)
         order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
+        self.check_within_task()  # each of these takes a part of a second
         by_feature = X.tocsc()[:, order]
+        self.check_within_task()
         by_sample = by_feature.tocsr()
         by_sample.sum_duplicates()
         nonnegative = by_feature.nnz == 0 or by_feature.data.min() >= 0
@@ -307,6 +309,7 @@ class Pass:
             order,
             float(factor.max()) if nonnegative else np.inf,
         )
+        self.check_within_task()
         cost = self.pair_counts(by_sample, by_feature)
         bounds = _equal_shares(cost, SPARSE_SLICE)
         lists = (self.values, self.indices)

@@ -31,7 +31,7 @@ class Meter:
 
     limits: Limits
     nodes: int = 0
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
     step_ends: float = float("inf")
 
     @property
