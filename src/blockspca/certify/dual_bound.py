@@ -27,7 +27,7 @@ from .density import concentrated, is_large
 from .direction_dual import rounding_of_sum
 from .dual_ascent import Ascent
 from .dual_node import Node, branches
-from .dual_problem import Problem, make_problem
+from .dual_problem import NotAffordable, Problem, make_problem
 from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
@@ -53,6 +53,8 @@ class DualBound:
         A support above the target, up to rounding, if the search came upon one.
     interrupted : bool
         By the keyboard; the bound holds all the same.
+    cut_short : bool
+        Time or memory did not suffice for more.
     """
 
     value: float
@@ -61,6 +63,7 @@ class DualBound:
     elapsed: float
     better: NDArray[np.intp] | None = None
     interrupted: bool = False
+    cut_short: bool = False
 
 
 def dual_bound(
@@ -113,9 +116,12 @@ def dual_bound(
     on their number.
     """
     deadline = Deadline(time_limit)
-    problem = make_problem(
-        as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
-    )
+    try:
+        problem = make_problem(
+            as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
+        )
+    except NotAffordable:
+        return DualBound(np.inf, 0, 0, deadline.elapsed(), cut_short=True)
     if problem is None:
         return DualBound(np.inf, 0, 0, deadline.elapsed())
     # The bound of the step under way when time is up is still to be proved.
@@ -135,6 +141,7 @@ def dual_bound(
         deadline.elapsed(),
         better,
         interrupted,
+        cut_short=not ends.affords_step(),
     )
 
 

@@ -27,6 +27,10 @@ _ARRAYS = 6  # of n × n entries that an ascent holds at once
 _PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
 
 
+class NotAffordable(Exception):
+    """There is not enough time, or memory, for the columns and a step with them."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """Columns that matter; those of the other features are no longer than √`floor`.
@@ -83,7 +87,7 @@ def make_problem(
     deadline: Deadline | None = None,
     memory: int | None = None,
 ) -> Problem | None:
-    """Choose the columns; None if A has none, or time or memory are too short for them.
+    """Choose the columns; None if A is not of a kind that has them.
 
     Parameters
     ----------
@@ -101,6 +105,11 @@ def make_problem(
         if there is not, the shorter ones are left out.
     memory : int, optional
         Bytes for the columns and for the n × n arrays of a step.
+
+    Raises
+    ------
+    NotAffordable
+        If time or memory do not suffice.
     """
     deadline = deadline or Deadline(None)
     everything = np.arange(cov.n_features)
@@ -112,7 +121,7 @@ def make_problem(
             return None
         shift = psd_shift(cov.submatrix(features), deadline)
         if shift == np.inf:
-            return None
+            raise NotAffordable
     diagonal = cov.diagonal()[features] + shift
     if not diagonal.max() > 0:
         return None
@@ -142,9 +151,9 @@ def make_problem(
         if fits and deadline.affords(costs.seconds):
             break
     else:
-        return None
+        raise NotAffordable
     if sparse and not load("sparse_columns", seconds=deadline.remaining()):
-        return None
+        raise NotAffordable
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
     floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * _EPS

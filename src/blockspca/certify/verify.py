@@ -362,7 +362,7 @@ class _Checker:
             return f"at most {claim.upper_bound:.12g}, by the direction dual"
         # The ascent depends a little on where it starts; more than that is no accident.
         # Of a smaller k the component it started from is not known.
-        ended = dual.elapsed < seconds and claim.k == self.certificate.k
+        ended = not dual.cut_short and claim.k == self.certificate.k
         _require(
             not ended or dual.value - target <= DUAL_AGREEMENT * self.spread,
             f"k = {claim.k}: the direction dual gives {dual.value + error:.12g}, above "
