@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _cost
-from .._kernels.loading import load
 from .._validation import FloatArray
 from ..covariance import Covariance
 from ..limits import Deadline
@@ -152,7 +151,7 @@ def make_problem(
             break
     else:
         raise NotAffordable
-    if sparse and not load("sparse_columns", seconds=deadline.remaining()):
+    if sparse and not _kernel_is_ready(deadline):
         raise NotAffordable
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
@@ -168,6 +167,13 @@ def make_problem(
     leading /= np.linalg.norm(leading)
     penalty = max(penalty, floor)
     return Problem(columns, k, floor, penalty, leading, chosen, unit, shift, slack)
+
+
+def _kernel_is_ready(deadline: Deadline) -> bool:
+    """Load what sparse columns are summed by, which may have to be compiled."""
+    from .._kernels.loading import load
+
+    return load("sparse_columns", seconds=deadline.remaining())
 
 
 def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:
