@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._scan_dask import DaskSource
+from ._threads import scan_threads
 from ._validation import FloatArray, MemoryLimitError
 from .covariance import Covariance
 
@@ -21,7 +22,7 @@ SMALLEST_TILE = 64
 SMALLEST_WIDTH = 8  # a limit on memory shortens the lists, but not below this
 PANEL_BYTES = 2**25  # of data gathered for one side of a tile
 SECONDS_BETWEEN_TICKS = 0.1
-SPARSE_SLICE = 2**23  # pairs of nonzeros between two calls of `check`
+SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
 NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
 
 Progress = Callable[[int, int], None]
@@ -30,11 +31,8 @@ Progress = Callable[[int, int], None]
 ALONE_UP_TO = 1000
 
 
-def default_threads() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+class PassStopped(Exception):
+    """Raised in a worker once the pass has been stopped; it ends the worker."""
 
 
 class Pass:
@@ -58,7 +56,7 @@ class Pass:
         if threads is None:
             size = cov.n_features if features is None else len(features)
             # Starting a thread takes longer than a small scan.
-            threads = 1 if size <= ALONE_UP_TO else default_threads()
+            threads = 1 if size <= ALONE_UP_TO else scan_threads()
         self.threads = threads
         self.single = precision == "single"
         self._check = check
@@ -69,6 +67,8 @@ class Pass:
         # An entry computed twice differs by at most twice its error.
         self.rounding = 2 * cov.entry_error
         self.tile_size = TILE_SIZE
+        self.stopped = threading.Event()
+        self._own_thread = threading.get_ident()  # where `check` may be called
 
     def run(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64], float]:
         """Return the diagonal, the lists (values, indices) and the rounding error."""
@@ -163,6 +163,13 @@ class Pass:
         if self._progress is not None:
             self._progress(done, total)
 
+    def check_within_task(self) -> None:
+        """Raise if the pass is to stop: for tasks that take longer than a tick."""
+        if self.stopped.is_set():
+            raise PassStopped
+        if self._check is not None and threading.get_ident() == self._own_thread:
+            self._check()
+
     def each(self, parts: int, work: Callable[[int, int], Any]) -> None:
         """Run work(start, stop) over equal parts of range(parts) on the threads."""
         if self.threads == 1 or parts < SMALLEST_TILE:
@@ -199,7 +206,10 @@ class Pass:
                     task = waiting.popleft()
                 except IndexError:
                     return
-                work(task)
+                try:
+                    work(task)
+                except PassStopped:
+                    return
 
         futures = [self.pool.submit(loop) for _ in range(threads)]
         try:
@@ -211,6 +221,9 @@ class Pass:
                 )
                 for future in ended:
                     future.result()
+        except BaseException:
+            self.stopped.set()
+            raise
         finally:
             waiting.clear()
         self.tick(total, total)
@@ -221,8 +234,8 @@ class Pass:
 
         labels = np.arange(self.d)
         at_once = max(1, 2**17 // self.d) * 8
-        if not self.cov.in_memory:  # enough for a matrix product, 32 MiB
-            at_once = max(1, 2**22 // self.d)
+        if not self.cov.in_memory:  # enough for a matrix product, 4 MiB
+            at_once = max(1, 2**19 // self.d)
         if not self.cov.in_memory and self.memory is not None:
             room = self.memory - 16 * self.d * self.width
             at_once = max(1, min(at_once, room // (64 * self.d)))
@@ -278,7 +291,9 @@ class Pass:
             )
         shift = mean * factor * np.sqrt(n)
         order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
+        self.check_within_task()  # each of these takes a part of a second
         by_feature = X.tocsc()[:, order]
+        self.check_within_task()
         by_sample = by_feature.tocsr()
         by_sample.sum_duplicates()
         nonnegative = by_feature.nnz == 0 or by_feature.data.min() >= 0
@@ -294,6 +309,7 @@ class Pass:
             order,
             float(factor.max()) if nonnegative else np.inf,
         )
+        self.check_within_task()
         cost = self.pair_counts(by_sample, by_feature)
         bounds = _equal_shares(cost, SPARSE_SLICE)
         lists = (self.values, self.indices)
@@ -305,10 +321,10 @@ class Pass:
         self.distribute(list(pairwise(bounds.tolist())), worker)
 
     def pair_counts(self, by_sample: Any, by_feature: Any) -> FloatArray:
-        """Pairs of nonzeros that each row of A takes."""
+        """Pairs of nonzeros that each row of A takes, and the pass over its shifts."""
         per_sample = np.diff(by_sample.indptr).astype(np.float64)
         running = np.concatenate([[0.0], np.cumsum(per_sample[by_feature.indices])])
-        return np.diff(running[by_feature.indptr]) + 1.0
+        return np.diff(running[by_feature.indptr]) + self.d / 4
 
     def dense_data(self) -> None:
         """Tiles of the symmetric half, features by descending variance."""

@@ -139,6 +139,8 @@ class TileWorker:
         part = self.part[:area].reshape(shape) if in_parts else out
         for start in range(0, n, self.tiles.samples):
             stop = min(start + self.tiles.samples, n)
+            if start:  # with many samples a tile takes seconds
+                self.job.check_within_task()
             mine = self.gather(rows, start, stop) if left is None else left
             other = mine if columns is rows else self.gather(columns, start, stop)
             np.dot(mine.T, other, out=part)

@@ -20,7 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_input import validated
 from ._estimator_output import publish, warn_if_stopped
-from ._validation import FloatArray, is_sparse, split_names
+from ._threads import allowed_threads
+from ._validation import FloatArray, check_n_jobs, is_sparse, split_names
 from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
@@ -75,7 +76,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     transform_method : {"projection", "least-squares"}, default="projection"
         What `transform` returns; see there.
     n_jobs : int, default=None
-        Parallel work (joblib); the answer does not depend on it.
+        Most blocks (joblib) and threads, those of BLAS included, that work at a time;
+        see `solve`. With 1, one core does all the work. The answer does not depend on
+        it.
     random_state : int, RandomState instance or None, default=None
         For k="auto" and for solvers that draw random numbers.
     verbose : bool or int, default=False
@@ -216,8 +219,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         _, self._column_names = split_names(X)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
         self._check_sizes()
-        cov = self._covariance_of(X, precomputed)
-        sparsities = self._sparsities(X, cov, precomputed, int(seeds[0]))
+        with allowed_threads(check_n_jobs(self.n_jobs)):
+            cov = self._covariance_of(X, precomputed)
+            sparsities = self._sparsities(X, cov, precomputed, int(seeds[0]))
         self.solution_: Components = solve_components(
             cov,
             sparsities,

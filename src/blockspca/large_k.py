@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _cost
 from ._validation import FloatArray, check_positive_integer, check_sparsity
 from .covariance import Covariance, as_covariance
 from .result import Status
@@ -90,40 +91,54 @@ def truncated_power(
     return Solution(x, status=search.status, nodes=search.nodes)
 
 
-def _leading_eigenvector(cov: Covariance, c: float | None = None) -> tuple[float, Any]:
-    """Approximate leading eigenpair of A, or of cI − A, from products with A alone."""
+class _TimeIsUp(Exception):
+    """Raised from a product, to end iterations that do not look at the clock."""
+
+
+def _leading_eigenvector(
+    cov: Covariance, deadline: Deadline, c: float | None = None
+) -> tuple[float, Any]:
+    """Approximate leading eigenpair of A, or of cI − A, from products with A alone.
+
+    Where they do not converge, or time is up before, a start and the value 0.
+    """
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
     d = cov.n_features
     start = np.sqrt(np.abs(cov.diagonal())) + 1e-12
-    matvec = cov.matvec if c is None else lambda x: c * x - cov.matvec(x)
+
+    def matvec(x: FloatArray) -> FloatArray:
+        if deadline.passed():
+            raise _TimeIsUp
+        return cov.matvec(x) if c is None else c * x - cov.matvec(x)
+
     operator: Any = LinearOperator((d, d), matvec=matvec, dtype=np.float64)
     try:
         values, vectors = eigsh(
             operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
         )
-    except ArpackError:  # not converged, or the matrix is zero
+    except (ArpackError, _TimeIsUp):  # not converged, or the matrix is zero
         return 0.0, start
     return float(values[0]), vectors[:, 0]
 
 
-def _lowest_eigenvalue(cov: Covariance) -> float:
+def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
     """Return about λmin(A), to a small part of λmax(A).
 
     As c − λmax(cI − A): asked for λmin itself, ARPACK compares its error with λmin, and
     where that is zero, as in every singular covariance, it does not end.
     """
-    c = abs(_leading_eigenvector(cov)[0])
-    return c - _leading_eigenvector(cov, c)[0]
+    c = abs(_leading_eigenvector(cov, deadline)[0])
+    return c - _leading_eigenvector(cov, deadline, c)[0]
 
 
-def _starts(cov: Covariance, n_starts: int) -> FloatArray:
+def _starts(cov: Covariance, n_starts: int, deadline: Deadline) -> FloatArray:
     d = cov.n_features
     variances = cov.diagonal()
     rows = largest_entries(variances, min(n_starts, d))
     starts = [*cov.rows(rows), np.abs(variances)]
     if d > 3:
-        starts.append(_leading_eigenvector(cov)[1])
+        starts.append(_leading_eigenvector(cov, deadline)[1])
     return np.column_stack(starts)
 
 
@@ -177,11 +192,13 @@ class _Search:
 
     def run(self, n_starts: int) -> None:
         cov, d = self.cov, self.cov.n_features
+        if self.stop():  # the support of largest variances is all there is
+            return
         if not cov.known_psd and d > 3:
-            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov))
+            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov, self.deadline))
         elif not cov.known_psd:
             self.shift = float(np.abs(cov.rows(slice(None))).sum())
-        starts = _starts(cov, n_starts)
+        starts = _starts(cov, n_starts, self.deadline)
         sizes = sorted({min(d, int(r * self.k)) for r in RATIOS}, reverse=True)
         # Straight to k, and by way of larger supports: neither is always better.
         for route in ([self.k], sizes):
@@ -237,8 +254,12 @@ class _Search:
 
         remaining = self.deadline.remaining()
         clock = Deadline(None if remaining is None else POLISH_SHARE * remaining)
-        d = self.cov.n_features
-        while not self.stop() and not clock.passed():
+        d, k = self.cov.n_features, self.k
+        size = min(d, k + POLISH_CANDIDATES)
+        # A round of swaps, the eigenvectors before and after it, and two submatrices
+        round_ = _cost.inverse(k) + 2 * _cost.product(k, k, size)
+        round_ += _cost.passes(40, size * size)
+        while not self.stop() and clock.affords(round_) and not clock.passed():
             within = self.cov.submatrix(self.support)
             x = np.zeros(d)
             x[self.support], _ = on_support(within, np.arange(len(within)))

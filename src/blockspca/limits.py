@@ -22,9 +22,11 @@ class Limits:
     Parameters
     ----------
     time : float
-        Seconds.
+        Seconds, kept to within a tenth and a second: what cannot be stopped, such as a
+        factorization, is begun only if the time left suffices for it.
     nodes : int
-        Nodes of all searches together.
+        Nodes of all searches together, as `Result.nodes` counts them. A search looks
+        at the limit between slices, so that there may be a slice more.
     gap : float
         Relative gap that is good enough: 0.01 asks for 1 %. Below 1.
     memory : int
@@ -78,12 +80,16 @@ def as_limits(limits: Any) -> Limits:
     )
 
 
+_FORGETTING = 0.7  # of a long step, that is still expected after the next
+
+
 class Deadline:
     """The clock of one call: `passed()` once `seconds` have gone by."""
 
     def __init__(self, seconds: float | None) -> None:
         self.start = time.perf_counter()
         self.seconds = seconds
+        self.step = 0.0  # seconds, of the steps of late
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.start
@@ -99,3 +105,18 @@ class Deadline:
 
     def passed(self) -> bool:
         return self.seconds is not None and self.elapsed() >= self.seconds
+
+    def affords(self, seconds: float) -> bool:
+        """Tell whether there is time for what takes so long and cannot be stopped."""
+        left = self.remaining()
+        return left is None or seconds <= left
+
+    # -- steps of unknown length, such as those of an ascent -----------------------
+
+    def affords_step(self) -> bool:
+        """Tell whether there is time for another step like the last ones."""
+        return not self.passed() and self.affords(self.step)
+
+    def step_took(self, seconds: float) -> None:
+        """Remember how long a step took; longer ones are forgotten by and by."""
+        self.step = max(seconds, _FORGETTING * self.step)

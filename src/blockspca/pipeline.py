@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ._threads import allowed_threads
 from ._validation import (
     check_flag,
     check_n_jobs,
@@ -65,8 +66,11 @@ def solve(
         Time, nodes, gap and memory for the whole call. When one is reached, or on
         Ctrl-C, the result holds the best solution and bound so far.
     n_jobs : int, optional
-        Blocks solved at a time (joblib), and threads of a long proof; the answer is
-        the same for every value.
+        Most blocks solved at a time (joblib), most threads of the scan, of a proof and
+        of the direction dual, and most threads of BLAS: with 1, one core does all the
+        work. −1 is all cores. By default blocks, and nodes of a proof, are taken one
+        at a time, while the scan uses all cores, and the dual and BLAS as many threads
+        as BLAS has. The answer is the same for every value.
     rng : int or Generator, optional
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional
@@ -97,11 +101,12 @@ def solve(
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
 
-    def left() -> Limits:
-        return replace(limits, time=deadline.remaining())
+    def left(nodes: int = 0) -> Limits:
+        most = limits.nodes and max(1, limits.nodes - nodes)
+        return replace(limits, time=deadline.remaining(), nodes=most)
 
     by_default = solver is None and threshold is None
-    with as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as tell:
         if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
             # Large k from data: blocks of 2k features would cost more than the proof.
             proved = certified_results(cov, k, k, left(), {}, n_jobs=n_jobs, tell=tell)[
@@ -127,7 +132,7 @@ def solve(
             cov,
             k,
             k,
-            left(),
+            left(found.nodes),
             {k: found.support.tolist()},
             n_jobs=n_jobs,
             tell=tell,
@@ -140,8 +145,7 @@ def solve(
         guarantee=found.guarantee,
         solver=found.solver,
         message=found.message,
-        nodes=found.nodes
-        + sum(step.statistics["nodes"] for step in proved.certificate.steps),
+        nodes=found.nodes + proved.nodes,
         time=deadline.elapsed(),
         timings={**found.timings, **proved.timings},
     )
@@ -157,19 +161,14 @@ def _on_the_same_data(cov: Covariance, result: Result) -> Result:
 
 def _before_any_block(cov: Covariance, found: Result) -> Result:
     """Return what the variances say, for a run that was stopped at its start."""
-    from .certify.results import certified_results
+    from .certify.results import certified_results, with_status
 
     at_once = Limits(time=0)
     known = certified_results(cov, found.k, found.k, at_once, {})[found.k]
     if known.objective < found.objective:
         return found
-    return replace(
-        known,
-        status=found.status,
-        certificate=replace(known.certificate, status=found.status),
-        message=found.message,
-        time=found.time,
-    )
+    known = with_status(known, found.status)
+    return replace(known, message=found.message, nodes=found.nodes, time=found.time)
 
 
 def solve_path(
@@ -193,7 +192,8 @@ def solve_path(
         For the whole path. With a gap, each k is proved to that gap only, which is much
         cheaper. A k that cannot be settled passes its bound on, and the path goes on.
     n_jobs : int, optional
-        Threads of a long proof.
+        Most threads, of the scan, of a proof, of the direction dual and of BLAS, as in
+        `solve`. The answer is the same for every value.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
 
@@ -221,7 +221,7 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     limits = replace(limits, time=deadline.remaining())
-    with as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as tell:
         results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
     cov.check_unchanged()
     return SparsityPath(results, cov)

@@ -222,6 +222,12 @@ class Result:
         limit or a failure kept the solver from finishing its blocks.
     certificate : Certificate or None
         What `verify` needs to check the upper bound again.
+    nodes : int
+        All nodes that were opened for this answer, by every search: those of the
+        solvers of the blocks, of the direction dual, and of the proofs for 1, 2, …, k.
+        `Limits.nodes` is a limit on this number.
+    time : float
+        Seconds.
     """
 
     x: FloatArray

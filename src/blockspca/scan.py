@@ -107,7 +107,8 @@ def scan(
         Bytes that the pass may hold above the data. Tiles shrink to fit, then the
         lists, to 8 entries at the shortest; `MemoryLimitError` if that is not enough.
     threads : int, optional
-        As many as there are cores by default. The values do not depend on it.
+        By default as many as `n_jobs` of the call under way allows, all cores if it
+        says nothing. The values do not depend on it.
     progress : callable, optional
         Called with the work done and the total, between tiles.
     precision : {"double", "single"}

@@ -55,6 +55,9 @@ def test_few_entries_are_computed_again():
     asked = []
 
     class Counted:
+        n_samples = cov.n_samples
+        sparse_data = cov.sparse_data
+
         def submatrix(self, rows, columns):
             asked.append(len(rows) * len(columns))
             return cov.submatrix(rows, columns)

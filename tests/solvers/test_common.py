@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca._threads import blas_limited_to
 from blockspca.solvers import SOLVERS, Limits, Solver
 from blockspca.solvers.guarantee import EXACT
 from conftest import brute_force
@@ -159,9 +160,11 @@ def test_time_limit_is_honoured(name):
     X = np.random.default_rng(0).normal(size=(100, 300))
     A = np.cov(X.T)
     SOLVERS[name]().solve(A[:5, :5], 2, limits=Limits())  # compile what needs it
-    start = time.perf_counter()
-    solution = SOLVERS[name]().solve(A, 20, limits=Limits(time=0.2))
-    assert time.perf_counter() - start < 20  # not minutes; benchmarks are finer
+    # Seconds of the processor, which others on the machine do not take.
+    with blas_limited_to(1):
+        start = time.process_time()
+        solution = SOLVERS[name]().solve(A, 20, limits=Limits(time=0.2))
+        assert time.process_time() - start < 10 * 0.2
     assert 1 <= np.count_nonzero(solution.x) <= 20
 
 

@@ -14,10 +14,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray
 from ..covariance import Covariance
 from ..scan import Scan
-from .path import ThresholdPath, path_from_scan, strongest_forest
+from .path import BATCH_SECONDS, ThresholdPath, path_from_scan, strongest_forest
 
 ENTRIES_AT_ONCE = 2**22  # of A held in memory: 32 MiB
 ROWS_AT_ONCE = 2**11
@@ -73,6 +74,9 @@ def path_to_size(
     at_once = ENTRIES_AT_ONCE
     if memory is not None:
         at_once = min(at_once, memory // (8 * COPIES))
+    if cov.sparse_data() is None:  # an entry of dense data takes n multiplications
+        entry = _cost.product(1, cov.n_samples or 1, 1)
+        at_once = min(at_once, int(BATCH_SECONDS / entry))
     done = 0
     while done < len(doubtful) and last[doubtful[done]] > floor:
         check()

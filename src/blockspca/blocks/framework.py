@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
+from .._threads import blas_limited_to
 from .._validation import FloatArray
 from ..bounds import cheap_bound, largest_eigenvalue_bound
 from ..covariance import Covariance
@@ -23,6 +26,7 @@ from .path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
+START_SECONDS = 3.0  # that worker processes may take until they work
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
 _STOPPED = (
@@ -192,7 +196,9 @@ def block_solve(
                 break
             wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
             tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
-            for b, outcome in zip(wave, _run(tasks, n_jobs), strict=False):
+            # With little time left, worker processes would begin after its end.
+            jobs = n_jobs if deadline.affords(START_SECONDS) else 1
+            for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
                 done.append(b)
                 ledger.enter(b, outcome)
                 if progress is not None:
@@ -226,6 +232,9 @@ def _queue(
             continue
         A = ledger.matrix(b)
         if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
+            if not deadline.affords(_cost.eigenvalues(size)):
+                ledger.statuses[b] = BlockStatus.TIME_LIMIT
+                continue
             _refuse_indefinite(A, b, solver)
         ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), deadline)
         queue.append(b)
@@ -302,9 +311,13 @@ def _run(tasks: list[_Task], n_jobs: int | None) -> Iterator[_Outcome]:
         yield from (_solve_block(*task) for task in tasks)
         return
     try:
-        yield from joblib.Parallel(n_jobs=n_jobs)(
-            joblib.delayed(_solve_block)(*task) for task in tasks
-        )
+        # A core for each block: BLAS has one thread, here and in other processes.
+        with blas_limited_to(1):
+            outcomes = joblib.Parallel(n_jobs=n_jobs)(
+                joblib.delayed(_solve_beside_others)(os.getpid(), *task)
+                for task in tasks
+            )
+        yield from outcomes
     except Exception as error:  # a worker died, or the solver cannot be sent to one
         failure = _Outcome(
             BlockStatus.FAILED,
@@ -312,6 +325,14 @@ def _run(tasks: list[_Task], n_jobs: int | None) -> Iterator[_Outcome]:
             f"({type(error).__name__}: {error})",
         )
         yield from (failure for _ in tasks)
+
+
+def _solve_beside_others(caller: int, *task: Any) -> _Outcome:
+    """Solve one block in a worker, which has one core."""
+    if os.getpid() == caller:  # a thread: BLAS, which all of them share, is limited
+        return _solve_block(*task)
+    with blas_limited_to(1):
+        return _solve_block(*task)
 
 
 def _solve_block(
@@ -332,6 +353,8 @@ def _solve_block(
             return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:
         value = rayleigh(A, leading_eigenvector(A))
+        if limits.time is not None and _cost.eigenvalues(size) > limits.time:
+            return _Outcome(BlockStatus.TIME_LIMIT, np.arange(size), value)
         bound = max(value, largest_eigenvalue_bound(A))
         return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
     unit = 1.0

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance import Covariance, as_covariance
 from ..limits import Deadline
@@ -23,6 +24,9 @@ from ..scan import Scan
 # Rows computed ahead of need, and the memory for those kept (see `_RowsAhead`).
 LOOKAHEAD = 64
 CACHE_BYTES = 2**26
+BATCH_SECONDS = 0.2  # of rows that are computed together: the clock waits for them
+CHECKED_FROM = 4000  # features of a matrix in memory, read without the clock below
+ROWS_BETWEEN_CHECKS = 64
 
 
 class IncompletePathError(ValueError):
@@ -195,11 +199,16 @@ def threshold_path(
     strength, coarse, tops, parent = forest.no_edges(d)
     order = np.zeros(d, dtype=np.int64)
     joined_by = np.zeros(d, dtype=np.int64)
-    if cov.in_memory:
+    deadline = deadline or Deadline(None)
+    if cov.in_memory and (deadline.seconds is None or d < CHECKED_FROM):
         bits = cov.rows(slice(None)).view(np.int64)
         forest.grow_forest(bits, strength, coarse, tops, parent, order, joined_by)
     else:
-        rows = _RowsAhead(cov, strength, deadline or Deadline(None), memory)
+        rows: _RowsAhead | _RowsInMemory
+        if cov.in_memory:
+            rows = _RowsInMemory(cov, deadline)
+        else:
+            rows = _RowsAhead(cov, strength, deadline, memory)
         vertex = 0
         for step in range(d):
             order[step] = vertex
@@ -261,6 +270,21 @@ def strongest_forest(
     return ThresholdPath(n_features, weights[kept], pairs[kept])
 
 
+class _RowsInMemory:
+    """Rows of a matrix, with a look at the clock now and then."""
+
+    def __init__(self, cov: Covariance, deadline: Deadline) -> None:
+        self.A = cov.rows(slice(None))
+        self.deadline = deadline
+        self.read = 0
+
+    def __getitem__(self, vertex: int) -> FloatArray:
+        if self.read % ROWS_BETWEEN_CHECKS == 0 and self.deadline.passed():
+            raise TimeoutError("the time was up before the threshold path was complete")
+        self.read += 1
+        return self.A[vertex]
+
+
 class _RowsAhead:
     """Rows of A for Prim's algorithm, computed in batches before they are needed.
 
@@ -281,6 +305,9 @@ class _RowsAhead:
         self.deadline = deadline
         rows = min(CACHE_BYTES, memory or CACHE_BYTES) // (8 * cov.n_features)
         self.batch = max(1, min(LOOKAHEAD, rows // 2)) if memory else LOOKAHEAD
+        if deadline.seconds is not None and cov.sparse_data() is None:
+            row = _cost.product(1, cov.n_samples or 0, cov.n_features)
+            self.batch = min(self.batch, 1 + int(BATCH_SECONDS / max(row, 1e-9)))
         self.capacity = max(self.batch, rows)
         self.ready: dict[int, FloatArray] = {}
 

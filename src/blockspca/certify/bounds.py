@@ -15,15 +15,18 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from .. import _cost
 from .._validation import FloatArray
 from ..bounds import row_sum_bound
 from ..covariance import Covariance, as_covariance
+from ..limits import Deadline
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
 
-#: Flops that take a moment: some tenths of a second on one core.
-MOMENT = 4e9
+#: Seconds that are there also when time is up.
+MOMENT = 0.3
+_LARGEST_ORDER = 3000  # of a matrix that is held as a whole
 
 BlockBound = Callable[[FloatArray, int], float]
 
@@ -59,8 +62,9 @@ class ObviousBounds:
     """Bounds on opt(k), for any k, that take no more than a moment.
 
     Whatever a search has or has not come to, no reported bound is above these: the sum
-    of the largest variances, if A is positive semidefinite; row sums, if A is in
-    memory; and λmax, computed once, where that takes at most `flops`.
+    of the largest variances, if A is positive semidefinite; the largest entry of each
+    row, k − 1 times, if A is in memory; and λmax. The last two are computed once, where
+    that takes at most so many seconds.
 
     Examples
     --------
@@ -72,22 +76,29 @@ class ObviousBounds:
     (2.0, 'row sums')
     """
 
-    def __init__(self, cov: Covariance, flops: float = MOMENT) -> None:
-        self.cov, self.flops = cov, flops
+    def __init__(self, cov: Covariance, seconds: float = MOMENT) -> None:
+        self.cov, self.seconds = cov, seconds
 
     @cached_property
-    def _matrix(self) -> FloatArray | None:
-        if not self.cov.in_memory or self.cov.n_features**2 > self.flops / 100:
+    def _strongest(self) -> FloatArray | None:
+        """The largest |A_ij|, j ≠ i, of each row."""
+        d = self.cov.n_features
+        if not self.cov.in_memory or _cost.passes(3, d * d) > self.seconds:
             return None
-        return self.cov.submatrix(slice(None))
+        sizes = np.abs(self.cov.submatrix(slice(None)))
+        np.fill_diagonal(sizes, 0.0)
+        return sizes.max(axis=1)
 
     @cached_property
     def _largest_eigenvalue(self) -> float:
         cov = self.cov
-        order = cov.n_features if cov.in_memory else cov.n_samples or np.inf
-        if 2 * order**2 * cov.n_features > self.flops:
+        order = cov.n_features if cov.in_memory else cov.n_samples
+        if order is None or order > _LARGEST_ORDER:
             return np.inf
-        return largest_eigenvalue_bound(cov)
+        seconds = _cost.eigenvalues(order) + _cost.cholesky(order)
+        if not cov.in_memory:
+            seconds += _cost.product(order, cov.n_features, order)
+        return largest_eigenvalue_bound(cov) if seconds <= self.seconds else np.inf
 
     def least(self, k: int) -> tuple[float, str]:
         """The least bound and its name; infinite and "none" if there is none."""
@@ -97,8 +108,10 @@ class ObviousBounds:
         known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
         if self.cov.known_psd:
             known.append((trace_bound(diagonal, k), "variances"))
-        if self._matrix is not None:
-            known.append((row_sum_bound(self._matrix, k), "row sums"))
+        if self._strongest is not None:
+            sums = (k - 1) * self._strongest
+            rounding = 4 * _EPS * (np.abs(diagonal) + sums)
+            known.append((float((diagonal + sums + rounding).max()), "row sums"))
         value, name = min(known)
         return value + k * self.cov.entry_error, name
 
@@ -165,28 +178,52 @@ def threshold_bound(
 
 
 def best_threshold_bound(
-    A: FloatArray, k: int, *, evaluations: int = 12
+    A: FloatArray,
+    k: int,
+    *,
+    evaluations: int = 12,
+    deadline: Deadline | None = None,
 ) -> tuple[float, float]:
-    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε)."""
+    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
+
+    Of those up to the deadline, the first of which takes no more than d² operations.
+    """
+    deadline = deadline or Deadline(None)
     ratio = (np.sqrt(5) - 1) / 2
     off = np.abs(A - np.diag(np.diagonal(A)))
     low, high = 0.0, float(off.max(initial=0.0))
     best = (threshold_bound(A, k, high), high)
+
+    def bound_at(epsilon: float) -> float:
+        if deadline.passed():
+            return float("inf")
+        return threshold_bound(A, k, epsilon, block_bound=block_bound)
+
+    def block_bound(B: FloatArray, k: int) -> float:
+        return _cheap_block_bound(B, k, deadline)
+
     inner = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [threshold_bound(A, k, epsilon) for epsilon in inner]
+    values = [bound_at(epsilon) for epsilon in inner]
     for _ in range(evaluations):
         best = min(best, *zip(values, inner, strict=True))
+        if deadline.passed():
+            break
         if values[0] < values[1]:
             high = inner[1]
             inner = [high - ratio * (high - low), inner[0]]
-            values = [threshold_bound(A, k, inner[0]), values[0]]
+            values = [bound_at(inner[0]), values[0]]
         else:
             low = inner[0]
             inner = [inner[1], low + ratio * (high - low)]
-            values = [values[1], threshold_bound(A, k, inner[1])]
+            values = [values[1], bound_at(inner[1])]
     return min(best, *zip(values, inner, strict=True))
 
 
-def _cheap_block_bound(B: FloatArray, k: int) -> float:
+def _cheap_block_bound(
+    B: FloatArray, k: int, deadline: Deadline | None = None
+) -> float:
     bound = row_sum_bound(B, k)
-    return bound if len(B) > 2000 else min(bound, eigenvalue_ceiling(B))
+    seconds = _cost.eigenvalues(len(B)) + 2 * _cost.cholesky(len(B))
+    if len(B) > 2000 or (deadline is not None and not deadline.affords(seconds)):
+        return bound
+    return min(bound, eigenvalue_ceiling(B))

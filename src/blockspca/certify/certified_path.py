@@ -13,15 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray, check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
 from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..scan import scan_kernels
-from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
+from ..vectors import SMALL, rayleigh, with_sign
 from ._blas import single_threaded
 from .alarms import alarm, is_below_objective, values_of_subsets
-from .best_bound import best_bound, is_sound
+from .best_bound import (
+    FEW_NODES,
+    BoundInterrupted,
+    NamedBound,
+    best_bound,
+    is_sound,
+)
 from .bounds import ObviousBounds
 from .candidates import Candidates
 from .incumbents import Incumbents
@@ -29,6 +36,7 @@ from .meter import LimitReached, Meter, StepLimitReached
 from .proof_tree import extent, rounding_allowance
 from .records import CertifiedStep, PathEvent, TreeStatistics
 from .step_proof import SPECTRAL_FIRST, StepProof
+from .unscanned import steps_from_variances
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
 _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
@@ -42,6 +50,10 @@ EPS = float(np.finfo(np.float64).eps)
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
 # that norms, and hence eigenvalues, err by far less than this.
 _UNDERFLOW = 1e-150
+# Seconds, and part of the limit, for steps that were not reached when time was up
+_GRACE, _GRACE_SHARE = 0.2, 0.02
+# Passes over the survivors' submatrix before their tree has opened a node
+_SURVIVOR_PASSES = 12
 
 _NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
 
@@ -126,8 +138,7 @@ def _finished(
 ) -> dict[int, CertifiedStep]:
     ks = range(1, k_max + 1)
     if walk is None:
-        obvious, status = ObviousBounds(cov), stopped or Status.FEASIBLE
-        return {k: _without_scan(cov, k, status, obvious) for k in ks}
+        return steps_from_variances(cov, k_max, stopped or Status.FEASIBLE)
     walk.complete()
     walk.compare_with_subsets()
     return {k: walk.finish(k, stopped) for k in ks}
@@ -153,7 +164,12 @@ class _Walk:
         self.unit = candidates.unit
         self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
-            cov, self.unit, k_max, candidates.promising(_first_pool(k_max)), given
+            cov,
+            self.unit,
+            k_max,
+            candidates.promising(_first_pool(k_max)),
+            given,
+            meter.affords,
         )
         self.values = self.incumbents.values
         self.upper = [np.inf] * (k_max + 1)
@@ -290,13 +306,23 @@ class _Walk:
         if self.is_proved(k, gap):
             return
         target = (self.values[k] + gap * abs(self.values[k])) * self.unit
-        bound = best_bound(
-            self.cov,
-            k,
-            self.incumbents.best[k].support,
-            target=target,
-            time_limit=self.meter.share(0.2, most),
-        )
+        bound = NamedBound(np.inf, "none")
+        try:
+            bound = best_bound(
+                self.cov,
+                k,
+                self.incumbents.best[k].support,
+                target=target,
+                time_limit=self.meter.share(0.2, most),
+                nodes=min(FEW_NODES, self.meter.nodes_left),
+                memory=self.meter.limits.memory,
+            )
+        except BoundInterrupted as stopped:
+            bound = stopped.bound
+            raise
+        finally:
+            self.statistics[k].nodes += bound.nodes
+            self.meter.nodes += bound.nodes
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
         if is_sound(bound, objective, self.allowance(k) * self.unit):
@@ -336,6 +362,9 @@ class _Walk:
                 self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             many = len(survivors) > 4 * k + 40
+            if not self.affords(survivors):
+                self.cut_short[k] = Status.TIME_LIMIT
+                return False
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue
             if incumbents.admit(k, survivors):
@@ -356,6 +385,12 @@ class _Walk:
                 return False
             self.report(k, len(survivors))
         return self.is_proved(k, gap)
+
+    def affords(self, survivors: NDArray[np.int64]) -> bool:
+        """Whether there is time to begin with so many survivors."""
+        seconds = self.incumbents.admission_seconds(survivors)
+        seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
+        return self.meter.affords(seconds)
 
     def step_proof(self, k: int) -> StepProof:
         return StepProof(
@@ -434,14 +469,24 @@ class _Walk:
     def complete(self) -> None:
         """Give steps that were not reached a support, and all the best that is known.
 
-        A bound that the chain did not bring down far is compared with those that need
-        no chain.
+        When time is up there is a moment for that, and no more: after it a step keeps
+        the component of the one before and gets what costs nothing.  A bound that the
+        chain did not bring down far is compared with those that need no chain.
         """
+        limit = self.meter.limits.time
+        ends = np.inf
+        if limit is not None:
+            ends = self.meter.elapsed + _GRACE + _GRACE_SHARE * limit
         obvious = ObviousBounds(self.cov)
-        for k in range(1, len(self.upper)):
+        last = len(self.upper) - 1
+        for k in range(1, last + 1):
+            at_leisure = self.meter.elapsed < ends
             if self.values[k] == -np.inf:
-                self.incumbents.start(k)
-            if self.upper[k] == np.inf:
+                if at_leisure:
+                    self.incumbents.start(k)
+                else:
+                    self.incumbents.start_at_once(k)
+            if self.upper[k] == np.inf and (at_leisure or k == last):
                 self.cheap_bounds(k)
             if not self.is_proved(k, _NAMED_FROM_GAP):
                 bound, name = obvious.least(k)
@@ -499,27 +544,3 @@ class _Walk:
             time=self.times[k],
             message=self.defect,
         )
-
-
-def _without_scan(
-    cov: Covariance, k: int, status: Status, obvious: ObviousBounds
-) -> CertifiedStep:
-    """Stopped before the pass over A ended: the variances are all there is."""
-    diagonal = cov.diagonal()
-    support = np.sort(np.argsort(-diagonal, kind="stable")[:k])
-    block = cov.submatrix(support)
-    x = leading_eigenvector(block)
-    objective = rayleigh(block, x)
-    upper, name = obvious.least(k)
-    return CertifiedStep(
-        k=k,
-        n_features=cov.n_features,
-        support=support.astype(np.intp),
-        loadings=x,
-        objective=objective,
-        upper_bound=max(upper, objective),
-        bound_name=name,
-        status=Status.OPTIMAL if is_optimal_gap(objective, upper) else status,
-        source="variances",
-        tolerance=OPTIMAL_GAP * abs(objective),
-    )

@@ -227,7 +227,7 @@ class BoundChecks:
             raise KeyboardInterrupt
         # The ascent depends a little on where it starts; more than that is no accident.
         # Of a smaller k the component it started from is not known.
-        ended = dual.elapsed < seconds and claim.k == self.k
+        ended = not dual.cut_short and claim.k == self.k
         agreement = DUAL_AGREEMENT if ended else math.inf
         if self._agrees(claim, dual.value + error, agreement):
             return f"at most {claim.upper_bound:.12g}, by the direction dual"

@@ -105,7 +105,8 @@ def direct_step(
     deadline = Deadline(limits.time)
     remaining = deadline.remaining()
     share = None if remaining is None else SEARCH_SHARE * remaining
-    found = truncated_power(cov, k, limits=replace(limits, time=share))
+    # Power steps are no nodes; the limit on these is for the search.
+    found = truncated_power(cov, k, limits=replace(limits, time=share, nodes=None))
     best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
         best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
@@ -123,6 +124,9 @@ def direct_step(
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         left = deadline.remaining()
+        most_nodes = MOST_NODES if k >= SEARCH_FROM else FEW_NODES
+        if limits.nodes is not None:
+            most_nodes = min(most_nodes, limits.nodes)
         slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
         bound = best_bound(
             cov,
@@ -132,7 +136,8 @@ def direct_step(
             time_limit=SECONDS
             if left is None
             else max(BOUND_SHARE * left, left - RESERVE),
-            nodes=MOST_NODES if k >= SEARCH_FROM else FEW_NODES,
+            nodes=most_nodes,
+            memory=limits.memory,
             report=None if callback is None else report,
         )
         left = deadline.remaining()

@@ -20,6 +20,7 @@ a narrow density, q'Xq near 1, the others fall by nearly α and the first hardly
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -184,7 +185,13 @@ class Ascent:
         return node.bound <= target
 
     def _step(self, deadline: Deadline) -> bool:
-        """Relax, and go on to the next density; False if time is up before that."""
+        """Relax, and go on to the next density; False if time is up before that.
+
+        None is begun that would not end in time, by how long those before it took.
+        """
+        if not deadline.affords_step():
+            return False
+        started = time.perf_counter()
         node = self.node
         node.penalty = penalty = self._clamped(node.penalty)
         relaxation = self._relax(self._frame, self.density, self._last, deadline)
@@ -204,6 +211,7 @@ class Ascent:
             self._go_back(self.best)
             node.floor = self.best.floor
             self._control.led_too_far(node.floor)
+        deadline.step_took(time.perf_counter() - started)
         return not deadline.passed()
 
     def _relax(

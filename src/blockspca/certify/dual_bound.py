@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray
 from ..covariance import Covariance, as_covariance
 from ..limits import Deadline
@@ -26,12 +27,13 @@ from .density import concentrated, is_large
 from .direction_dual import rounding_of_sum
 from .dual_ascent import Ascent
 from .dual_node import Node, branches
-from .dual_problem import Problem, make_problem
+from .dual_problem import NotAffordable, Problem, make_problem
 from .eigenvalues import eigenvalue_ceiling
 
 _SHARE = 0.87  # of the start's direction in the first density
 _CHILD_STEPS = 40
 _ABREAST = 2  # nodes that are split at once, where steps are long
+_PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once included
 _WORTHWHILE = 0.05  # share of the features, or of k, that calls for another ascent
 
 
@@ -51,6 +53,8 @@ class DualBound:
         A support above the target, up to rounding, if the search came upon one.
     interrupted : bool
         By the keyboard; the bound holds all the same.
+    cut_short : bool
+        Time or memory did not suffice for more.
     """
 
     value: float
@@ -59,6 +63,7 @@ class DualBound:
     elapsed: float
     better: NDArray[np.intp] | None = None
     interrupted: bool = False
+    cut_short: bool = False
 
 
 def dual_bound(
@@ -71,6 +76,7 @@ def dual_bound(
     time_limit: float = 10.0,
     iterations: int = 150,
     nodes: int = 1,
+    memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
 ) -> DualBound:
     """Bound opt(k) by the direction dual, with ρ and the directions optimised.
@@ -89,10 +95,14 @@ def dual_bound(
     target : float
         Stop as soon as the bound is this low.
     time_limit, iterations : float, int
-        Where to stop; `iterations` is for the root.
+        Where to stop; `iterations` is for the root. If the time does not suffice for
+        the columns, a step and the proof of its bound, none is begun and the value is
+        infinite.
     nodes : int
         No node is split once there are this many; with 1, the root is all. Two nodes
         may be split at once, into twelve.
+    memory : int, optional
+        Bytes for the columns and the arrays of a step; infinite if they do not suffice.
     report : callable
         Told after each node and each split: the bound so far, the nodes, and the
         undecided features of the weakest node.
@@ -106,10 +116,18 @@ def dual_bound(
     on their number.
     """
     deadline = Deadline(time_limit)
-    problem = make_problem(as_covariance(cov), k, start, survivors, short=nodes > 1)
+    try:
+        problem = make_problem(
+            as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
+        )
+    except NotAffordable:
+        return DualBound(np.inf, 0, 0, deadline.elapsed(), cut_short=True)
     if problem is None:
-        return DualBound(np.inf, 0, 1, deadline.elapsed())
-    search = _Search(problem, problem.inward(target), deadline, report)
+        return DualBound(np.inf, 0, 0, deadline.elapsed())
+    # The bound of the step under way when time is up is still to be proved.
+    reserve = _PROOFS * _cost.cholesky(problem.columns.shape[0])
+    ends = Deadline(max(0.0, (deadline.remaining() or 0.0) - reserve))
+    search = _Search(problem, problem.inward(target), ends, report)
     interrupted = True
     # The steps are many and small: threads of BLAS would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
@@ -123,6 +141,7 @@ def dual_bound(
         deadline.elapsed(),
         better,
         interrupted,
+        cut_short=not ends.affords_step(),
     )
 
 
@@ -235,7 +254,7 @@ class _Search:
         return max([self.settled, *still_open])
 
     def _goes_on(self) -> bool:
-        return self._can_be_split(self.open[0][2]) and not self.deadline.passed()
+        return self._can_be_split(self.open[0][2]) and self.deadline.affords_step()
 
     def _can_be_split(self, node: Node) -> bool:
         """Whether it has to be, and there is something to split it by."""
@@ -250,7 +269,7 @@ class _Search:
     ) -> _Outcome:
         """Ascend at a node and decide features, as long as that gets on."""
         taken, deadline = 0, self.deadline
-        if deadline.passed():
+        if not deadline.affords_step():
             return _Outcome(closed=False)
         while True:
             left = self.problem.k - len(node.inside)
@@ -262,7 +281,7 @@ class _Search:
                 return _Outcome(False, taken)
             ascent = Ascent(self.problem, node)
             closed = ascent.run(steps, target, deadline, decide)
-            goes_on = decide and not closed and not deadline.passed()
+            goes_on = decide and not closed and deadline.affords_step()
             goes_on = goes_on and ascent.is_worth_deciding()
             if goes_on:
                 ascent.lean(deadline)

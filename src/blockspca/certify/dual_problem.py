@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray
 from ..covariance import Covariance
+from ..limits import Deadline
 from ..vectors import leading_eigenvector
 from .columns import Columns, DenseColumns, sparse_columns
 from .eigenvalues import psd_shift
@@ -20,6 +22,12 @@ _ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
 _LARGEST_MEAN = 1e3  # beside the deviation; above it, sparse columns lose digits
 _LARGEST_INDEX = 2**31 - 1
 _MOST_ROWS = 4096  # of sparse columns: n × n arrays have to be held
+_ARRAYS = 6  # of n × n entries that an ascent holds at once
+_PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
+
+
+class NotAffordable(Exception):
+    """There is not enough time, or memory, for the columns and a step with them."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,8 @@ def make_problem(
     start: Sequence[int] | NDArray[np.intp] | None,
     survivors: Sequence[int] | NDArray[np.intp] | None,
     short: bool = False,
+    deadline: Deadline | None = None,
+    memory: int | None = None,
 ) -> Problem | None:
     """Choose the columns; None if A is not of a kind that has them.
 
@@ -89,7 +99,18 @@ def make_problem(
     short : bool
         Choose columns that are shorter than √ρ too, if there is room: those of features
         that are to be decided.
+    deadline : Deadline, optional
+        Columns are made only if there is time for them and for a first step with them;
+        if there is not, the shorter ones are left out.
+    memory : int, optional
+        Bytes for the columns and for the n × n arrays of a step.
+
+    Raises
+    ------
+    NotAffordable
+        If time or memory do not suffice.
     """
+    deadline = deadline or Deadline(None)
     everything = np.arange(cov.n_features)
     features = everything if survivors is None else np.asarray(survivors, dtype=np.intp)
     k = min(k, len(features))
@@ -97,7 +118,9 @@ def make_problem(
     if not cov.known_psd:
         if cov.n_features > _LARGEST_DENSE:
             return None
-        shift = psd_shift(cov.submatrix(features))
+        shift = psd_shift(cov.submatrix(features), deadline)
+        if shift == np.inf:
+            raise NotAffordable
     diagonal = cov.diagonal()[features] + shift
     if not diagonal.max() > 0:
         return None
@@ -116,10 +139,20 @@ def make_problem(
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
     penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     order = np.argsort(-diagonal, kind="stable")
-    count = int((diagonal > (0.0 if short else 0.8 * penalty)).sum())
-    sparse = _stays_sparse(cov, features[order[:count]])
-    if not sparse:
-        count = min(count, _most_columns(cov, k))
+    count = 0
+    for least in (0.0, 0.8 * penalty) if short else (0.8 * penalty,):
+        count = int((diagonal > least).sum())
+        sparse = _stays_sparse(cov, features[order[:count]])
+        if not sparse:
+            count = min(count, _most_columns(cov, k, memory))
+        costs = _Costs.of(cov, features[order[:count]], sparse)
+        fits = memory is None or costs.bytes <= memory
+        if fits and deadline.affords(costs.seconds):
+            break
+    else:
+        raise NotAffordable
+    if sparse and not _kernel_is_ready(deadline):
+        raise NotAffordable
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
     floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * _EPS
@@ -136,6 +169,13 @@ def make_problem(
     return Problem(columns, k, floor, penalty, leading, chosen, unit, shift, slack)
 
 
+def _kernel_is_ready(deadline: Deadline) -> bool:
+    """Load what sparse columns are summed by, which may have to be compiled."""
+    from .._kernels.loading import load
+
+    return load("sparse_columns", seconds=deadline.remaining())
+
+
 def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:
     """Tell whether the columns need not be filled, and lose no digits for it."""
     data = cov.sparse_data()
@@ -148,10 +188,42 @@ def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:
     return bool((moments <= _LARGEST_MEAN**2 * cov.diagonal()[chosen]).all())
 
 
-def _most_columns(cov: Covariance, k: int) -> int:
+def _most_columns(cov: Covariance, k: int, memory: int | None) -> int:
     if cov.has_columns and cov.n_samples is not None:
-        return max(k, _ENTRIES // cov.n_samples)
+        entries = _ENTRIES if memory is None else min(_ENTRIES, memory // 16)
+        return max(k, entries // cov.n_samples)
     return _LARGEST_DENSE
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What columns, a first step with them and its proof take, at the most."""
+
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, cov: Covariance, chosen: NDArray[np.intp], sparse: bool) -> _Costs:
+        count = len(chosen)
+        if sparse:
+            X = cov.sparse_data()[0]  # type: ignore[index]
+            n = X.shape[0]
+            nonzeros = np.diff(X.indptr)[chosen].astype(np.float64)
+            step = float((nonzeros**2).sum()) / _PAIRS + _cost.passes(4, n * n)
+            seconds = _cost.passes(4, float(nonzeros.sum())) + step
+            entries = 2 * float(nonzeros.sum())
+        else:
+            rows = cov.n_samples if cov.has_columns else None
+            n = min(rows or count, count)
+            seconds = _cost.passes(3, (rows or count) * count)
+            if rows is None:
+                seconds += _cost.cholesky(count)
+            elif rows > count:
+                seconds += _cost.qr(rows, count)
+            seconds += _cost.product(n, count, n)
+            entries = 2 * (rows or count) * count
+        seconds += _cost.cholesky(n)
+        return cls(seconds, 8 * int(entries + _ARRAYS * n * n))
 
 
 def _make_columns(
@@ -174,7 +246,8 @@ def _make_columns(
         if rows <= count:
             return DenseColumns(C), 0.0
         slack = 8 * (rows + count) * _EPS * float(diagonal.sum())
-        return DenseColumns(np.linalg.qr(C, mode="reduced")[1]), slack
+        R: FloatArray = np.asarray(np.linalg.qr(C, mode="r"))
+        return DenseColumns(R), slack
     # A little more on the diagonal, so that rounding cannot stop the factorization
     slack = 8 * (count + 4) * _EPS * float(diagonal.sum())
     inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)

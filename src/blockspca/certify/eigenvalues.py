@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
+from .. import _cost
 from .._validation import FloatArray
+from ..limits import Deadline
 from ..vectors import leading_eigenpairs
 
 _EPS = float(np.finfo(float).eps)
@@ -69,13 +71,17 @@ def is_below(B: FloatArray, t: float) -> bool:
     return True
 
 
-def psd_shift(A: FloatArray) -> float:
+def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
     """Return δ ≥ 0, as small as rounding allows, such that A + δI is PSD.
 
     It is about n eps tr(A) if A is PSD, and −λmin(A) and a little more if not. As
     x'x = 1, opt(A) = opt(A + δI) − δ: bounds that need a PSD matrix hold for any.
+    Infinite if the time up to the deadline does not suffice to find it.
     """
     n = len(A)
+    deadline = deadline or Deadline(None)
+    if not deadline.affords(_cost.cholesky(n)):
+        return float("inf")
     gamma = (n + 4) * _EPS
     test = A.copy()
     slack = 4 * gamma * float(np.abs(np.diagonal(A)).sum())
@@ -83,5 +89,7 @@ def psd_shift(A: FloatArray) -> float:
     try:
         cholesky(test, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
+        if not deadline.affords(_cost.eigenvalues(n) + 2 * _cost.cholesky(n)):
+            return float("inf")
         return max(eigenvalue_ceiling(-A), 0.0)
     return 2 * slack

@@ -79,7 +79,8 @@ from .._validation import FloatArray
 _EPS = float(np.finfo(float).eps)
 _STRONG_PAIR = 2.0  # a pair of this many thresholds is good at the next level as well
 _CAPACITY = 20_000
-_SLICE = 2_000
+_SLICE = 2_000  # sets between two looks at the clock, at the most
+_SLICE_WORK = 2**27  # operations of theirs
 _COARSEST = 1e-3  # with a larger error in N the search would be of no use
 
 
@@ -245,6 +246,7 @@ class _Search:
 
         d = len(N)
         allowance = 2 * ((m - 1) * error + (m + 1) ** 2 * _EPS)
+        at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
         candidates = np.zeros((m + 1, d), dtype=np.int64)
@@ -259,7 +261,7 @@ class _Search:
                 N,
                 m,
                 allowance,
-                int(min(_SLICE, self.sets_left - self.sets)),
+                int(min(at_once, self.sets_left - self.sets)),
                 state,
                 sets,
                 candidates,

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray
 from ..covariance import Covariance
-from .incumbent import Pool, best_supports, extended, leading_pair, swapped
+from .incumbent import (
+    Pool,
+    best_supports,
+    extended,
+    extended_at_once,
+    leading_pair,
+    swapped,
+)
 from .screening import Screening
 
 # Rows tried as starts, and how many of them are improved by swaps.
@@ -53,6 +61,8 @@ class Incumbents:
         Features that the first supports are made of.
     given : mapping from k to features
         Supports found elsewhere.
+    affords : callable
+        Tells whether there is time for so many seconds of work that nothing stops.
     """
 
     def __init__(
@@ -62,7 +72,9 @@ class Incumbents:
         k_max: int,
         start: NDArray[np.int64],
         given: Mapping[int, Sequence[int]],
+        affords: Callable[[float], bool] = lambda seconds: True,
     ) -> None:
+        self._affords = affords
         self.pool = Pool(cov, unit)
         self.given = {
             k: np.unique(np.asarray(features, dtype=np.int64))
@@ -91,6 +103,29 @@ class Incumbents:
             value, x = leading_pair(matrix, positions)
             self._keep_better(k, positions, value, x, source)
 
+    def start_at_once(self, k: int) -> None:
+        """Give k a support in no time, for a step that the run did not come to.
+
+        The one of k − 1, with a loading of 0 for one feature more; what was given for
+        k; for the last k, that of k − 1 extended.
+        """
+        matrix, last = self.pool.matrix, self.best[k - 1]
+        if k > 1 and len(last.positions) < len(matrix):
+            free = np.ones(len(matrix), dtype=bool)
+            free[last.positions] = False
+            more = np.append(last.positions, np.flatnonzero(free)[0])
+            self._keep_better(k, more, last.value, np.append(last.x, 0.0), last.source)
+        starts = []
+        if k in (1, len(self.best) - 1):
+            starts.append((last.positions, "extension"))
+        given = self.given.get(k)
+        if given is not None and len(given) <= k:
+            starts.append((self.pool.positions(given), "given"))
+        for positions, source in starts:
+            positions = extended_at_once(matrix, positions, k)
+            value, x = leading_pair(matrix, positions)
+            self._keep_better(k, positions, value, x, source)
+
     def improve(self, k: int) -> None:
         """Improve what k was started with by swaps."""
         for positions, source in self._starts:
@@ -99,10 +134,18 @@ class Incumbents:
     def offer(self, k: int, positions: NDArray[np.int64], source: str) -> bool:
         """Improve a support by swaps; keep it if it beats the incumbent of k."""
         before = positions
-        positions, value, x = swapped(self.pool.matrix, positions)
+        seconds = self._swap_seconds(len(positions))
+        positions, value, x = swapped(
+            self.pool.matrix, positions, stop=lambda: not self._affords(seconds)
+        )
         if positions is not before and not source.endswith("swaps"):
             source += " + swaps"
         return self._keep_better(k, positions, value, x, source)
+
+    def _swap_seconds(self, k: int) -> float:
+        """Seconds that a round of swaps takes."""
+        n = len(self.pool)
+        return _cost.product(k, k, n) + _cost.inverse(k) + _cost.passes(4, k * n)
 
     def _keep_better(
         self,
@@ -124,6 +167,15 @@ class Incumbents:
         self.values[k] = value
         return True
 
+    def admission_seconds(self, features: NDArray[np.int64]) -> float:
+        """Seconds that it takes to have the features in the pool."""
+        new = int((self.pool.positions(features) < 0).sum())
+        size = len(self.pool) + new
+        if new == 0:
+            return 0.0
+        n = self.pool.cov.n_samples or 0
+        return _cost.product(new, n, size) + _cost.passes(4, size * size)
+
     def admit(self, k: int, features: NDArray[np.int64]) -> bool:
         """Add features to the pool; True if swaps with them improved k."""
         if self.pool.add(features) == 0:
@@ -143,7 +195,12 @@ class Incumbents:
         supports = screening.row_supports(k, _N_ROWS)
         if len(supports) == 0:
             return False
-        self.pool.add(np.unique(supports))
+        features = np.unique(supports)
+        seconds = self.admission_seconds(features)
+        seconds += len(supports) * _cost.eigenvalues(k)
+        if not self._affords(seconds):
+            return False
+        self.pool.add(features)
         starts = best_supports(
             self.pool.matrix, self.pool.positions(supports), _N_STARTS
         )

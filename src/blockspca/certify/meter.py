@@ -31,7 +31,7 @@ class Meter:
 
     limits: Limits
     nodes: int = 0
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())
     step_ends: float = float("inf")
 
     @property
@@ -46,11 +46,23 @@ class Meter:
         if self.elapsed >= self.step_ends:
             raise StepLimitReached
 
+    @property
+    def time_left(self) -> float:
+        """Seconds, infinitely many without a limit."""
+        if self.limits.time is None:
+            return float("inf")
+        return max(0.0, self.limits.time - self.elapsed)
+
+    def time_is_up(self) -> bool:
+        return self.time_left <= 0
+
+    def affords(self, seconds: float) -> bool:
+        """Tell whether there is time for what takes so long and cannot be stopped."""
+        return seconds <= self.time_left
+
     def load(self, *kernels: str) -> None:
         """Wait for kernels, which may have to be compiled, while there is time."""
-        left = None
-        if self.limits.time is not None:
-            left = max(0.0, self.limits.time - self.elapsed)
+        left = None if self.limits.time is None else self.time_left
         if not load(*kernels, seconds=left):
             raise LimitReached(Status.TIME_LIMIT)
 
@@ -65,15 +77,13 @@ class Meter:
 
     def share(self, part: float, most: float) -> float:
         """Seconds: a part of the time that is left, and no more than `most`."""
-        if self.limits.time is None:
-            return most
-        return min(most, part * max(0.0, self.limits.time - self.elapsed))
+        return min(most, part * self.time_left)
 
     @property
     def nodes_left(self) -> int:
         if self.limits.nodes is None:
             return _NO_LIMIT
-        return self.limits.nodes - self.nodes
+        return max(0, self.limits.nodes - self.nodes)
 
     @property
     def max_entries(self) -> int:

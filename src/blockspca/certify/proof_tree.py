@@ -241,7 +241,7 @@ def run_tree(
     finally:
         _add(statistics, tree.state)
     if outcome is None:
-        return _run_branches(tree, statistics, may_go_on, n_jobs)
+        return _run_branches(tree, statistics, may_go_on, n_jobs, size)
     return outcome
 
 
@@ -271,8 +271,14 @@ def _run_branches(
     statistics: TreeStatistics,
     may_go_on: Callable[[int], int],
     n_jobs: int,
+    size: int,
 ) -> Outcome:
-    """Finish the open top-level branches of a tree on `n_jobs` threads."""
+    """Finish the open top-level branches of a tree on `n_jobs` threads.
+
+    In slices of `size` nodes, between which they may be stopped.
+    """
+    # The nodes that are still allowed are those of all threads together.
+    size = max(1, min(size, _PARALLEL_SLICE, may_go_on(0) // n_jobs))
     branches = tree.open_branches()
     tree.stop_after_current_branch()
     waiting = [*reversed(branches), -1]  # −1 is the branch the tree is in
@@ -292,7 +298,7 @@ def _run_branches(
             part.forget_statistics()
             outcome, seen = None, 0
             while outcome is None and not stop.is_set():
-                outcome = _outcome(part, part.advance(_PARALLEL_SLICE))
+                outcome = _outcome(part, part.advance(size))
                 with lock:
                     counted += part.nodes - seen
                 seen = part.nodes

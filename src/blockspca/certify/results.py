@@ -54,17 +54,16 @@ def certified_results(
     if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
         callback = report if watched else None
         direct = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
-        result = _as_result(cov, direct, [_as_claim(direct)], limits.gap)
+        result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, direct.nodes)
         ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
         event = _as_path_event(direct)
         try:
             report(event if ends else replace(event, status=None))
         except KeyboardInterrupt:
-            return {k_max: replace(result, status=Status.INTERRUPTED)}
+            return {k_max: with_status(result, Status.INTERRUPTED)}
         if ends:
             return {k_max: result}
-        if limits.time is not None:
-            limits = replace(limits, time=max(0.0, limits.time - direct.time))
+        limits = _what_is_left(limits, direct.time, direct.nodes)
         incumbents = {**incumbents, k_max: direct.support.tolist()}
     steps = certified_path(
         cov,
@@ -80,19 +79,41 @@ def certified_results(
         for k in range(k_min, k_max + 1):
             if watched and k not in settled:  # a limit came first
                 report(_as_path_event(last if k == k_max else steps[k]))
+    before = 0 if direct is None else direct.nodes
     if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
-        return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap)}
-    return CertifiedResults(cov, steps, range(k_min, k_max + 1), limits.gap)
+        nodes = before + sum(step.nodes for step in steps.values())
+        return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
+    ks = range(k_min, k_max + 1)
+    return CertifiedResults(cov, steps, ks, limits.gap, before)
+
+
+def with_status(result: Result, status: Status) -> Result:
+    """Return the result, and its certificate, with another status."""
+    certificate = result.certificate
+    if certificate is not None:
+        certificate = replace(certificate, status=status)
+    return replace(result, status=status, certificate=certificate)
+
+
+def _what_is_left(limits: Limits, seconds: float, nodes: int) -> Limits:
+    """The limits less what has been used; one node is always left."""
+    if limits.time is not None:
+        limits = replace(limits, time=max(0.0, limits.time - seconds))
+    if limits.nodes is not None:
+        limits = replace(limits, nodes=max(1, limits.nodes - nodes))
+    return limits
 
 
 class CertifiedResults(Mapping[int, Result]):
     """The results of a walk, each made, with its certificate, when it is asked for.
 
     A result has a vector of length d and a claim for every smaller k; of a long path
-    most users look at few.
+    most users look at few. `nodes_before` were opened before the walk.
     """
 
-    _gap: float | None = None  # also of what was pickled before there was one
+    # Also of what was pickled before there were these.
+    _gap: float | None = None
+    _nodes_before = 0
 
     def __init__(
         self,
@@ -100,8 +121,10 @@ class CertifiedResults(Mapping[int, Result]):
         steps: Mapping[int, CertifiedStep],
         ks: range,
         gap: float | None,
+        nodes_before: int = 0,
     ) -> None:
         self._cov, self._steps, self._ks, self._gap = cov, steps, ks, gap
+        self._nodes_before = nodes_before
         self._made: dict[int, Result] = {}
 
     @cached_property
@@ -112,8 +135,10 @@ class CertifiedResults(Mapping[int, Result]):
         if k not in self._ks:
             raise KeyError(k)
         if k not in self._made:
+            nodes = self._nodes_before
+            nodes += sum(step.nodes for q, step in self._steps.items() if q <= k)
             step = self._steps[k]
-            self._made[k] = _as_result(self._cov, step, self._claims, self._gap)
+            self._made[k] = _as_result(self._cov, step, self._claims, self._gap, nodes)
         return self._made[k]
 
     def __contains__(self, k: object) -> bool:
@@ -182,7 +207,11 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
 
 
 def _as_result(
-    cov: Covariance, step: CertifiedStep, claims: list[StepClaim], gap: float | None
+    cov: Covariance,
+    step: CertifiedStep,
+    claims: list[StepClaim],
+    gap: float | None,
+    nodes: int,
 ) -> Result:
     upper_bound = float(step.upper_bound)
     certificate = Certificate(
@@ -208,7 +237,7 @@ def _as_result(
         message=step.message,
         bound_name=step.bound_name,
         certificate=certificate,
-        nodes=step.nodes,
+        nodes=nodes,
         time=step.time,
         timings={"proof": step.time},
         solver="certified path",

@@ -19,6 +19,7 @@ and F is not much larger than k: large k, where the 2×2 bounds of `screening.py
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -74,7 +75,13 @@ def directions(p: int) -> tuple[FloatArray, float]:
     return corners, 1 / np.cos(radius) ** 2
 
 
-def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
+def tighten(
+    A: FloatArray,
+    k: int,
+    tau: float,
+    p: int = 2,
+    stop: Callable[[], bool] = lambda: False,
+) -> Tightened:
     """Drop and force features by the spectral bound until nothing changes.
 
     Parameters
@@ -86,6 +93,8 @@ def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
         Only k-sets S with λ(S) > τ matter.
     p : {1, 2, 3}
         Eigenvectors kept.
+    stop : callable
+        Asked before each round; True ends them, with what has been dropped by then.
     """
 
     kept = np.arange(len(A), dtype=np.int64)
@@ -97,6 +106,8 @@ def tighten(A: FloatArray, k: int, tau: float, p: int = 2) -> Tightened:
             return Tightened(nothing, nothing, bound)
         if n == k:
             return Tightened(kept, kept, bound)
+        if stop():
+            return Tightened(kept, nothing, bound)
         block = A[kept[:, None], kept]
         q = min(p, n - 1)
         values, vectors = leading_eigenpairs(block, q + 1)

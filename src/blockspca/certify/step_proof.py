@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _cost
 from .._validation import FloatArray
 from .connected import connected_parts
 from .growth import refute
@@ -75,13 +76,18 @@ class StepProof:
         """Look for a k-set above τ; `found` holds positions in the matrix."""
         if len(matrix) <= 4 * self.k + MANY or self.k == 1:
             return self._search_part(matrix, tau, turns)
+        # Growth proves the whole if it proved a part: what is said of a bound is the
+        # argument that it could not do without.
+        argument = "proof tree"
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             outcome = self._search_part(matrix[part[:, None], part], tau, turns)
             if outcome.found is not None:
                 return Outcome(False, part[outcome.found])
             if not outcome.finished:
                 return outcome
-        return Outcome(True, None)
+            if outcome.argument == "growth":
+                argument = "growth"
+        return Outcome(True, None, argument=argument)
 
     def _search_part(
         self, matrix: FloatArray, tau: float, turns: int | None = None
@@ -158,14 +164,20 @@ class StepProof:
             outcome = self._run(matrix, tau, 0, min(stop, brief))
             if outcome.decided:
                 return outcome
-        tightened = _tightened(matrix, self.k, tau, 2)
+        tightened = self._tightened(matrix, tau, 2)
         outcome = self._run_reduced(
             matrix, tau, tightened, min(stop, brief + BRIEF_NODES)
         )
         if outcome.decided:
             return outcome
-        tightened = _tightened(matrix, self.k, tau, 3)
+        tightened = self._tightened(matrix, tau, 3)
         return self._run_reduced(matrix, tau, tightened, stop)
+
+    def _tightened(self, matrix: FloatArray, tau: float, p: int) -> Tightened:
+        n = len(matrix)
+        if n > _SPECTRAL_SIZE[p] or not self.meter.affords(_cost.eigenvalues(n)):
+            return Tightened.nothing_known(n)
+        return tighten(matrix, self.k, tau, p, stop=self.meter.time_is_up)
 
     def _run_reduced(
         self, matrix: FloatArray, tau: float, tightened: Tightened, stop: int
@@ -231,9 +243,3 @@ class StepProof:
         if outcome.found is None:
             return outcome
         return Outcome(False, decode(outcome.found))
-
-
-def _tightened(matrix: FloatArray, k: int, tau: float, p: int) -> Tightened:
-    if len(matrix) > _SPECTRAL_SIZE[p]:
-        return Tightened.nothing_known(len(matrix))
-    return tighten(matrix, k, tau, p)

@@ -221,7 +221,8 @@ class SolveOptions:
         ),
     ] = None
     jobs: Annotated[
-        int | None, _option(_SOLVE, "Threads; -1 uses all cores.", "--jobs", "-j")
+        int | None,
+        _option(_SOLVE, "Most threads; 1 is one core, -1 all.", "--jobs", "-j"),
     ] = None
 
     def limits(self) -> Any:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, check_positive_integer, check_sparsity
+from .._threads import allowed_threads
+from .._validation import (
+    FloatArray,
+    check_n_jobs,
+    check_positive_integer,
+    check_sparsity,
+)
 from ..certify.verify import Verification, verify
 from ..covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Deadline, Limits, as_limits
@@ -202,6 +208,8 @@ def solve_components(
         True shows a log with a progress bar; a callable gets an `Event`.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
+        `n_jobs` holds for what comes after the components as well: with 1, one core
+        does all the work.
 
     Returns
     -------
@@ -222,6 +230,9 @@ def solve_components(
     >>> all(check.complete for check in found.verify(A))
     True
     """
+    limits = as_limits(limits)
+    deadline = Deadline(limits.time)
+    n_jobs = check_n_jobs(options.get("n_jobs"))
     cov = as_covariance(cov)
     usable = refuse_constant(cov)
     scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
@@ -232,32 +243,41 @@ def solve_components(
             "that vary; pass at most as many components."
         )
     scheme.check(sparsities, usable)
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)
     results: list[Result] = []
-    with as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as tell:
         for j, sparsity in enumerate(sparsities):
             share = _share(limits, deadline, results, len(sparsities) - j)
-
-            def solve_one(
-                problem: Covariance,
-                k: int,
-                *,
-                certify: bool = True,
-                share: Limits = share,
-            ) -> Result:
-                chosen = {
-                    **options,
-                    "certify": certify and options.get("certify", True),
-                }
-                return solve(problem, k, limits=share, progress=tell, **chosen)
-
+            solve_one = _SolveOne(share, Deadline(share.time), tell, options)
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
             result = tidied(result, scheme.problem(cov, tuple(results)))
             results.append(_placed(result, j, scheme))
             if result.status is Status.INTERRUPTED:
                 break
-    return collect(cov, tuple(results), scheme)
+        return collect(cov, tuple(results), scheme, deadline)
+
+
+@dataclass(frozen=True)
+class _SolveOne:
+    """Solves the problems of one component, of which a scheme may have several.
+
+    `deadline` is that of the component: what one problem has used, the next has not.
+    """
+
+    limits: Limits
+    deadline: Deadline
+    tell: Listener
+    options: Mapping[str, Any]
+
+    def __call__(
+        self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
+    ) -> Result:
+        left = self.deadline.remaining()
+        limits = replace(self.limits, time=None if left is None else share * left)
+        chosen = {
+            **self.options,
+            "certify": certify and self.options.get("certify", True),
+        }
+        return solve(problem, k, limits=limits, progress=self.tell, **chosen)
 
 
 def _placed(result: Result, index: int, scheme: Scheme) -> Result:
@@ -316,24 +336,23 @@ def _share(
     remaining = deadline.remaining()
     nodes = limits.nodes
     if nodes is not None:
-        nodes = max(1, (nodes - sum(map(_nodes, results))) // to_go)
+        nodes = max(1, (nodes - sum(result.nodes for result in results)) // to_go)
     return replace(
         limits, time=None if remaining is None else remaining / to_go, nodes=nodes
     )
 
 
-def _nodes(result: Result) -> int:
-    """Nodes of the proofs for 1, 2, …, k, or of the blocks if nothing was proved."""
-    if result.certificate is None:
-        return result.nodes
-    return sum(step.statistics.get("nodes", 0) for step in result.certificate.steps)
-
-
-def collect(cov: Covariance, results: tuple[Result, ...], scheme: Scheme) -> Components:
+def collect(
+    cov: Covariance,
+    results: tuple[Result, ...],
+    scheme: Scheme,
+    deadline: Deadline | None = None,
+) -> Components:
     """Put results together: what they explain of A, each and jointly."""
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
-    bound, name = joint_upper_bound(cov, results[0], [result.k for result in results])
+    sparsities = [result.k for result in results]
+    bound, name = joint_upper_bound(cov, results[0], sparsities, deadline)
     adjusted = adjusted_variance(scores)
     return Components(
         results=results,

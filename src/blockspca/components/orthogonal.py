@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive
 from ..covariance import Covariance
+from ..limits import Deadline
 from ..result import Result
 from ..vectors import leading_eigenvector, with_sign
 from .rewrite import with_component
@@ -23,6 +24,7 @@ from .schemes import (
 from .views import corrected, projection_term
 
 MAX_EVALUATIONS = 4000  # supports tried by the search for one component
+PROOF_SHARE = 0.8  # of the component's time; the rest is for the search
 POOL_SIZE = 60  # features outside the supports that the search may bring in
 
 
@@ -74,15 +76,17 @@ class Orthogonalised(_Deflation):
         if not earlier:
             return solve_one(cov, k)
         problem = self.problem(cov, earlier)
-        relaxed = solve_one(problem, k)
+        relaxed = solve_one(problem, k, share=PROOF_SHARE)
         starts = [relaxed.support]
         d = cov.n_features
         free = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
         if len(free):  # features of their own make any component orthogonal
             apart = restricted(cov, free)
-            apart_result = solve_one(apart, min(k, len(free)), certify=False)
+            size = min(k, len(free))
+            apart_result = solve_one(apart, size, certify=False, share=0.5)
             starts.append(free[apart_result.support])
-        x = search_orthogonal(cov, orthonormal_basis(earlier), k, starts)
+        basis = orthonormal_basis(earlier)
+        x = search_orthogonal(cov, basis, k, starts, solve_one.deadline)
         if x is None:
             raise ValueError(
                 f"no vector with k = {k} nonzeros orthogonal to the {len(earlier)} "
@@ -123,9 +127,15 @@ def best_orthogonal(
 
 
 def search_orthogonal(
-    cov: Covariance, basis: FloatArray, k: int, starts: Sequence[NDArray[np.intp]]
+    cov: Covariance,
+    basis: FloatArray,
+    k: int,
+    starts: Sequence[NDArray[np.intp]],
+    deadline: Deadline | None = None,
 ) -> FloatArray | None:
     """Improve supports by swaps, each with its best loadings orthogonal to the basis.
+
+    Once the deadline has passed they stay as they are, as far as they admit a vector.
 
     Returns
     -------
@@ -136,7 +146,7 @@ def search_orthogonal(
     best_value, best_x = -np.inf, None
     for start in starts:
         support = np.searchsorted(pool, start).tolist()
-        value, support = _swapped(A, Q, k, support)
+        value, support = _swapped(A, Q, k, support, deadline or Deadline(None))
         if value > best_value:
             found = best_orthogonal(A[np.ix_(support, support)], Q[support])
             assert found is not None
@@ -156,7 +166,7 @@ def _pool(
 
 
 def _swapped(
-    A: FloatArray, Q: FloatArray, k: int, support: list[int]
+    A: FloatArray, Q: FloatArray, k: int, support: list[int], deadline: Deadline
 ) -> tuple[float, list[int]]:
     """Add features up to k, then exchange one for another while that helps."""
     evaluations = 0
@@ -168,7 +178,11 @@ def _swapped(
         return -np.inf if found is None else found[1]
 
     def best_of(candidates: list[list[int]]) -> tuple[float, list[int]]:
-        values = [value_of(features) for features in candidates]
+        values: list[float] = []
+        for features in candidates:
+            if values and deadline.passed():
+                break
+            values.append(value_of(features))
         first = int(np.argmax(values))
         return values[first], candidates[first]
 
@@ -177,6 +191,8 @@ def _swapped(
 
     value = value_of(support)
     while len(support) < min(k, len(A)):
+        if deadline.passed() and value > -np.inf:
+            break
         value, support = best_of([[*support, i] for i in others()])
     improving = True
     while improving and evaluations < MAX_EVALUATIONS:
@@ -184,7 +200,7 @@ def _swapped(
         for position in range(len(support)):
             rest = support[:position] + support[position + 1 :]
             trials = [[*rest, i] for i in others()]
-            if not trials or evaluations >= MAX_EVALUATIONS:
+            if not trials or evaluations >= MAX_EVALUATIONS or deadline.passed():
                 break
             new_value, new_support = best_of(trials)
             if new_value > value + 1e-12 * abs(value):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
+from ..limits import Deadline
 from ..result import Result
 from .rewrite import renumbered
 from .views import corrected, masked, projected, restricted
@@ -20,10 +21,16 @@ RANK_TOLERANCE = 1e-10
 
 
 class SolveOne(Protocol):
-    """Solve one problem with the options of the whole call."""
+    """Solve one problem with the options of the whole call.
+
+    `share` is the part of the component's time, up to `deadline`, that it may take.
+    """
+
+    @property
+    def deadline(self) -> Deadline: ...
 
     def __call__(
-        self, problem: Covariance, k: int, *, certify: bool = True
+        self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
     ) -> Result: ...
 
 

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .. import _cost
 from .._validation import FloatArray
 from ..ceiling import small_matrix
 from ..certify.upward import EPS, sum_above
 from ..covariance import Covariance
+from ..limits import Deadline
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
+AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
 def score_covariance(cov: Covariance, components: FloatArray) -> FloatArray:
@@ -59,11 +62,14 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
     return pivots
 
 
-def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, float]:
+def leading_eigenvalues(
+    cov: Covariance, m: int, deadline: Deadline | None = None
+) -> tuple[FloatArray | None, float]:
     """Return the m largest eigenvalues of A, and what rounding may make of any of all.
 
     They are None where neither d nor the number of samples is at most 1500: an
-    iterative method would give lower bounds, which prove nothing.
+    iterative method would give lower bounds, which prove nothing. Nor are they computed
+    if the time up to the deadline does not suffice.
 
     Notes
     -----
@@ -71,6 +77,11 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, flo
     computed to 2 (d + 16) eps tr(CC'), from a C that is known to `factor_error`; the
     entries of a d × d matrix to `entry_error` each, hence d times that in norm.
     """
+    n, d = cov.n_samples or cov.n_features, cov.n_features
+    seconds = _cost.product(min(n, d), n, d) + _cost.eigenvalues(min(n, d))
+    late = deadline is not None and not deadline.affords(seconds)
+    if late and seconds > AT_ANY_TIME:
+        return None, 0.0
     matrix = small_matrix(cov)
     if matrix is None:
         return None, 0.0
@@ -89,7 +100,12 @@ def leading_eigenvalues(cov: Covariance, m: int) -> tuple[FloatArray | None, flo
 
 
 def joint_bounds(
-    cov: Covariance, first: Result, sparsities: Sequence[int], *, margin: float
+    cov: Covariance,
+    first: Result,
+    sparsities: Sequence[int],
+    *,
+    margin: float,
+    deadline: Deadline | None = None,
 ) -> dict[str, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
@@ -97,7 +113,7 @@ def joint_bounds(
     made with 2, so that another LAPACK confirms them.
     """
     m = len(sparsities)
-    values, rounding = leading_eigenvalues(cov, m)
+    values, rounding = leading_eigenvalues(cov, m, deadline)
     rounding *= margin
     # A matrix whose eigenvalues are at least −r as computed is PSD with 2r on its
     # diagonal. Schur complements grow with the matrix, so the bounds for that one hold.
@@ -120,7 +136,10 @@ def joint_bounds(
 
 
 def joint_upper_bound(
-    cov: Covariance, first: Result, sparsities: Sequence[int]
+    cov: Covariance,
+    first: Result,
+    sparsities: Sequence[int],
+    deadline: Deadline | None = None,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -147,7 +166,7 @@ def joint_upper_bound(
     name : str
         "components", "eigenvalues" or "variances": which of the three it is.
     """
-    bounds = joint_bounds(cov, first, sparsities, margin=2.0)
+    bounds = joint_bounds(cov, first, sparsities, margin=2.0, deadline=deadline)
     return min((bound, name) for name, bound in bounds.items())
 
 

@@ -1,0 +1,100 @@
+"""How many threads a call may use: `n_jobs`, down to BLAS.
+
+`allowed_threads(n_jobs)` is the outermost thing that a public function does. Inside of
+it BLAS, the scan and the dual's search ask here; nobody else counts cores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+# (threads that were asked for or None, threads that BLAS may use) of the call under way
+_allowed: ContextVar[tuple[int | None, int] | None] = ContextVar("_allowed")
+
+
+@lru_cache(maxsize=1)
+def _found() -> tuple[list[Any], int]:
+    """The BLAS libraries, and how many threads they had when they were first asked."""
+    import scipy.linalg  # noqa: F401  SciPy has a BLAS of its own, to be loaded first
+
+    # Finding the loaded libraries takes milliseconds, so it is done once.
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return libraries, max((one.num_threads for one in libraries), default=1)
+
+
+def _libraries() -> list[Any]:
+    return _found()[0]
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS uses now."""
+    return max((library.num_threads for library in _libraries()), default=1)
+
+
+@contextmanager
+def blas_limited_to(threads: int) -> Iterator[None]:
+    """Context in which BLAS uses that many threads."""
+    # What `ThreadpoolController.limit` does, without collecting what it could report.
+    before = [library.num_threads for library in _libraries()]
+    try:
+        for library in _libraries():
+            library.set_num_threads(threads)
+        yield
+    finally:
+        for library, count in zip(_libraries(), before, strict=True):
+            library.set_num_threads(count)
+
+
+@contextmanager
+def allowed_threads(n_jobs: int | None) -> Iterator[None]:
+    """Context of a call with this `n_jobs`.
+
+    None leaves everything as it is: what a call around this one allows, or else all
+    cores and as many threads of BLAS as it has. A number, of which negative ones count
+    from the number of cores as joblib has it, is the most that anything may use.
+    """
+    around = _allowed.get(None)
+    if n_jobs is None:
+        threads, most = around or (None, blas_threads())
+    else:
+        import joblib
+
+        threads = int(joblib.effective_n_jobs(n_jobs))
+        most = min(threads, around[1] if around else blas_threads())
+    token = _allowed.set((threads, most))
+    try:
+        with blas_limited_to(most):
+            yield
+    finally:
+        _allowed.reset(token)
+
+
+def most_blas_threads() -> int:
+    """Return how many threads BLAS may use in the call under way."""
+    around = _allowed.get(None)
+    return around[1] if around else _found()[1]
+
+
+def dual_threads() -> int:
+    """Return how many nodes of the dual's search may be worked on at once."""
+    around = _allowed.get(None)
+    if around is None or around[0] is None:
+        return blas_threads()
+    return around[0]
+
+
+def scan_threads() -> int:
+    """Return how many threads a scan may use: all cores, unless fewer are allowed."""
+    around = _allowed.get(None)
+    if around is not None and around[0] is not None:
+        return around[0]
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

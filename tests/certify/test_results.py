@@ -1,0 +1,84 @@
+"""Results and certificates say the same, wherever Ctrl-C strikes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+
+
+def interrupted_at(number: int, run: Any) -> tuple[Any, int]:
+    """Run with Ctrl-C at an event; return the result and how many events there were."""
+    events = 0
+
+    def listen(event: Any) -> None:
+        nonlocal events
+        events += 1
+        if events == number:
+            raise KeyboardInterrupt
+
+    return run(listen), events
+
+
+def problems() -> list[tuple[bs.Covariance, int, bs.Limits | None]]:
+    X = np.random.default_rng(0).normal(size=(25, 60)) * np.linspace(3, 0.3, 60)
+    wide = np.random.default_rng(1).normal(size=(12, 1100)) * np.linspace(3, 0.1, 1100)
+    noise = np.random.default_rng(2).normal(size=(40, 45))
+    return [
+        (bs.Covariance.from_data(X), 35, bs.Limits(gap=0.05)),  # the dual alone
+        (bs.Covariance.from_data(noise), 31, bs.Limits(nodes=12)),  # dual, then chain
+        (bs.Covariance.from_data(X), 6, None),  # blocks and chain
+        (bs.Covariance.from_matrix(np.cov(X.T)), 5, None),
+        (bs.Covariance.from_data(wide), 4, None),  # a scan
+    ]
+
+
+@pytest.mark.parametrize("case", range(5))
+def test_result_and_certificate_agree_after_every_interrupt(case: int) -> None:
+    cov, k, limits = problems()[case]
+    number, stopped = 1, 0
+    while True:
+        found, events = interrupted_at(
+            number,
+            lambda listen: bs.solve(cov, k, limits=limits, progress=listen),
+        )
+        certificate = found.certificate
+        if certificate is not None:
+            assert certificate.status is found.status
+            assert certificate.upper_bound == found.upper_bound
+            bs.verify(found, cov, time_limit=0.3)
+        stopped += found.status is bs.Status.INTERRUPTED
+        assert found.objective <= found.upper_bound
+        if events < number:
+            break
+        number += 1
+    assert number > 2
+    assert stopped > 0
+
+
+def test_the_last_report_of_a_single_k_can_be_interrupted() -> None:
+    """It was the result alone that heard of it, and `verify` refused the pair."""
+    cov, k, limits = problems()[0]
+    _, events = interrupted_at(0, lambda f: bs.solve(cov, k, limits=limits, progress=f))
+    found, _ = interrupted_at(
+        events, lambda f: bs.solve(cov, k, limits=limits, progress=f)
+    )
+    assert found.status is found.certificate.status is bs.Status.INTERRUPTED
+    bs.verify(found, cov)
+
+
+def test_components_and_paths_agree_as_well() -> None:
+    cov, _, _ = problems()[2]
+    for number in range(1, 12):
+        found, _ = interrupted_at(
+            number, lambda listen: bs.solve_components(cov, 4, 2, progress=listen)
+        )
+        path, _ = interrupted_at(
+            number, lambda listen: bs.solve_path(cov, 5, progress=listen)
+        )
+        for result in (*found.results, *path.values()):
+            if result.certificate is not None:
+                assert result.certificate.status is result.status

@@ -1,0 +1,303 @@
+"""Limits are promises: on time by a clock of the test's own, on nodes by counting."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca import _cost, large_k, limits
+from blockspca.certify import (
+    best_bound,
+    certified_path,
+    dual_ascent,
+    dual_problem,
+    eigenvalues,
+    meter,
+)
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.limits import Deadline
+
+
+@dataclass
+class Clock:
+    """A clock that stands still unless it is told to go on."""
+
+    now: float = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def after(self, seconds: float, function: Callable[..., Any]) -> Any:
+        """Return the function, each call of which takes so long."""
+
+        def slow(*arguments: Any, **named: Any) -> Any:
+            self.now += seconds
+            return function(*arguments, **named)
+
+        return slow
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    fake = SimpleNamespace(perf_counter=clock.perf_counter)
+    for module in (limits, meter, certified_path, dual_ascent):
+        monkeypatch.setattr(module, "time", fake)
+    return clock
+
+
+def data(n: int, d: int, seed: int = 0) -> bs.Covariance:
+    return bs.Covariance.from_data(np.random.default_rng(seed).normal(size=(n, d)))
+
+
+# -- the clock ------------------------------------------------------------------------
+
+
+def test_a_deadline_tells_what_it_affords(clock: Clock) -> None:
+    deadline = Deadline(10.0)
+    assert deadline.affords(10.0)
+    assert not deadline.affords(10.1)
+    clock.now = 9.0
+    assert deadline.affords_step()  # of unknown length
+    deadline.step_took(2.0)
+    assert not deadline.affords_step()
+    for _ in range(3):  # a long step is forgotten after a few short ones
+        deadline.step_took(0.1)
+    assert deadline.affords_step()
+    clock.now = 10.0
+    assert deadline.passed()
+    assert not deadline.affords_step()
+    assert Deadline(None).affords(np.inf)
+
+
+def test_power_steps_end_within_a_product_of_the_limit(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cov = data(30, 80)
+    products = []
+    matvec = clock.after(1.0, cov.matvec)
+    monkeypatch.setattr(cov, "matvec", lambda x: products.append(1) or matvec(x))
+    for seconds in (1.0, 5.0, 20.0):
+        products.clear()
+        found = large_k.truncated_power(cov, 9, limits=bs.Limits(time=seconds))
+        assert len(products) <= seconds + 1
+        assert found.status is bs.Status.TIME_LIMIT
+        assert 1 <= np.count_nonzero(found.x) <= 9
+
+
+def test_the_dual_ends_within_a_step_of_the_limit(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cov = data(8, 14)
+    steps = []
+    relax = clock.after(1.0, dual_ascent.relax)
+
+    def counted(*arguments: Any) -> Any:
+        steps.append(1)
+        return relax(*arguments)
+
+    monkeypatch.setattr(dual_ascent, "relax", counted)
+    for seconds in (3.0, 10.0, 40.0):
+        steps.clear()
+        bound = dual_bound(cov, 4, target=0.0, time_limit=seconds, nodes=10_000)
+        assert 1 <= len(steps) <= seconds + 1
+        assert bound.value >= np.diagonal(cov.submatrix(slice(None))).max()
+
+
+def test_the_path_ends_within_a_slice_of_the_limit(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slices of the tree take a second each: no more of them than seconds."""
+    from blockspca.certify.proof_tree import ProofTree
+
+    slices = []
+    advance = clock.after(1.0, ProofTree.advance)
+
+    def counted(tree: ProofTree, nodes: int) -> int:
+        slices.append(1)
+        return advance(tree, nodes)
+
+    monkeypatch.setattr(ProofTree, "advance", counted)
+    cov = bs.Covariance.from_matrix(
+        np.cov(np.random.default_rng(1).normal(size=(90, 99)))
+    )
+    for seconds in (2.0, 7.0):
+        slices.clear()
+        steps = certified_path.certified_path(cov, 14, limits=bs.Limits(time=seconds))
+        assert len(slices) <= seconds + 2
+        assert steps[14].status is bs.Status.TIME_LIMIT
+        assert len(steps) == 14
+        for step in steps.values():
+            assert step.objective <= step.upper_bound < np.inf
+
+
+def test_steps_that_were_not_reached_take_no_time_each(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from blockspca.certify.incumbents import Incumbents
+
+    started = []
+    start = clock.after(0.3, Incumbents.start)
+
+    def counted(self: Incumbents, k: int) -> None:
+        started.append(k)
+        start(self, k)
+
+    monkeypatch.setattr(Incumbents, "start", counted)
+    steps = certified_path.certified_path(
+        data(60, 300), 120, limits=bs.Limits(time=1.0)
+    )
+    assert len(started) < 10  # not 120
+    assert len(steps) == 120
+    objectives = [step.objective for step in steps.values()]
+    assert (np.diff(objectives) >= -1e-9).all()
+    assert objectives[-1] > 1.2 * objectives[-2]  # the last is worth an eigenvector
+    for k, step in steps.items():
+        assert len(step.support) == k
+        assert np.linalg.norm(step.loadings) == pytest.approx(1)
+        assert np.isfinite(step.upper_bound)
+
+
+# -- what cannot be stopped -----------------------------------------------------------
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Seconds, by the cost model, of the factorizations that were begun."""
+    seconds: list[float] = []
+
+    def spy(module: Any, name: str, cost: Callable[[np.ndarray], float]) -> None:
+        original = getattr(module, name)
+
+        def counted(matrix: np.ndarray, *arguments: Any, **named: Any) -> Any:
+            seconds.append(cost(matrix))
+            return original(matrix, *arguments, **named)
+
+        monkeypatch.setattr(module, name, counted)
+
+    spy(np.linalg, "qr", lambda C: _cost.qr(*C.shape))
+    spy(np.linalg, "cholesky", lambda A: _cost.cholesky(len(A)))
+    spy(np.linalg, "eigvalsh", lambda A: _cost.eigenvalues(A.shape[-1]))
+    spy(np.linalg, "eigh", lambda A: _cost.eigenvalues(A.shape[-1]))
+    spy(eigenvalues, "cholesky", lambda A: _cost.cholesky(len(A)))
+    spy(eigenvalues, "leading_eigenpairs", lambda A: _cost.eigenvalues(len(A)))
+    return seconds
+
+
+def test_no_factorization_begins_that_the_time_left_does_not_suffice_for(
+    begun: list[float],
+) -> None:
+    rng = np.random.default_rng(0)
+    X = sp.random_array((6000, 5000), density=0.002, rng=rng, format="csr")
+    cov = bs.Covariance.from_data(X)
+    assert _cost.qr(6000, 5000) > 30  # what a dual with all columns would begin with
+    for k in (30, 60):
+        result = bs.solve(cov, k, limits=bs.Limits(time=0.3))
+        assert max(begun, default=0.0) <= 0.3
+        assert result.objective <= result.upper_bound < np.inf
+        assert np.count_nonzero(result.x) <= k
+
+
+def test_an_indefinite_matrix_is_not_shifted_without_the_time_for_it(
+    begun: list[float],
+) -> None:
+    A = np.random.default_rng(0).normal(size=(1500, 1500))
+    A += A.T
+    assert eigenvalues.psd_shift(A, Deadline(0.02)) == np.inf
+    assert begun == []
+    bound = best_bound.best_bound(
+        bs.Covariance.from_matrix(A), 30, range(30), target=0.0, time_limit=0.3
+    )
+    assert max(begun, default=0.0) <= 0.3
+    assert bound.name in ("none", "soft threshold")
+
+
+def test_the_dual_does_without_short_columns_if_all_take_too_long() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 400)) * np.where(np.arange(400) < 20, 3.0, 0.1)
+    cov = bs.Covariance.from_data(X)
+    everything = dual_problem.make_problem(cov, 5, None, None, short=True)
+    costs = dual_problem._Costs.of(cov, np.arange(400), sparse=False)
+    some = dual_problem.make_problem(
+        cov, 5, None, None, short=True, deadline=Deadline(0.5 * costs.seconds)
+    )
+    with pytest.raises(dual_problem.NotAffordable):
+        dual_problem.make_problem(cov, 5, None, None, deadline=Deadline(0.0))
+    assert dual_bound(cov, 5, time_limit=0.0).cut_short
+    assert everything is not None
+    assert some is not None
+    assert everything.columns.shape[1] == 400
+    assert some.columns.shape[1] == 20
+    assert some.floor > 0 == everything.floor
+
+
+def test_the_dual_keeps_to_the_memory() -> None:
+    cov = data(300, 400)
+    needed = 8 * 6 * 300 * 300
+    assert np.isinf(dual_bound(cov, 5, memory=needed // 2).value)
+    assert np.isfinite(dual_bound(cov, 5, memory=20 * needed).value)
+
+
+def test_the_model_of_costs_is_not_off_by_more_than_a_factor() -> None:
+    """Seconds are over-, not underestimated; generously, for a machine under load."""
+    A = np.cov(np.random.default_rng(0).normal(size=(500, 900)))
+    started = time.process_time()
+    np.linalg.cholesky(A)
+    np.linalg.eigvalsh(A)
+    np.linalg.qr(A, mode="r")
+    taken = time.process_time() - started
+    expected = _cost.cholesky(500) + _cost.eigenvalues(500) + _cost.qr(500, 500)
+    assert taken < 20 * expected
+
+
+# -- the whole ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [6, 40])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "matrix"])
+def test_a_limit_is_not_missed_many_times_over(kind: str, k: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 700))
+    cov = bs.Covariance.from_data(X)
+    if kind == "sparse":
+        X = sp.random_array((2000, 6000), density=0.004, rng=rng, format="csr")
+        cov = bs.Covariance.from_data(X)
+    elif kind == "matrix":
+        cov = bs.Covariance.from_matrix(np.cov(X.T))
+    bs.solve(cov, k, limits=bs.Limits(time=2), n_jobs=1)  # compile
+    # Of the processor, which others on the machine do not take.
+    started = time.process_time()
+    result = bs.solve(cov, k, limits=bs.Limits(time=0.4), n_jobs=1)
+    assert time.process_time() - started < 10 * 0.4
+    assert result.objective <= result.upper_bound < np.inf
+
+
+@pytest.mark.parametrize("nodes", [1, 20, 300])
+def test_nodes_are_those_of_every_search_and_keep_to_the_limit(nodes: int) -> None:
+    X = np.random.default_rng(3).normal(size=(40, 60))
+    for cov in (bs.Covariance.from_data(X), bs.Covariance.from_matrix(np.cov(X.T))):
+        for k in (7, 35):
+            found = bs.solve(cov, k, limits=bs.Limits(nodes=nodes))
+            # A slice more: 256 nodes of a tree, 2000 sets that grow, 12 of the dual.
+            assert found.nodes <= nodes + 2000
+            in_blocks = bs.solve(cov, k, limits=bs.Limits(nodes=nodes), certify=False)
+            steps = sum(s.statistics["nodes"] for s in found.certificate.steps)
+            assert found.nodes >= steps
+            assert k > 30 or found.nodes == in_blocks.nodes + steps
+
+
+def test_a_path_counts_the_nodes_up_to_each_k() -> None:
+    X = np.random.default_rng(3).normal(size=(40, 30))
+    path = bs.solve_path(np.cov(X.T), 6)
+    nodes = [path[k].nodes for k in range(1, 7)]
+    own = [step.statistics["nodes"] for step in path[6].certificate.steps]
+    assert nodes == np.cumsum(own).tolist()
+    assert nodes[-1] > nodes[0]
