@@ -150,7 +150,8 @@ def test_sparse_entries_stored_twice_are_added():
 
 
 def test_sparse_data_with_large_means_is_warned_about():
-    X = np.random.default_rng(0).normal(size=(30, 6)) + 1e6
+    X = np.random.default_rng(0).normal(size=(3000, 6)) + 1e6
+    np.fill_diagonal(X, 0)  # one zero in each column, so that none is full
     with pytest.warns(UserWarning, match="Pass X as a dense array"):
         cov = Covariance.from_data(sp.csr_array(X))
     result = bs.solve(cov, 2, threshold=0.0)
@@ -180,38 +181,6 @@ def test_a_rounding_asymmetry_is_averaged():
     np.testing.assert_array_equal(
         Covariance.from_matrix(A).rows(slice(None)), (A + A.T) / 2
     )
-
-
-@pytest.mark.parametrize("mean", [0.0, 1e4])
-@pytest.mark.parametrize("kind", ["dense", "sparse", "pairwise"])
-def test_entry_error_covers_the_rounding(mean, kind):
-    """Against the formula in extended precision, for the data as they are stored."""
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(40, 8)) + mean
-    if kind == "pairwise":
-        X[rng.random(X.shape) < 0.1] = np.nan
-    data = sp.csr_array(X) if kind == "sparse" else X
-    cov = Covariance.from_data(data, missing="pairwise")
-    if kind == "dense":
-        X = cov._source.C * np.sqrt(np.longdouble(39))
-        expected = X.T @ X / 39
-    else:
-        seen = ~np.isnan(X)
-        stored = X if kind == "sparse" else cov._source.X
-        stored = np.where(seen, stored, 0).astype(np.longdouble)
-        shared = seen.T.astype(np.longdouble) @ seen.astype(np.longdouble)
-        sums = stored.T @ seen.astype(np.longdouble)
-        expected = (stored.T @ stored - sums * sums.T / shared) / (shared - 1)
-    error = np.abs(cov.rows(slice(None)) - expected).max()
-    assert 0 < error <= cov.entry_error
-    assert cov.entry_error < (1e-3 if kind == "sparse" else 1e-11)
-    assert Covariance.from_matrix(np.eye(2)).entry_error == 0
-
-
-def test_an_array_is_not_copied_nor_written_to():
-    A = np.eye(3)
-    A.flags.writeable = False
-    assert np.shares_memory(Covariance.from_matrix(A).rows(slice(None)), A)
 
 
 def test_diagonal_is_read_only(X):

@@ -3,105 +3,43 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 
-from ._sources import (
+from ._fingerprint import Fingerprint, part_fingerprint
+from ._rounding import (
     EPS,
+    SMALLEST_VARIANCE,
+    column_exponents,
+    in_units,
+    out_of_range,
+    split_mean,
+)
+from ._sources import (
     DenseDataSource,
     MappedDataSource,
-    MomentSource,
     PairwiseSource,
+    Source,
     SparseDataSource,
     sample_parts,
 )
 from ._validation import (
     FloatArray,
-    MemoryLimitError,
     check_flag,
     describe,
-    is_sparse,
-    numeric_array,
-    split_names,
 )
 
-TILE_SIZE = 512  # a float64 tile of 2 MiB, which stays in cache while it is turned
-
-# Two halves of a matrix computed in floating point differ by rounding only.
-SYMMETRY_TOLERANCE = 1e-12
+FAR = 2.0**300  # squares of numbers near 1, or as far from it, keep all their digits
+PART_ENTRIES = 2**17  # of data in memory, 1 MiB, prepared at a time
 
 NO_VARIANCE = (
     "X has no variance: every feature is constant, so there is nothing to explain; "
     "pass data that vary."
 )
-
-
-def symmetric_dense(A: FloatArray) -> FloatArray:
-    """Check that A is finite and symmetric, tile by tile."""
-    d = len(A)
-    worst, largest, where = 0.0, 0.0, (0, 0)
-    deviation = np.sqrt(np.abs(np.diagonal(A)))
-    symmetric = True
-    for i0 in range(0, d, TILE_SIZE):
-        for j0 in range(i0, d, TILE_SIZE):
-            upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
-            lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
-            same = np.array_equal(upper, lower)  # never where something is NaN
-            top = max(upper.max(), -upper.min())
-            if not same:
-                top = np.abs([top, lower.max(), lower.min()]).max()  # NaN if one is
-            if not np.isfinite(top):
-                tile = np.isfinite(upper) & np.isfinite(lower)
-                i, j = np.argwhere(~tile)[0] + (i0, j0)
-                raise ValueError(
-                    f"A[{i}, {j}] = {A[i, j]} and A[{j}, {i}] = {A[j, i]}: A must be "
-                    "finite; replace or drop those features."
-                )
-            largest = max(largest, float(top))
-            if same:
-                continue
-            symmetric = False
-            size = np.maximum(np.abs(upper), np.abs(lower))
-            size = np.maximum(
-                size,
-                np.outer(
-                    deviation[i0 : i0 + TILE_SIZE], deviation[j0 : j0 + TILE_SIZE]
-                ),
-            )
-            size[size == 0] = 1.0
-            difference = np.abs(upper / size - lower / size)
-            if difference.max() > worst:
-                worst = float(difference.max())
-                i, j = np.unravel_index(difference.argmax(), difference.shape)
-                where = (i0 + int(i), j0 + int(j))
-    if largest > np.finfo(float).max / (4 * d):
-        raise ValueError(
-            f"A has entries as large as {largest:.3g}, so that x'Ax overflows; divide "
-            "A by a constant."
-        )
-    if worst > SYMMETRY_TOLERANCE:
-        i, j = where
-        raise ValueError(
-            f"A is not symmetric: A[{i}, {j}] = {A[i, j]} but A[{j}, {i}] = "
-            f"{A[j, i]}; pass (A + A.T) / 2 if its symmetric part is meant, or data "
-            "(rows are samples) to Covariance.from_data."
-        )
-    return A if symmetric else (A + A.T) / 2
-
-
-def symmetric_sparse(A: Any) -> Any:
-    difference = abs(A - A.T)
-    worst = difference.max()
-    if worst > SYMMETRY_TOLERANCE * abs(A).max():
-        raise ValueError(
-            f"A is not symmetric: an entry differs from its mirror image by {worst}; "
-            "pass (A + A.T) / 2 if its symmetric part is meant."
-        )
-    return A if worst == 0 else ((A + A.T) / 2).tocsr()
 
 
 @dataclass(frozen=True)
@@ -186,51 +124,132 @@ def checked_sparse(X: Any, argument: str) -> Any:
     return X
 
 
-def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
-    n = len(X)
-    constant = (X[0] == X).all(axis=0)
-    if prepare.center:
-        # The rounded mean of a constant column need not be that constant.
-        C = X - np.where(constant, X[0], X.mean(axis=0))
-    else:
-        C = X.copy()
-        constant = ~X.any(axis=0)
-    C /= np.sqrt(n - prepare.ddof)
-    vanished = ~constant & (np.einsum("ij,ij->j", C, C) == 0)
-    if vanished.any():
+def refuse_out_of_range(
+    variance: FloatArray, constant: np.ndarray, prepare: Preparation
+) -> None:
+    """Refuse variances that float64 cannot hold, or only with fewer digits.
+
+    A single small variance is left alone: it is exact to within `entry_error`, which
+    the largest one determines. `scale` makes variances of any size 1.
+    """
+    largest = np.finfo(float).max / (4 * len(variance))
+    too_large = ~(variance <= largest)
+    if too_large.any():
+        bad = np.flatnonzero(too_large).tolist()
         raise ValueError(
-            "X underflows: the variance of feature(s) "
-            f"{describe(np.flatnonzero(vanished).tolist(), prepare.names)} is not zero "
-            "but too small for float64; rescale X."
+            f"X overflows: the variance of feature(s) {describe(bad, prepare.names)} "
+            "is too large for float64; rescale X."
         )
-    if prepare.scale:
-        C /= prepare.scales(np.einsum("ij,ij->j", C, C), constant)
-    return DenseDataSource(np.ascontiguousarray(C))
+    vanished = ~constant & (variance == 0)
+    if not vanished.any() and not 0 < variance.max() < SMALLEST_VARIANCE:
+        return
+    if not vanished.any():
+        vanished = ~constant
+    bad = np.flatnonzero(vanished).tolist()
+    raise ValueError(
+        f"X underflows: the variance of feature(s) {describe(bad, prepare.names)} is "
+        "not zero but too small for float64; rescale X."
+    )
+
+
+def refuse_overflow(source: Source) -> Source:
+    """Refuse data whose variances are within range but whose sums are not."""
+    with np.errstate(over="ignore"):
+        if not np.isfinite(source.entry_error()):
+            raise ValueError(
+                "X overflows: its sums of squares are too large for float64; rescale X."
+            )
+    return source
+
+
+def _column_parts(n: int, d: int) -> Iterator[slice]:
+    """Stretches of columns that stay in cache through the passes over them."""
+    step = max(64, PART_ENTRIES // n)
+    return (slice(j, min(j + step, d)) for j in range(0, d, step))
+
+
+def _centred(
+    X: FloatArray, prepare: Preparation, out: FloatArray
+) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    """Write C = (X − μ) / sqrt(n − ddof) to `out`; see `_rounding`.
+
+    Returns
+    -------
+    variance, uncentred : (d,) arrays
+        ‖c_j‖² after the second centring and before it.
+    constant : (d,) array of bool
+    """
+    n = len(X)
+    factor = 1 / np.sqrt(n - prepare.ddof)
+    if prepare.center:
+        constant = (X[0] == X).all(axis=0)
+        # The rounded mean of a constant column need not be that constant.
+        np.subtract(X, np.where(constant, X[0], X.mean(axis=0)), out=out)
+        again = out.mean(axis=0)
+        out -= again
+    else:
+        constant = ~X.any(axis=0)
+        out[...] = X
+        again = np.zeros(X.shape[1])
+    out *= factor
+    variance = np.einsum("ij,ij->j", out, out)
+    return variance, variance + n * (again * factor) ** 2, constant
+
+
+def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
+    """Data in memory: C is computed once, whatever happens to X later."""
+    n, d = X.shape
+    C = np.empty((n, d))
+    variance, uncentred, diagonal = np.empty(d), np.empty(d), np.empty(d)
+    constant = np.empty(d, dtype=bool)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        for part in _column_parts(n, d):
+            found = _centred(X[:, part], prepare, C[:, part])
+            variance[part], uncentred[part], constant[part] = found
+            if not prepare.scale:
+                continue
+            lost = part.start + np.flatnonzero(out_of_range(variance[part]))
+            lost = lost[~constant[lost]]
+            if len(lost):  # any unit of a feature gives the same correlations
+                units = column_exponents(np.abs(X[:, lost]).max(axis=0))
+                again = np.empty((n, len(lost)))
+                found = _centred(np.ldexp(X[:, lost], -units), prepare, again)
+                C[:, lost], (variance[lost], uncentred[lost], _) = again, found
+            used = ~constant[part]
+            C[:, part] /= np.sqrt(np.where(used, variance[part], np.inf))
+            diagonal[part] = np.einsum("ij,ij->j", C[:, part], C[:, part])
+    refuse_out_of_range(variance, constant, prepare)
+    if not prepare.scale:
+        return DenseDataSource(C, uncentred, variance)
+    uncentred /= prepare.scales(variance, constant) ** 2
+    return DenseDataSource(C, uncentred, diagonal)
 
 
 def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
-    n, d = X.shape
-    ddof = prepare.ddof
-    mean = np.asarray(X.mean(axis=0)).ravel() if prepare.center else np.zeros(d)
+    """Sparse data, stored by columns; X is not used any more."""
     columns = X.tocsc()
-    stored = np.diff(columns.indptr)
-    centred = columns.data - np.repeat(mean, stored)
-    total = np.bincount(
-        np.repeat(np.arange(d), stored), weights=centred**2, minlength=d
-    ).astype(np.float64)  # of no entries at all, numpy counts integers
-    total += (n - stored) * mean**2
-    variance = total / (n - ddof)
-    constant = (columns.max(axis=0) - columns.min(axis=0)).toarray().ravel() == 0
-    if not prepare.center:
-        constant = variance == 0
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        mean, variance, constant = _sparse_moments(columns, prepare)
+        lost = out_of_range(variance) & ~constant
+        if prepare.scale and lost.any():  # any unit gives the same correlations
+            columns = X.tocsc()
+            largest = abs(columns).max(axis=0).toarray().ravel()
+            units = np.where(lost, column_exponents(largest), 0)
+            stored = np.diff(columns.indptr)
+            columns.data = np.ldexp(columns.data, -np.repeat(units, stored))
+            mean, variance, constant = _sparse_moments(columns, prepare)
+    refuse_out_of_range(variance, constant, prepare)
+    n = X.shape[0]
     if prepare.scale:
         scales = prepare.scales(variance, constant)
-        variance = np.ones(d)
+        variance = np.ones(len(variance))
     else:  # exactly zero, whatever the rounding of the mean
         scales = np.where(constant, np.inf, 1.0)
     variance[constant] = 0.0
-    source = SparseDataSource(columns, mean, variance, 1 / (scales * np.sqrt(n - ddof)))
-    if source.entry_error() > 1e-9 * float(variance.max()):
+    factor = 1 / (scales * np.sqrt(n - prepare.ddof))
+    source = SparseDataSource(columns, mean, variance, factor)
+    refuse_overflow(source)
+    if source.entry_error() > 1e-9 * float(variance.max()) > 0:
         warnings.warn(
             "X is sparse with means that are large beside its deviations: its "
             f"covariances are computed to {source.entry_error():.1g} only, which keeps "
@@ -238,6 +257,40 @@ def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
             stacklevel=3,
         )
     return source
+
+
+def _sparse_moments(
+    columns: Any, prepare: Preparation
+) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    """Mean, variance and constancy of columns (CSC), of which full ones are centred.
+
+    A column without zeros stays without them when its mean is subtracted, which changes
+    no covariance. The others have a deviation of at least |mean| / sqrt(n).
+    """
+    n, d = columns.shape
+    stored = np.diff(columns.indptr)
+    owner = np.repeat(np.arange(d), stored)
+    high = columns.max(axis=0).toarray().ravel()
+    low = columns.min(axis=0).toarray().ravel()
+    if prepare.center:
+        constant = high == low
+        mean = np.asarray(columns.mean(axis=0)).ravel()
+        full = stored == n
+        if full.any():
+            shift = np.where(full, np.where(constant, high, mean), 0.0)
+            columns.data -= shift[owner]
+            sums = np.bincount(owner, weights=columns.data, minlength=d)
+            mean = np.where(full, sums / n, mean)
+    else:
+        constant = (high == 0) & (low == 0)
+        mean = np.zeros(d)
+    centred = columns.data - mean[owner]
+    total = np.bincount(owner, weights=centred**2, minlength=d).astype(
+        np.float64  # of no entries at all, numpy counts integers
+    )
+    total += (n - stored) * mean**2
+    total[constant] = 0.0
+    return mean, total / (n - prepare.ddof), constant
 
 
 def pairwise_data(
@@ -252,6 +305,8 @@ def pairwise_data(
         raise ValueError(
             f"feature(s) {describe(empty, names)} have no values at all; drop them."
         )
+    if prepare.scale:  # any unit of a feature gives the same correlations
+        X = np.ldexp(X, -column_exponents(np.nanmax(np.abs(X), axis=0)))
     filled = np.where(gaps, 0.0, X)
     lowest = np.nanmin(X, axis=0)
     constant = lowest == np.nanmax(X, axis=0)
@@ -260,6 +315,8 @@ def pairwise_data(
         # a constant exactly zero.
         shift = np.where(constant, lowest, filled.sum(axis=0) / counts)
         filled = np.where(gaps, 0.0, X - shift)
+        # A second one saves those that the rounding of the first, if large, had lost.
+        filled -= np.where(gaps, 0.0, filled.sum(axis=0) / counts)
     else:
         constant &= lowest == 0
     source = PairwiseSource(filled, observed, ddof, center)
@@ -276,100 +333,75 @@ def pairwise_data(
                     f"features {pair} have {int(shared.min())} sample(s) in common, "
                     f"too few for a covariance with ddof = {ddof}; drop one of them."
                 )
+    with np.errstate(over="ignore", invalid="ignore"):  # refused here
+        variance = source.diagonal()
+    variance[constant] = 0.0
+    refuse_out_of_range(variance, constant, prepare)
     if prepare.scale:
-        source.scale = prepare.scales(source.diagonal(), constant)
+        source.scale = prepare.scales(variance, constant)
     return source
 
 
 def mapped_data(X: Any, prepare: Preparation) -> MappedDataSource | None:
     """Means and scales of data on disk, in parts; None if values are missing."""
     n, d = X.shape
-    first = np.asarray(X[0], dtype=np.float64)
-    constant = np.ones(d, dtype=bool)
-    total = np.zeros(d)
-    for part in sample_parts(n, d):
-        block = np.asarray(X[part], dtype=np.float64)
-        if not np.isfinite(block).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        sums = _sums_on_disk(X, None)
+        if sums is None:
             return None  # the dense path says what is wrong, or fills the gaps
-        constant &= (block == first).all(axis=0)
-        total += (block - first).sum(axis=0)
-    if prepare.center:
-        mean = np.where(constant, first, first + total / n)
-    else:
-        mean, constant = np.zeros(d), constant & (first == 0)
-    factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
-    source = MappedDataSource(X, mean, factor)
+        largest, units = sums.largest, None
+        extreme = (largest > FAR) | ((largest < 1 / FAR) & (largest > 0))
+        if prepare.scale and extreme.any():
+            # any unit of a feature gives the same correlations
+            units = np.where(extreme, column_exponents(largest), 0)
+            sums = _sums_on_disk(X, units)
+            assert sums is not None
+        constant = sums.constant
+        factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
+        mean, rest = np.zeros(d), np.zeros(d)
+        if prepare.center:
+            offset = np.where(constant, 0.0, sums.total / n)
+            mean, rest = split_mean(sums.first, offset)
+        else:
+            constant &= sums.first == 0
+        variance = MappedDataSource(X, mean, factor, rest, units).diagonal()
+    refuse_out_of_range(variance, constant, prepare)
     if prepare.scale:
-        source.factor = factor / prepare.scales(source.diagonal(), constant)
-        source = MappedDataSource(X, mean, source.factor)
+        factor = factor / prepare.scales(variance, constant)
+        variance = np.where(constant, 0.0, 1.0)
+    # The rest of the mean counts by its square; below eps it need not be subtracted.
+    negligible = (n * (rest * factor) ** 2 <= EPS * variance).all()
+    rest_or_none = None if negligible else rest
+    source = MappedDataSource(X, mean, factor, rest_or_none, units)
+    source.seen = sums.seen
     return source
 
 
-def accumulate(
-    chunks: Iterable[Any],
-    prepare: Preparation,
-    memory_limit: int | None,
-) -> tuple[MomentSource, tuple[str, ...] | None]:
-    """Moments of chunks of samples, each merged into those before it."""
-    if hasattr(chunks, "shape") or not hasattr(chunks, "__iter__"):
-        raise TypeError(
-            f"chunks is of type {type(chunks).__name__}; pass several tables of rows, "
-            "such as [X[:1000], X[1000:]], or one table to Covariance.from_data."
-        )
-    center, ddof = prepare.center, prepare.ddof
-    n, n_chunks, names = 0, 0, None
-    for chunk in chunks:
-        values, chunk_names = split_names(chunk)
-        block = values.toarray() if is_sparse(values) else values
-        block = numeric_array(block, "a chunk")
-        if n == 0:
-            d, names, first = block.shape[1], chunk_names, block[0].copy()
-            if memory_limit is not None and 16 * d**2 > memory_limit:
-                raise MemoryLimitError(
-                    f"memory_limit = {memory_limit:,} bytes is too small: {d:,} "
-                    f"features need {16 * d**2:,}; raise it, or pass all data at once "
-                    "to Covariance.from_data, which forms no d × d matrix."
-                )
-            moments, mean = np.zeros((d, d)), np.zeros(d)
-            constant = np.ones(d, dtype=bool)
-        if block.shape[1] != d:
-            raise ValueError(
-                f"chunk {n_chunks} has {block.shape[1]} columns and the first has {d}; "
-                "pass chunks of rows with the same features."
-            )
+@dataclass
+class _Sums:
+    """What one pass over data on disk finds; `total` is Σ (x − first)."""
+
+    first: FloatArray
+    constant: np.ndarray
+    total: FloatArray
+    largest: FloatArray
+    seen: Fingerprint
+
+
+def _sums_on_disk(X: Any, units: np.ndarray | None) -> _Sums | None:
+    """One pass over X · 2^−units, in parts; None if a value is missing or infinite."""
+    n, d = X.shape
+    first = in_units(np.array(X[0], dtype=np.float64), units)
+    ones, zeros = np.ones(d, dtype=bool), np.zeros(d)
+    sums = _Sums(first, ones, zeros, zeros.copy(), np.zeros(d, dtype=np.uint64))
+    for part in sample_parts(n, d):
+        block = np.asarray(X[part], dtype=np.float64)
         if not np.isfinite(block).all():
-            raise ValueError(
-                f"chunk {n_chunks} has missing or infinite values; fill or drop them."
-            )
-        constant &= (block == first).all(axis=0)
-        m = len(block)
-        if center:
-            own = block.mean(axis=0)
-            centred = block - own
-            moments += centred.T @ centred
-            step = own - mean
-            moments += np.outer(step, step) * (n * m / (n + m))
-            mean += step * (m / (n + m))
-        else:
-            moments += block.T @ block
-        n, n_chunks = n + m, n_chunks + 1
-    if n - ddof < 1:
-        raise ValueError(
-            f"the chunks hold {n} sample(s), too few for ddof = {ddof}; pass at least "
-            f"{ddof + 1} rows."
-        )
-    moments /= n - ddof
-    if center:  # exactly, whatever the rounding of their means
-        moments[constant], moments[:, constant] = 0.0, 0.0
-    variances = moments.diagonal().copy()
-    largest = float((variances + n / (n - ddof) * mean**2).max())
-    error = 4 * (n + 4 * n_chunks) * EPS * largest
-    if prepare.scale:
-        known = names if prepare.names is None else prepare.names
-        still = ~(variances > 0)
-        scales = replace(prepare, names=known).scales(variances, still)
-        moments /= scales
-        moments /= scales[:, None]
-        np.fill_diagonal(moments, np.where(still, 0.0, 1.0))
-        error /= float(scales.min()) ** 2
-    return MomentSource(moments, error), names
+            return None
+        sums.seen += part_fingerprint(block, part.start)
+        block = in_units(block, units)
+        sums.constant &= (block == first).all(axis=0)
+        sums.total += (block - first).sum(axis=0)
+        np.maximum(sums.largest, block.max(axis=0), out=sums.largest)
+        np.maximum(sums.largest, -block.min(axis=0), out=sums.largest)
+    return sums

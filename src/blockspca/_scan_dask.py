@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._sources import EPS, Indices
+from ._fingerprint import Fingerprint, part_fingerprint, refuse_change
+from ._rounding import (
+    UNIT_ROUNDOFF,
+    column_exponents,
+    factor_norm_error,
+    moment_error,
+    out_of_range,
+    split_mean,
+)
+from ._sources import Indices
 from ._validation import FloatArray, describe
 
 if TYPE_CHECKING:
@@ -30,15 +39,26 @@ def is_dask(value: object) -> bool:
 
 
 class DaskSource:
-    """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns."""
+    """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns.
+
+    `given` is the array as it was passed and `seen` its fingerprint; X is that less its
+    rounded means, which leaves means μ as small as rounding.
+    """
 
     known_psd = True
     has_columns = True
 
     def __init__(
-        self, X: Any, mean: FloatArray, factor: FloatArray, variance: FloatArray
+        self,
+        X: Any,
+        mean: FloatArray,
+        factor: FloatArray,
+        variance: FloatArray,
+        given: Any,
+        seen: Fingerprint,
     ) -> None:
         self.X, self.mean, self.factor = X, mean, factor
+        self.given, self.seen = given, seen
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
 
@@ -78,10 +98,44 @@ class DaskSource:
             gram = gram + (C * weights[j0:j1]) @ C.T
         return np.asarray(gram)
 
+    def check_unchanged(self) -> None:
+        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        import dask
+
+        lines = dask.compute(_fingerprints(self.given))[0]
+        refuse_change(self.seen, _added(lines))
+
+    def moments(self) -> FloatArray:
+        """‖D x_j‖² of the stored X, before the means that are left are subtracted."""
+        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self.moments().sum()))
+
     def entry_error(self) -> float:
         # μ is subtracted before the product in tiles, after it in rows and products.
-        moments = self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
-        return 4 * (self.n_samples + 4) * EPS * float(moments.max())
+        # It is the mean of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖.
+        n = self.n_samples
+        shift = (n + 3) * UNIT_ROUNDOFF * (1 + float(np.sqrt(n)))
+        largest, factor = float(self.moments().max()), float(self.factor.max())
+        return moment_error(n, largest, factor) + 2 * shift**2 * largest
+
+
+def _fingerprints(X: Any) -> list[list[Any]]:
+    """The fingerprint of every chunk, as a task."""
+    import dask
+
+    starts = [start for start, _ in _bounds(X.chunks[0])]
+    return [
+        [dask.delayed(part_fingerprint)(block, start) for block in line]
+        for start, line in zip(starts, X.to_delayed(), strict=True)
+    ]
+
+
+def _added(lines: list[list[Fingerprint]]) -> Fingerprint:
+    """Of chunks of features beside each other, and of samples below each other."""
+    return np.sum([np.concatenate(line) for line in lines], axis=0, dtype=np.uint64)
 
 
 def dask_data(X: Any, prepare: Preparation) -> DaskSource:
@@ -89,12 +143,17 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     import dask
     import dask.array as da
 
+    from ._ingest import refuse_out_of_range
+
     X = X.astype(np.float64)
     n, d = X.shape
     first = X[0]
     # Relative to the first sample, so that a constant column has variance 0 exactly.
-    offset, constant, finite = dask.compute(
-        (X - first).mean(axis=0), (first == X).all(axis=0), da.isfinite(X).all(axis=0)
+    offset, constant, finite, lines = dask.compute(
+        (X - first).mean(axis=0),
+        (first == X).all(axis=0),
+        da.isfinite(X).all(axis=0),
+        _fingerprints(X),
     )
     if not finite.all():
         bad = np.flatnonzero(~finite).tolist()
@@ -102,17 +161,41 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
             "X has missing or infinite values, in feature(s) "
             f"{describe(bad, prepare.names)}; fill them or drop those features."
         )
-    start = np.asarray(first.compute())
-    mean = np.where(constant, start, start + offset) if prepare.center else np.zeros(d)
-    variance = np.asarray(
-        (((X - mean) ** 2).sum(axis=0) / (n - prepare.ddof)).compute()
-    )
+    given = X
+    mean = np.zeros(d)
+    if prepare.center:
+        start = np.asarray(first.compute())
+        point, mean = split_mean(start, np.where(constant, 0.0, offset))
+        X = X - point
+    else:
+        constant &= np.asarray(first.compute()) == 0
+    variance = _variances(X, mean, prepare)
+    lost = prepare.scale & ~constant & out_of_range(variance)
+    if lost.any():  # any unit of a feature gives the same correlations
+        units = np.where(lost, column_exponents(abs(X).max(axis=0).compute()), 0)
+        X = _ldexp(X, -units)
+        if prepare.center:  # now with all its digits
+            mean = np.where(lost, np.array(X.mean(axis=0).compute()), mean)
+        variance = _variances(X, mean, prepare)
+    variance[constant] = 0.0
+    refuse_out_of_range(variance, constant, prepare)
     factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
     if prepare.scale:
-        still = ~(variance > 0)
-        factor = factor / prepare.scales(variance, still)
-        variance = np.where(still, 0.0, 1.0)
-    return DaskSource(X, mean, factor, variance)
+        factor = factor / prepare.scales(variance, constant)
+        variance = np.where(constant, 0.0, 1.0)
+    return DaskSource(X, mean, factor, variance, given, _added(lines))
+
+
+def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
+    squares = ((X - mean) ** 2).sum(axis=0) / (len(X) - prepare.ddof)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by the caller
+        return np.array(squares.compute())
+
+
+def _ldexp(X: Any, exponents: NDArray[np.intc]) -> Any:
+    import dask.array as da
+
+    return da.ldexp(X, exponents)
 
 
 def dask_tops(

@@ -12,10 +12,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ._fingerprint import Fingerprint, part_fingerprint, refuse_change
+from ._rounding import (
+    EPS,
+    SMALLEST,
+    factor_norm_error,
+    factored_error,
+    in_units,
+    moment_error,
+)
 from ._validation import FloatArray
 
 Indices = NDArray[np.intp]
-EPS = float(np.finfo(np.float64).eps)
 PART_BYTES = 2**25  # of samples read from disk at a time
 
 
@@ -47,7 +55,7 @@ class Source(Protocol):
     def gram(self, weights: FloatArray) -> FloatArray: ...
 
     def entry_error(self) -> float:
-        """Bound |computed A_ij − A_ij|, rounding of the formula in the docstring."""
+        """Bound |computed A_ij − A_ij|; see `_rounding`."""
         ...
 
 
@@ -58,7 +66,11 @@ def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
 
 
 class MatrixSource:
-    """A symmetric matrix that is in memory, dense or scipy sparse (CSR)."""
+    """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
+
+    A dense one is made read-only: it is this object's own, and what is computed from it
+    is kept.
+    """
 
     n_samples = None
     known_psd = False
@@ -67,6 +79,8 @@ class MatrixSource:
         self.A = A
         self.sparse = not isinstance(A, np.ndarray)
         self.n_features = A.shape[0]
+        if not self.sparse:
+            A.flags.writeable = False
 
     def diagonal(self) -> FloatArray:
         return np.array(self.A.diagonal(), dtype=np.float64)
@@ -90,17 +104,30 @@ class MatrixSource:
 
 
 class DenseDataSource:
-    """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof)."""
+    """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
+
+    `uncentred` are the A_jj before the second of two centrings, from which follows how
+    far C may be from what it stands for; A_jj itself if C is exact.
+    """
 
     known_psd = True
     has_columns = True
 
-    def __init__(self, C: FloatArray) -> None:
+    def __init__(
+        self,
+        C: FloatArray,
+        uncentred: FloatArray | None = None,
+        diagonal: FloatArray | None = None,
+    ) -> None:
+        C.flags.writeable = False
         self.C = C
         self.n_samples, self.n_features = C.shape
+        known = np.einsum("ij,ij->j", C, C) if diagonal is None else diagonal
+        self._diagonal: FloatArray = known
+        self.uncentred = known if uncentred is None else uncentred
 
     def diagonal(self) -> FloatArray:
-        return np.einsum("ij,ij->j", self.C, self.C)
+        return self._diagonal.copy()
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         return self.C[start:stop, index]
@@ -117,32 +144,60 @@ class DenseDataSource:
     def gram(self, weights: FloatArray) -> FloatArray:
         return (self.C * weights) @ self.C.T
 
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self.uncentred.sum()))
+
     def entry_error(self) -> float:
-        # n products and sums, of absolute values that sum to at most sqrt(A_ii A_jj)
-        return (self.n_samples + 2) * EPS * float(self.diagonal().max())
+        n, uncentred = self.n_samples, float(self.uncentred.max())
+        return factored_error(n, float(self._diagonal.max()), uncentred, n)
 
 
 class MappedDataSource:
     """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
 
-    X is memory-mapped and never copied as a whole; samples are read in parts.
+    X is memory-mapped and never copied as a whole; samples are read in parts. The mean
+    is `mean` + `rest`, the second None where it makes no difference; all in units of
+    2^`units`, if given, for each feature.
     """
 
     known_psd = True
     has_columns = True
 
-    def __init__(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
+    def __init__(
+        self,
+        X: Any,
+        mean: FloatArray,
+        factor: FloatArray,
+        rest: FloatArray | None = None,
+        units: np.ndarray | None = None,
+    ) -> None:
         self.X = X
         self.mean = mean
         self.factor = factor
+        self.rest = rest
+        self.units = units
+        self.seen: Fingerprint | None = None
         self.n_samples, self.n_features = X.shape
         self._diagonal: FloatArray | None = None
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         block = np.asarray(self.X[start:stop, index], dtype=np.float64)
+        if self.units is not None:
+            block = in_units(block, self.units[index])
         block = block - self.mean[index]
+        if self.rest is not None:
+            block -= self.rest[index]
         block *= self.factor[index]
         return block
+
+    def check_unchanged(self) -> None:
+        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        total = np.zeros(self.n_features, dtype=np.uint64)
+        for part in self.parts():
+            total += part_fingerprint(self.X[part], part.start)
+        if self.seen is not None:
+            refuse_change(self.seen, total)
 
     def parts(self) -> Iterator[slice]:
         """Stretches of samples of about PART_BYTES."""
@@ -182,8 +237,24 @@ class MappedDataSource:
             gram += (C * weights[index]) @ C.T
         return gram
 
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self._uncentred().sum()))
+
+    def _uncentred(self) -> FloatArray:
+        if self.rest is None:
+            return self.diagonal()
+        return self.diagonal() + self.n_samples * (self.rest * self.factor) ** 2
+
     def entry_error(self) -> float:
-        return (self.n_samples + 4) * EPS * float(self.diagonal().max())
+        # The mean is that of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖. A
+        # `rest` left out is worth one eps of A_jj.
+        n = self.n_samples
+        steps = next(iter(self.parts())).stop
+        summed = (steps + -(-n // steps) + 3) * (1 + float(np.sqrt(n)))
+        largest = float(self.diagonal().max())
+        uncentred = float(self._uncentred().max())
+        return factored_error(n, largest, uncentred, int(summed)) + EPS * largest
 
 
 class MomentSource(MatrixSource):
@@ -264,16 +335,17 @@ class SparseDataSource:
             gram += (C * weights[index]) @ C.T
         return gram
 
+    def moments(self) -> FloatArray:
+        """‖D x_j‖², before nμμ' is subtracted: a large mean costs digits."""
+        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+
     def factor_error(self) -> float:
         """Bound ‖error of C‖: every entry carries the rounding of its mean."""
-        size = float(np.sqrt(((self.mean * self.factor) ** 2).sum()))
-        return 4 * EPS * np.sqrt(self.n_samples) * size
+        return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
-        # As for dense data, with the moments before nμμ' is subtracted: a mean that is
-        # large beside the deviation costs digits.
-        moments = self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
-        return 4 * (self.n_samples + 4) * EPS * float(moments.max())
+        largest, factor = float(self.moments().max()), float(self.factor.max())
+        return moment_error(self.n_samples, largest, factor)
 
 
 class PairwiseSource:
@@ -338,10 +410,21 @@ class PairwiseSource:
         )
 
     def entry_error(self) -> float:
-        # The sum and the product of sums that is subtracted are both at most the
-        # largest sum of squares, over the smallest divisor that can occur.
+        """Bound |computed A_ij − A_ij|.
+
+        With s = max of the sums of squares (over scale²), in units of u · s: n for the
+        product, 2n + 4 for the two sums, their product and the quotient, 4 for the
+        rounding of the shifted data, 4 for divisor and scales, and with `scale` half of
+        3n + 12 for each deviation. That is below 8 (n + 4), over the smallest divisor
+        that can occur.
+        """
         n = len(self.X)
-        largest = np.einsum("ij,ij->j", self.X, self.X).max()
+        squares = np.einsum("ij,ij->j", self.X, self.X)
+        smallest = 1.0
+        if self.scale is not None:
+            squares = squares / self.scale**2
+            smallest = float(self.scale.min())
         shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
-        error = 4 * (n + 4) * EPS * largest / shared
-        return float(error if self.scale is None else error / self.scale.min() ** 2)
+        underflow = SMALLEST * (n + 4) * (4 + np.sqrt(n * squares.max()))
+        error = 4 * (n + 4) * EPS * squares.max() + underflow / min(smallest, 1.0) ** 2
+        return float(error / shared)

@@ -10,16 +10,16 @@ import numpy as np
 from ._ingest import (
     NO_VARIANCE,
     Preparation,
-    accumulate,
     checked_sparse,
     dense_data,
     mapped_data,
     pairwise_data,
     refuse_infinite,
+    refuse_overflow,
     sparse_data,
-    symmetric_dense,
-    symmetric_sparse,
 )
+from ._ingest_chunks import accumulate
+from ._ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from ._scan_dask import DaskSource, dask_data, is_dask
 from ._sources import (
     DenseDataSource,
@@ -94,8 +94,8 @@ class Covariance:
         Parameters
         ----------
         A : array, DataFrame or scipy sparse matrix of shape (d, d)
-            Covariance, correlation or any other symmetric matrix. Kept, not copied,
-            if it is a C-ordered float64 array.
+            Covariance, correlation or any other symmetric matrix. It is copied, 8 d²
+            bytes if dense, so that what is done to A later changes nothing here.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -103,7 +103,8 @@ class Covariance:
         -----
         Entries that differ from their mirror image by rounding only, at most 1e-12 of
         max(|A_ij|, |A_ji|, sqrt(|A_ii A_jj|)), are averaged, which leaves every x'Ax as
-        it is. A larger difference is an error.
+        it is. A larger difference is an error, and so are entries whose sums overflow,
+        or all of which are below 2.2e-308, where float64 has fewer digits.
 
         Examples
         --------
@@ -117,16 +118,12 @@ class Covariance:
         A, names = split_names(A)
         if is_sparse(A):
             A = checked_sparse(A, "A")
+            refuse_rectangular(A)
+            symmetric = symmetric_sparse(A)
         else:
-            A = np.ascontiguousarray(numeric_array(A, "A"))
-        if A.shape[0] != A.shape[1]:
-            raise ValueError(
-                f"A has shape {A.shape}, which is not square; pass data (rows are "
-                "samples) to Covariance.from_data instead."
-            )
-        d = A.shape[0]
+            symmetric = own_matrix(A)
+        d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        symmetric = symmetric_sparse(A) if is_sparse(A) else symmetric_dense(A)
         return cls(MatrixSource(symmetric), names)
 
     @classmethod
@@ -186,7 +183,7 @@ class Covariance:
             names = check_names(feature_names, X.shape[1])
             prepare = Preparation(center, scale, ddof, names, constant)
             prepare.check_samples(X.shape[0])
-            return cls(dask_data(X, prepare), names)
+            return cls(refuse_overflow(dask_data(X, prepare)), names)
         mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
         mapped = mapped and 8 * X.size > MAP_FROM
         if not mapped:
@@ -203,27 +200,31 @@ class Covariance:
         else:
             X = numeric_array(X, "X")
             refuse_infinite(X, "X", names)
-            gaps = np.isnan(X)
-            if not gaps.any():
+            if not np.isnan(X).any():
                 source = dense_data(X, prepare)
             elif missing == "pairwise":
-                source = pairwise_data(X, gaps, prepare)
+                source = pairwise_data(X, np.isnan(X), prepare)
             else:
+                gaps = np.isnan(X)
                 columns = np.flatnonzero(gaps.any(axis=0))
                 raise ValueError(
                     f"X has {int(gaps.sum())} missing value(s), in feature(s) "
                     f"{describe(columns.tolist(), names)}; fill them, drop those "
                     "features, or pass missing='pairwise'."
                 )
-        cov = cls(source, names)
-        largest = np.finfo(float).max / (4 * d)
-        if not (cov.diagonal() <= largest).all():
-            bad = np.flatnonzero(~(cov.diagonal() <= largest)).tolist()
-            raise ValueError(
-                f"X overflows: the variance of feature(s) {describe(bad, names)} is "
-                "too large for float64; rescale X."
-            )
-        return cov
+        return cls(refuse_overflow(source), names)
+
+    def check_unchanged(self) -> None:
+        """Raise `DataChangedError` if data read in place are not what they were.
+
+        Called before anything is called proved. Takes one pass over data on disk or in
+        a dask array; all other data were copied, and nothing is to be done.
+        """
+        source: Any = self._source
+        while hasattr(source, "base"):  # of a derived matrix
+            source = source.base
+        if hasattr(source, "check_unchanged"):
+            source.check_unchanged()
 
     @classmethod
     def from_chunks(
@@ -267,7 +268,7 @@ class Covariance:
         source, names = accumulate(chunks, prepare, memory_limit)
         d = source.n_features
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(source, names)
+        return cls(refuse_overflow(source), names)
 
     @property
     def n_features(self) -> int:

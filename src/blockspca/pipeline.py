@@ -107,7 +107,7 @@ def solve(
             proved = certified_results(cov, k, k, left(), {}, n_jobs=n_jobs, tell=tell)[
                 k
             ]
-            return replace(proved, time=deadline.elapsed())
+            return _on_the_same_data(cov, replace(proved, time=deadline.elapsed()))
         found = solve_blocks(
             cov,
             k,
@@ -120,7 +120,7 @@ def solve(
         )
         stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
         if not certify or (stopped and np.isfinite(found.upper_bound)):
-            return found
+            return _on_the_same_data(cov, found)
         if stopped:
             return _before_any_block(cov, found)
         proved = certified_results(
@@ -132,7 +132,7 @@ def solve(
             n_jobs=n_jobs,
             tell=tell,
         )[k]
-    return replace(
+    result = replace(
         proved,
         threshold=found.threshold,
         blocks=found.blocks,
@@ -145,6 +145,14 @@ def solve(
         time=deadline.elapsed(),
         timings={**found.timings, **proved.timings},
     )
+    return _on_the_same_data(cov, result)
+
+
+def _on_the_same_data(cov: Covariance, result: Result) -> Result:
+    """Call nothing proved if data that are read in place changed in the meantime."""
+    if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
+        cov.check_unchanged()
+    return result
 
 
 def _before_any_block(cov: Covariance, found: Result) -> Result:
@@ -215,6 +223,7 @@ def solve_path(
     limits = replace(limits, time=deadline.remaining())
     with as_listener(progress) as tell:
         results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
+    cov.check_unchanged()
     return SparsityPath(results, cov)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class Status(str, Enum):
     """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
 
-    OPTIMAL = "optimal"  #: proved optimal on the original matrix, within tolerance
+    OPTIMAL = "optimal"  #: proved optimal on the original matrix; see `is_optimal_gap`
     GAP_LIMIT = "gap_limit"  #: the requested gap was proved
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
@@ -49,6 +50,8 @@ class BlockStatus(str, Enum):
 
 
 SHOWN = 20  # loadings in print
+OPTIMAL_GAP = 1e-9  #: "optimal" is proved within this, relative to |objective|
+STATUS_ULPS = 8  # of the objective, by which numbers may be rounded after the status
 NEGLIGIBLE = 1e-10  # a loading that changes the objective by less than rounding does
 
 
@@ -59,6 +62,56 @@ def relative_gap(objective: float, upper_bound: float) -> float:
     if objective == 0:
         return float("inf")
     return (upper_bound - objective) / abs(objective)
+
+
+def is_optimal_gap(objective: float, upper_bound: float) -> bool:
+    """Tell whether 0 ≤ upper_bound − objective ≤ OPTIMAL_GAP · |objective|.
+
+    This is what "optimal" means, wherever it is said. The scale is the objective alone:
+    an entry of A that no component uses says nothing about this one. Where the
+    objective is 0 only an equal bound will do. A bound that is not finite, or below
+    what was reached, proves nothing.
+
+    Notes
+    -----
+    The difference is exact in floating point where it matters (Sterbenz: the numbers
+    are within a factor of two), so that the test errs by one rounding of the product.
+
+    Examples
+    --------
+    >>> from blockspca.result import is_optimal_gap
+    >>> is_optimal_gap(2.0, 2.0 + 1e-9), is_optimal_gap(2.0, 2.0 + 1e-8)
+    (True, False)
+    """
+    return is_within_gap(objective, upper_bound, OPTIMAL_GAP)
+
+
+def is_within_gap(objective: float, upper_bound: float, gap: float) -> bool:
+    """Tell whether 0 ≤ upper_bound − objective ≤ gap · |objective|, all finite."""
+    if not (math.isfinite(objective) and math.isfinite(upper_bound)):
+        return False
+    return 0 <= upper_bound - objective <= gap * abs(objective)
+
+
+def refuse_unproved(status: Status, objective: float, upper_bound: float) -> None:
+    """Raise if the status is optimal and the bound does not meet the objective.
+
+    A few ulps of the objective are allowed, for a status that was found before a last
+    rounding of either number.
+    """
+    if status is not Status.OPTIMAL:
+        return
+    rounded = max(upper_bound, objective)
+    slack = STATUS_ULPS * math.ulp(1.0)
+    if upper_bound >= objective - slack * abs(objective) and is_within_gap(
+        objective, rounded, OPTIMAL_GAP + slack
+    ):
+        return
+    raise ValueError(
+        f"the status is optimal, but the bound {upper_bound:.17g} is not within "
+        f"{OPTIMAL_GAP:g} of the objective {objective:.17g}, relative to the "
+        "objective; pass the status of the limit that ended the run, or feasible."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +203,8 @@ class Result:
     gap : float
         (upper_bound − objective) / |objective|.
     status : Status
-        `optimal` only if proved on the original matrix.
+        `optimal` only if proved on the original matrix, within `OPTIMAL_GAP` of the
+        objective: a result that claims it and has a larger gap cannot be made.
     bound_name : str
         Which argument gave the upper bound.
     threshold : float or None
@@ -194,6 +248,7 @@ class Result:
         )
 
     def __post_init__(self) -> None:
+        refuse_unproved(self.status, self.objective, self.upper_bound)
         self.x.flags.writeable = False
         self.support.flags.writeable = False
 

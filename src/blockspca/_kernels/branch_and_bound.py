@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 
 FINISHED, BUDGET_USED, BETTER_SUPPORT = 0, 1, 2
 PRUNED, LEAF, OPEN, INSIDE_BEATS, ONE_MORE_BEATS = range(5)  # what became of a node

@@ -6,9 +6,9 @@ lists, and what enters one, are those of `rowtops`.
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN, insert
 
 _INTS = types.Array(types.int64, 1, "C")

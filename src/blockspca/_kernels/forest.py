@@ -18,9 +18,9 @@ read-only and memory-mapped arrays alike.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 
 _MATRIX = types.Array(types.int64, 2, "C", readonly=True)
 _ROW = types.Array(types.int64, 1, "C", readonly=True)

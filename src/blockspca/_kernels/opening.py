@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY
+from .options import ENTRY, njit
 
 EPS = float(np.finfo(np.float64).eps)
 

@@ -36,11 +36,16 @@ SHORT = 24
 
 @njit(**INNER)
 def _larger_root(a, coupling, b):
-    """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling."""
+    """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling.
+
+    Written as max(a, b) plus what the coupling adds: the mean plus the square root
+    would lose every digit of b beside an a of −1e9.
+    """
+    high = max(a, b)
     if coupling <= 0.0:
-        return max(a, b)
-    half = 0.5 * (a - b)
-    return 0.5 * (a + b) + np.sqrt(half * half + coupling)
+        return high
+    half = 0.5 * (high - min(a, b))
+    return high + coupling / (half + np.sqrt(half * half + coupling))
 
 
 @njit(**INNER)

@@ -6,9 +6,9 @@ A = D (X'X − n μμ') D with X sparse; no row of A is ever stored as a whole.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY
+from .options import ENTRY, njit
 
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _INDEX = types.Array(types.int64, 1, "C", readonly=True)

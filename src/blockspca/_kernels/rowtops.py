@@ -11,9 +11,9 @@ read-only and memory-mapped arrays alike.
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 
 _BITS = types.Array(types.int64, 2, "C", readonly=True)
 _LABELS = types.Array(types.int64, 1, "C", readonly=True)

@@ -1,8 +1,6 @@
 """The largest of some numbers, in place: what the kernels of the proof sort with."""
 
-from numba import njit
-
-from .options import INNER
+from .options import INNER, njit
 
 
 @njit(**INNER)

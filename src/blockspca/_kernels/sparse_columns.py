@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY
+from .options import ENTRY, njit
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)

@@ -6,9 +6,9 @@ read-only and memory-mapped arrays alike.
 
 from __future__ import annotations
 
-from numba import njit, types
+from numba import types
 
-from .options import ENTRY, INNER
+from .options import ENTRY, INNER, njit
 
 _POINTERS = types.Array(types.int64, 1, "C", readonly=True)
 _POSITIONS = types.Array(types.int32, 1, "C", readonly=True)

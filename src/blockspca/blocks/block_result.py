@@ -93,7 +93,6 @@ def solve_blocks(
             Visit(s.epsilon, s.blocks.largest, "solved", s.objective) for s in solves
         )
     upper_bound = max(best.objective, min(solved.upper_bound for solved in solves))
-    largest = max(float(np.abs(cov.diagonal()).max()), path.largest_weight)
     guarantee = None
     if best.complete:
         guarantee = solver.guarantee.after_blocks(k, best.blocks.largest, best.epsilon)
@@ -103,7 +102,7 @@ def solve_blocks(
         objective=best.objective,
         upper_bound=upper_bound,
         status=claim(
-            best.objective, upper_bound, largest, limits, stopped or solves[-1].stopped
+            best.objective, upper_bound, limits, stopped or solves[-1].stopped
         ),
         k=k,
         n_features=cov.n_features,

@@ -21,7 +21,7 @@ from ..solvers.base import Solution, Solver, SolverError
 from ..vectors import leading_eigenvector, on_support, rayleigh
 from .path import ThresholdPath, split_by_label
 
-TOLERANCE = 1e-9  # "optimal", relative to the objective or the largest |A_ij|
+TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
@@ -100,7 +100,6 @@ class _Ledger:
         self.messages: dict[int, str] = {}
         variances = cov.diagonal()
         best = int(np.argmax(variances))
-        self.largest_entry = max(float(np.abs(variances).max()), path.largest_weight)
         # What the entries between blocks, and rounding in computed ones, may add.
         self.outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
         self.support = np.array([best], dtype=np.intp)
@@ -409,7 +408,7 @@ def _conclude(
         support=np.flatnonzero(x),
         objective=objective,
         upper_bound=bound,
-        status=claim(objective, bound, ledger.largest_entry, limits, stopped),
+        status=claim(objective, bound, limits, stopped),
         blocks=ledger.blocks(),
         stopped=stopped,
         given=given,

@@ -8,6 +8,7 @@ opt(A) = opt(A + δI) − δ carries bounds for PSD matrices over to all.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ from ..covariance import Covariance, as_covariance
 from .eigenvalues import eigenvalue_ceiling
 
 _EPS = float(np.finfo(float).eps)
+
+#: Flops that take a moment: some tenths of a second on one core.
+MOMENT = 4e9
 
 BlockBound = Callable[[FloatArray, int], float]
 
@@ -49,6 +53,54 @@ def largest_eigenvalue_bound(cov: Covariance | FloatArray) -> float:
         rounding += 2 * np.sqrt(trace) * error + error**2
         return float(eigenvalue_ceiling(gram) + rounding)
     return eigenvalue_ceiling(cov.submatrix(slice(None)))
+
+
+class ObviousBounds:
+    """Bounds on opt(k), for any k, that take no more than a moment.
+
+    Whatever a search has or has not come to, no reported bound is above these: the sum
+    of the largest variances, if A is positive semidefinite; row sums, if A is in
+    memory; and λmax, computed once, where that takes at most `flops`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import Covariance
+    >>> bounds = ObviousBounds(Covariance.from_matrix(np.ones((4, 4))))
+    >>> value, name = bounds.least(2)
+    >>> round(value, 6), name
+    (2.0, 'row sums')
+    """
+
+    def __init__(self, cov: Covariance, flops: float = MOMENT) -> None:
+        self.cov, self.flops = cov, flops
+
+    @cached_property
+    def _matrix(self) -> FloatArray | None:
+        if not self.cov.in_memory or self.cov.n_features**2 > self.flops / 100:
+            return None
+        return self.cov.submatrix(slice(None))
+
+    @cached_property
+    def _largest_eigenvalue(self) -> float:
+        cov = self.cov
+        order = cov.n_features if cov.in_memory else cov.n_samples or np.inf
+        if 2 * order**2 * cov.n_features > self.flops:
+            return np.inf
+        return largest_eigenvalue_bound(cov)
+
+    def least(self, k: int) -> tuple[float, str]:
+        """The least bound and its name; infinite and "none" if there is none."""
+        diagonal = self.cov.diagonal()
+        if k == 1:
+            return float(diagonal.max()) + self.cov.entry_error, "variances"
+        known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
+        if self.cov.known_psd:
+            known.append((trace_bound(diagonal, k), "variances"))
+        if self._matrix is not None:
+            known.append((row_sum_bound(self._matrix, k), "row sums"))
+        value, name = min(known)
+        return value + k * self.cov.entry_error, name
 
 
 def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:

@@ -13,7 +13,7 @@ from .._validation import FloatArray
 from ..covariance import Covariance
 from ..scan import known_scan, scan
 from ._blas import all_threads
-from .screening import Screening
+from .screening import Screening, in_units
 
 # Data with more features than this are scanned by variance, largest first.
 _SCAN_ALL = 1000
@@ -54,13 +54,19 @@ class Candidates:
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
         found = scan(cov, self._width, check, features, progress=scanning)
-        # A positive semidefinite A has its largest entry on the diagonal, so that
-        # the unit does not change when more is scanned.
-        largest = found.max_abs
+        # Large negative A_ii do not count: they are in no good set.  A positive
+        # semidefinite A has its largest entry on the diagonal, so that the unit does
+        # not change when more is scanned.
+        diagonal = cov.diagonal()
+        strongest = float(found.values[:, 0].max())
+        largest = max(abs(float(diagonal.max())), strongest)
         self.unit = math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0 else 1.0
-        #: max |A_ij| in units of `unit`
-        self.largest = largest / self.unit
-        self.variances: FloatArray = cov.diagonal() / self.unit
+        self.variances: FloatArray = in_units(diagonal, self.unit)
+        if partly:  # of what was not scanned, |A_ij| ≤ sqrt(A_ii A_jj) is known
+            strongest = largest
+        #: min A_ii and max |A_ij|, i ≠ j, in units of `unit`
+        self.lowest = float(self.variances.min())
+        self.strongest = strongest / self.unit
         self._k_max = k_max
         self.screening = Screening(found, self.unit, features, self.variances)
 
@@ -100,7 +106,7 @@ class Candidates:
         The one of largest variance, where every path begins, is always among them.
         """
         diagonal = self.screening.diagonal
-        weight = diagonal**2 + self.screening.prefix[:, -1]
+        weight = np.maximum(diagonal, 0.0) ** 2 + self.screening.prefix[:, -1]
         weight[diagonal.argmax()] = np.inf
         size = min(size, len(weight))
         rows = np.argpartition(-weight, size - 1)[:size]

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
-from ..result import Status
+from ..result import Status, refuse_unproved
 
 FORMAT = "blockspca-certificate"
-VERSION = 1
+VERSION = 2  # 1 has no gap
 MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
 
@@ -48,7 +48,8 @@ class Certificate:
     objective, upper_bound : float
     status : Status
     tolerance : float
-        Absolute; "optimal" claims upper_bound − objective ≤ tolerance.
+        Absolute; "optimal" claims upper_bound − objective ≤ tolerance. At most
+        `OPTIMAL_GAP` of the objective.
     steps : tuple of StepClaim
         The chain of bounds for 1, 2, …, k; only that for k if it needs no chain.
     component : int
@@ -56,6 +57,11 @@ class Certificate:
         scheme makes of the matrix after the earlier components.
     scheme : str
         The name of that scheme; empty for the first component.
+    gap : float or None
+        The gap that was asked for, relative to the objective; "gap_limit" claims it.
+        Certificates of version 1 do not have it.
+    version : int
+        Of the format, 1 or 2.
     """
 
     k: int
@@ -69,6 +75,8 @@ class Certificate:
     steps: tuple[StepClaim, ...]
     component: int = 1
     scheme: str = ""
+    gap: float | None = None
+    version: int = VERSION
 
     @property
     def bound_name(self) -> str:
@@ -78,7 +86,11 @@ class Certificate:
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers keep every digit."""
         content = asdict(self) | {"status": self.status.value}
-        return json.dumps({"format": FORMAT, "version": VERSION, **content})
+        if self.version == 1:
+            del content["gap"]
+        return json.dumps(
+            {"format": FORMAT, "version": content.pop("version"), **content}
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -98,17 +110,19 @@ class Certificate:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the certificate is not JSON: {error}.") from None
         reader = _Reader(content, "certificate")
-        if reader.text("format") != FORMAT or reader.integer("version", 1) != VERSION:
+        version = reader.integer("version", 1)
+        if reader.text("format") != FORMAT or version > VERSION:
             raise ValueError(
                 f"the certificate has format {content.get('format')!r} and version "
-                f"{content.get('version')!r}; this release reads {FORMAT!r}, version "
-                f"{VERSION}."
+                f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "
+                f"1 to {VERSION}."
             )
         steps = tuple(
             _read_step(step, position)
             for position, step in enumerate(reader.sequence("steps"))
         )
-        reader.refuse_unknown({"format", "version"} | {f.name for f in fields(cls)})
+        known = {"format"} | {f.name for f in fields(cls)}
+        reader.refuse_unknown(known - {"gap"} if version == 1 else known)
         try:
             status = Status(reader.text("status"))
         except ValueError:
@@ -127,6 +141,8 @@ class Certificate:
             steps=steps,
             component=reader.integer("component", 1),
             scheme=reader.text("scheme"),
+            gap=None if version == 1 else reader.number("gap", optional=True),
+            version=version,
         )
         certificate.check()
         return certificate
@@ -145,6 +161,15 @@ class Certificate:
             raise ValueError("certificate: a number is not finite.")
         if math.isnan(self.upper_bound):
             raise ValueError("certificate: the upper bound is not a number.")
+        refuse_unproved(self.status, self.objective, self.upper_bound)
+        if self.gap is not None and not 0 <= self.gap < math.inf:
+            raise ValueError(
+                f"certificate.gap = {self.gap} is not a gap; it must be at least 0."
+            )
+        if self.status is Status.GAP_LIMIT and self.gap is None and self.version > 1:
+            raise ValueError(
+                "certificate: the status is gap_limit, but no gap was asked for."
+            )
         if not 1 <= self.k <= self.n_features <= MAX_FEATURES:
             raise ValueError(
                 f"certificate: k = {self.k} and n_features = {self.n_features} do not "

@@ -13,19 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import check_sparsity
+from .._validation import FloatArray, check_sparsity
 from ..covariance import Covariance
 from ..limits import Limits
-from ..result import Status
+from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..scan import scan_kernels
 from ..vectors import SMALL, leading_eigenvector, rayleigh, with_sign
 from ._blas import single_threaded
+from .alarms import alarm, is_below_objective, values_of_subsets
 from .best_bound import best_bound, is_sound
+from .bounds import ObviousBounds
 from .candidates import Candidates
 from .incumbents import Incumbents
 from .meter import LimitReached, Meter, StepLimitReached
-from .proof_tree import rounding_allowance
-from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
+from .proof_tree import extent, rounding_allowance
+from .records import CertifiedStep, PathEvent, TreeStatistics
 from .step_proof import SPECTRAL_FIRST, StepProof
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
@@ -34,6 +36,12 @@ _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 # Seconds for the bounds that do without the chain, for a k that resists.
 _NAMED_SECONDS = 2.0
 _NAMED_FROM_GAP = 0.005  # they seldom get closer than this
+
+EPS = float(np.finfo(np.float64).eps)
+
+# In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
+# that norms, and hence eigenvalues, err by far less than this.
+_UNDERFLOW = 1e-150
 
 _NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
 
@@ -77,7 +85,7 @@ def certified_path(
     Notes
     -----
     At most one pass over A, O(d²), then work on the survivors only.  The status is
-    optimal if the bound is within `TOLERANCE`, relative to max(objective, max |A_ij|).
+    optimal if the bound is within `OPTIMAL_GAP` of the objective, relative to that.
 
     Examples
     --------
@@ -116,12 +124,13 @@ def certified_path(
 def _finished(
     cov: Covariance, k_max: int, walk: _Walk | None, stopped: Status | None
 ) -> dict[int, CertifiedStep]:
+    ks = range(1, k_max + 1)
     if walk is None:
-        status = stopped or Status.FEASIBLE
-        steps = [_without_scan(cov, k, status) for k in range(1, k_max + 1)]
-    else:
-        steps = [walk.finish(k, stopped) for k in range(1, k_max + 1)]
-    return {step.k: step for step in steps}
+        obvious, status = ObviousBounds(cov), stopped or Status.FEASIBLE
+        return {k: _without_scan(cov, k, status, obvious) for k in ks}
+    walk.complete()
+    walk.compare_with_subsets()
+    return {k: walk.finish(k, stopped) for k in ks}
 
 
 def _first_pool(k_max: int) -> int:
@@ -155,6 +164,7 @@ class _Walk:
         self.times = [0.0] * (k_max + 1)
         self.cut_short: dict[int, Status] = {}
         self.rung = 0
+        self.defect = ""  # of a bound below what is reached; then nothing is claimed
         self.n_jobs = 1
         self.callback: Callable[[PathEvent], None] | None = None
 
@@ -179,26 +189,41 @@ class _Walk:
 
     # -- bounds and tolerances -----------------------------------------------------
 
-    def spread(self, k: int) -> float:
-        """What tolerances are relative to."""
-        return max(self.values[k], self.candidates.largest)
+    def input_allowance(self, k: int) -> float:
+        """What the entries of A, and squares of them that underflow, may be off by."""
+        underflow = k * _UNDERFLOW if self.candidates.strongest > 0 else 0.0
+        return 2 * k * self.entry_error + underflow
 
     def allowance(self, k: int) -> float:
-        """What a bound sets aside for rounding."""
-        return rounding_allowance(k) * self.spread(k) + 2 * k * self.entry_error
+        """What a bound over all features sets aside for rounding."""
+        candidates = self.candidates
+        lowest, strongest = candidates.lowest, candidates.strongest
+        rounding = rounding_allowance(k, self.values[k], lowest, strongest)
+        return rounding + self.input_allowance(k)
 
     def cheap_bounds(self, k: int) -> None:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
-            value = bound + self.allowance(k) if k > 1 else bound
-            if value < self.upper[k]:
-                self.proofs.pop(k, None)
-                self.upper[k], self.names[k] = value, name
+            allowance = self.allowance(k) if k > 1 else self.entry_error
+            self.lower_to(k, bound + allowance, name)
+
+    def lower_to(self, k: int, value: float, name: str) -> None:
+        """Record a bound that needs no proof, if it is the best so far."""
+        if value < self.upper[k]:
+            self.proofs.pop(k, None)
+            self.upper[k], self.names[k] = value, name
 
     def settle(
-        self, k: int, tau: float, survivors: NDArray[np.int64], name: str
+        self,
+        k: int,
+        tau: float,
+        survivors: NDArray[np.int64],
+        name: str,
+        searched: FloatArray | None = None,
     ) -> None:
-        """Record that no k-set exceeds τ."""
-        value = tau + self.allowance(k)
+        """Record that no k-set exceeds τ, by a search of a matrix if there was one."""
+        value = tau + self.input_allowance(k)
+        if searched is not None:
+            value += rounding_allowance(k, tau, *extent(searched))
         if value < self.upper[k]:
             # The bound itself comes last: Ctrl-C may strike between the lines.
             self.proofs[k] = (tau, self.upper[k - 1], survivors)
@@ -206,9 +231,11 @@ class _Walk:
             self.upper[k] = value
 
     def is_proved(self, k: int, gap: float) -> bool:
+        # A little less than what is called optimal, which is judged by x'Ax as it is
+        # handed out, not by λ.
         value = self.values[k]
-        enough = max(TOLERANCE * self.spread(k), gap * abs(value))
-        return self.upper[k] - value <= enough
+        bound = max(self.upper[k], value)
+        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
 
     # -- the proof of one k --------------------------------------------------------
 
@@ -272,11 +299,8 @@ class _Walk:
         )
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
-        sound = is_sound(bound, objective, self.allowance(k) * self.unit)
-        if sound and value < self.upper[k]:
-            self.names[k] = bound.name
-            self.proofs.pop(k, None)
-            self.upper[k] = value
+        if is_sound(bound, objective, self.allowance(k) * self.unit):
+            self.lower_to(k, value, bound.name)
         self.report(k, self.cov.n_features)
 
     def attempt(
@@ -292,7 +316,8 @@ class _Walk:
         proof: StepProof | None = None
         while not self.is_proved(k, gap):
             tau = self.target(k, gap)
-            if tau + self.allowance(k) >= self.upper[k]:
+            assert k == 1 or tau >= previous  # the chain says nothing below it
+            if tau + rounding_allowance(k, tau, tau, 0.0) >= self.upper[k]:
                 return False
             if turns == 0 and k > 1 and tau <= previous:
                 return False
@@ -300,9 +325,10 @@ class _Walk:
             if len(survivors) < k:
                 self.settle(k, tau, survivors, "screening")
                 break
-            if self.is_incumbent(k, survivors):
+            if self.is_incumbent(k, survivors, tau):
                 self.statistics[k].leaves += 1
-                self.settle(k, tau, survivors, "proof tree")
+                within = incumbents.pool.submatrix(survivors)
+                self.settle(k, tau, survivors, "proof tree", within)
                 break
             if len(survivors) > most:
                 return False
@@ -319,7 +345,7 @@ class _Walk:
             proof.blind = 2 * len(survivors) > self.cov.n_features
             outcome = proof.search(matrix, tau, turns)
             if outcome.finished:
-                self.settle(k, tau, survivors, outcome.argument)
+                self.settle(k, tau, survivors, outcome.argument, matrix)
                 break
             if outcome.found is None:
                 if outcome.out_of_memory:
@@ -341,14 +367,18 @@ class _Walk:
             lambda survivors: self.report(k, survivors),
         )
 
-    def is_incumbent(self, k: int, survivors: NDArray[np.int64]) -> bool:
-        """Whether the only k-set left is the incumbent, whose λ is below any τ.
+    def is_incumbent(self, k: int, survivors: NDArray[np.int64], tau: float) -> bool:
+        """Whether the only k-set left is the incumbent, whose λ is below τ.
 
-        By half the tolerance at least, which covers the rounding of LAPACK.  Beyond
+        By more than LAPACK errs: its eigenvalues are exact for a matrix that differs by
+        a modest multiple of eps ‖A_SS‖, for which 8k eps ‖A_SS‖_F has room.  Beyond
         SMALL features the value is a Rayleigh quotient, and proves nothing.
         """
-        support = self.incumbents.best[k].support
-        return len(survivors) == k <= SMALL and survivors.tolist() == support.tolist()
+        best = self.incumbents.best[k]
+        if len(survivors) != k or k > SMALL or (survivors != best.support).any():
+            return False
+        size = float(np.linalg.norm(self.incumbents.pool.within(best.positions)))
+        return tau - best.value >= 8 * k * EPS * size
 
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.
@@ -359,7 +389,7 @@ class _Walk:
         """
         value = self.values[k]
         wanted = 0.999 * gap * abs(value) - self.allowance(k)
-        tau = value + max(wanted, 0.5 * TOLERANCE * self.spread(k))
+        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
         return tau if k == 1 else max(tau, self.upper[k - 1])
 
     # -- what is handed out --------------------------------------------------------
@@ -380,10 +410,15 @@ class _Walk:
             )
 
     def status(self, k: int, stopped: Status | None) -> Status:
+        """What is claimed for k, by the objective as it is handed out."""
+        if self.defect:
+            return Status.FEASIBLE
         gap = self.meter.limits.gap
-        if self.is_proved(k, 0.0):
+        objective = self.objective(k)
+        bound = max(self.upper[k], objective)
+        if is_optimal_gap(objective, bound):
             return Status.OPTIMAL
-        if gap is not None and self.is_proved(k, gap):
+        if gap is not None and is_within_gap(objective, bound, gap):
             return Status.GAP_LIMIT
         if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
             return stopped
@@ -391,52 +426,91 @@ class _Walk:
         earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
         return earlier[0] if earlier else stopped or Status.FEASIBLE
 
+    def objective(self, k: int) -> float:
+        """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
+        best = self.incumbents.best[k]
+        return rayleigh(self.incumbents.pool.within(best.positions), best.x)
+
+    def complete(self) -> None:
+        """Give steps that were not reached a support, and all the best that is known.
+
+        A bound that the chain did not bring down far is compared with those that need
+        no chain.
+        """
+        obvious = ObviousBounds(self.cov)
+        for k in range(1, len(self.upper)):
+            if self.values[k] == -np.inf:
+                self.incumbents.start(k)
+            if self.upper[k] == np.inf:
+                self.cheap_bounds(k)
+            if not self.is_proved(k, _NAMED_FROM_GAP):
+                bound, name = obvious.least(k)
+                self.lower_to(k, bound / self.unit, name)
+
+    def compare_with_subsets(self) -> None:
+        """Hold each bound against its component and the parts of larger ones.
+
+        The j largest entries of a component of K > j features are one of the vectors
+        that the bound for j is about.
+        """
+        k_max = len(self.upper) - 1
+        for size in range(k_max, 0, -1):
+            best = self.incumbents.best[size]
+            within = self.incumbents.pool.within(best.positions)
+            values, rounding = values_of_subsets(within, best.x)
+            for k in range(1, size + 1):
+                value, error = float(values[k - 1]), float(rounding[k - 1])
+                error += 2 * k * self.entry_error
+                if is_below_objective(self.upper[k], value, error):
+                    self.defect = alarm(
+                        k,
+                        self.upper[k] * self.unit,
+                        self.names[k],
+                        value * self.unit,
+                        f"a part of the component of {size} features",
+                    )
+                    return
+
     def finish(self, k: int, stopped: Status | None) -> CertifiedStep:
-        """The record of k; completes a step that was not reached."""
-        if self.values[k] == -np.inf:
-            self.incumbents.start(k)
-        if self.upper[k] == np.inf:
-            self.cheap_bounds(k)
+        """The record of k."""
         unit, best = self.unit, self.incumbents.best[k]
         support, x = best.support, with_sign(best.x)
-        # x'Ax again, not λ as LAPACK found it; the pool holds entries of A, scaled by a
-        # power of two.
-        objective = rayleigh(self.incumbents.pool.within(best.positions), x)
+        objective, upper, name = self.objective(k), self.upper[k], self.names[k]
         tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
+        if self.defect:
+            upper, name = np.inf, "none"
+            tau, previous, survivors = _NO_PROOF
         return CertifiedStep(
             k=k,
             n_features=self.cov.n_features,
             support=support.astype(np.intp),
             loadings=x,
             objective=objective * unit,
-            upper_bound=max(self.upper[k], objective) * unit,
-            bound_name=self.names[k],
+            upper_bound=max(upper, objective) * unit,
+            bound_name=name,
             status=self.status(k, stopped),
             source=best.source,
             tau=tau * unit,
             upper_previous=previous * unit,
             survivors=survivors,
-            allowance=(self.upper[k] - tau) * unit,
-            tolerance=TOLERANCE * self.spread(k) * unit,
+            allowance=(upper - tau) * unit,
+            tolerance=OPTIMAL_GAP * abs(objective) * unit,
             statistics=self.statistics[k],
             time=self.times[k],
+            message=self.defect,
         )
 
 
-def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
+def _without_scan(
+    cov: Covariance, k: int, status: Status, obvious: ObviousBounds
+) -> CertifiedStep:
     """Stopped before the pass over A ended: the variances are all there is."""
     diagonal = cov.diagonal()
     support = np.sort(np.argsort(-diagonal, kind="stable")[:k])
     block = cov.submatrix(support)
     x = leading_eigenvector(block)
     objective = rayleigh(block, x)
-    upper, name = float(diagonal.max()), "variances"
-    if k > 1 and cov.known_psd:
-        upper = float(diagonal[support].sum()) * (1 + 1e-12) + k * cov.entry_error
-    elif k > 1 and cov.in_memory:  # every entry of a row as large as the largest
-        upper, name = upper + (k - 1) * cov.max_abs() * (1 + 1e-12), "row sums"
-    elif k > 1:
-        upper, name = np.inf, "none"
+    upper, name = obvious.least(k)
     return CertifiedStep(
         k=k,
         n_features=cov.n_features,
@@ -445,7 +519,7 @@ def _without_scan(cov: Covariance, k: int, status: Status) -> CertifiedStep:
         objective=objective,
         upper_bound=max(upper, objective),
         bound_name=name,
-        status=Status.OPTIMAL if k == 1 else status,
+        status=Status.OPTIMAL if is_optimal_gap(objective, upper) else status,
         source="variances",
-        tolerance=TOLERANCE * float(np.abs(diagonal).max()),
+        tolerance=OPTIMAL_GAP * abs(objective),
     )

@@ -18,7 +18,7 @@ from .._validation import FloatArray
 from ..covariance import Covariance
 from ..large_k import truncated_power
 from ..limits import Deadline, Limits
-from ..result import Status
+from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..vectors import leading_eigenvector, rayleigh
 from .best_bound import (
     FEW_NODES,
@@ -28,7 +28,8 @@ from .best_bound import (
     best_bound,
     is_sound,
 )
-from .records import TOLERANCE, CertifiedStep, PathEvent, TreeStatistics
+from .bounds import ObviousBounds
+from .records import CertifiedStep, PathEvent, TreeStatistics
 
 SECONDS = 60.0  # for the bound, without a limit on time
 SEARCH_SHARE = 0.4  # of the time that is left, for power steps
@@ -108,7 +109,6 @@ def direct_step(
     best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
         best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
-    spread = max(best.objective, float(np.abs(cov.diagonal()).max()))
     gap = limits.gap or 0.0
     bound = NamedBound(np.inf, "none")
     status = Status.FEASIBLE
@@ -123,7 +123,7 @@ def direct_step(
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         left = deadline.remaining()
-        slack = max(gap * abs(best.objective), 0.5 * TOLERANCE * spread)
+        slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
         bound = best_bound(
             cov,
             k,
@@ -145,13 +145,13 @@ def direct_step(
     if bound.better is not None:
         best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
     objective = best.objective
-    if not is_sound(bound, objective, TOLERANCE * spread):
+    if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
         bound = NamedBound(np.inf, "none")
+    bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
-    excess = upper_bound - objective
-    if excess <= TOLERANCE * spread:
+    if is_optimal_gap(objective, upper_bound):
         status = Status.OPTIMAL
-    elif limits.gap is not None and excess <= gap * abs(objective):
+    elif limits.gap is not None and is_within_gap(objective, upper_bound, gap):
         status = Status.GAP_LIMIT
     return CertifiedStep(
         k=k,
@@ -163,7 +163,7 @@ def direct_step(
         bound_name=bound.name,
         status=status,
         source=best.source,
-        tolerance=TOLERANCE * spread,
+        tolerance=OPTIMAL_GAP * abs(objective),
         statistics=TreeStatistics(nodes=bound.nodes),
         time=time.perf_counter() - started,
     )

@@ -23,7 +23,47 @@ instead *included*: by the Schur complement the sets S ⊇ T are the (m − |T|)
 
 scaled to the form above again, where averaging starts afresh with a higher threshold.
 A pair that was included and refuted occurs in no winning set: it is forbidden for the
-rest of the search, which is written N_ij = NaN.
+rest of the search, which is written N_ij = NaN.  Which sets are included is a matter of
+speed alone: an included set is refuted with all that contain it, or nothing is claimed.
+
+**Rounding.**  N is known up to an error of e in each entry (`error`), its zero diagonal
+and its symmetry exactly.  A winning m-set of the true N has λmax ≥ 1 − (m − 1) e in the
+one at hand, and `_kernels/growth.py` proves that sets down to 1 − δ are not lost if
+δ = allowance / 2 covers the tests.  Hence
+
+    allowance = 2 ((m − 1) e + (m + 1)² eps).
+
+At the root, fl(τ − A_ii) has one rounding, the reciprocal of its square root half of it
+and two more, and A_ij times two of those two more: 7 roundings of eps / 2 relative to
+|N_ij| < 1 (pairs with |N_ij| ≥ 1 − 2e win by themselves), so e = 4 eps.
+
+For an inclusion let s = |T|, M = I − N_TT, and c_i the column N_Ti.  Cholesky's method
+and the triangular solve err backward by at most (s + 3) eps in each entry of M and c_i,
+as their rows have length below 1.  So W'W is exact for some M and c_i that are within
+ē = e + (s + 3) eps of the true M* and c*_i, entry by entry.  Put z_i = M⁻¹ c_i,
+z*_i = M*⁻¹ c*_i.  Since z_i' M z*_j = c_i' z*_j and z_i' M* z*_j = z_i' c*_j,
+
+    c_i' M⁻¹ c_j − c*_i' M*⁻¹ c*_j
+        = (c_i − c*_i)' z*_j + z_i' (c_j − c*_j) − z_i' (M − M*) z*_j,
+
+which with the error of N_ij itself is at most ē (1 + |z_i|₁) (1 + |z*_j|₁).  And
+z* − z = M⁻¹ ((c* − c) − (M* − M) z*) gives, with λ the least eigenvalue of M,
+
+    |z* − z|₁ ≤ √s ē (√s + s ‖z*‖₂) / λ ≤ ρ (1 + |z*|₁),      ρ = s^{3/2} ē / λ,
+
+hence 1 + |z*|₁ ≤ (1 + |z|₁) / (1 − ρ).  A first Cholesky test makes sure of ρ ≤ 1/128
+(λ ≥ 130 s^{3/2} ē, less the errors of the test and of M, 2s (s + 3) eps) and thereby of
+M* ≻ 0.  Summing N_ij + w_i'w_j, or 1 − w_i'w_i, errs by at most (s + 3) eps more.  So
+
+    η_i = 1.01 ē (1 + |z_i|₁)² + (s + 3) eps
+
+bounds the error of the slack σ_i = 1 − w_i'w_i, and sqrt(η_i η_j) that of
+N_ij + w_i'w_j by the Cauchy–Schwarz inequality.  Let q = max η_i / σ_i, at most 1/128
+or nothing is claimed.  Dividing by sqrt(σ_i σ_j) instead of the true value changes an
+entry by a factor within 1 ± q and rounds it 6 times, so N'_ij is off by at most
+q (1 + |N'*_ij|) + 3 eps, where |N'*_ij| ≤ (|N'_ij| + q + 3 eps) / (1 − q).  Therefore
+
+    e' = 1.02 q (1 + max |N'_ij|) + 4 eps.
 """
 
 from __future__ import annotations
@@ -40,6 +80,7 @@ _EPS = float(np.finfo(float).eps)
 _STRONG_PAIR = 2.0  # a pair of this many thresholds is good at the next level as well
 _CAPACITY = 20_000
 _SLICE = 2_000
+_COARSEST = 1e-3  # with a larger error in N the search would be of no use
 
 
 @dataclass(frozen=True)
@@ -75,12 +116,12 @@ def refute(
     time_limit: float = np.inf,
     set_limit: int | None = None,
 ) -> GrowthOutcome:
-    """Prove opt(k) < τ, or find a set that reaches τ, or stop at a limit.
+    """Prove opt(k) < τ, or find a set that reaches τ, or stop without a claim.
 
     Parameters
     ----------
     A : array of shape (d, d)
-        Symmetric; it may be indefinite.
+        Symmetric and finite; it may be indefinite.
     k : int
         Number of features, 1 ≤ k.
     tau : float
@@ -92,7 +133,8 @@ def refute(
     -----
     Memory is O(kd + d²) per level of inclusion; time is that of the sets visited,
     O(k² d) each. Rounding is covered by an allowance at every threshold, so that sets
-    a little below τ may be reported too: recompute the value of `support`.
+    a little below τ may be reported too: recompute the value of `support`. Where
+    inclusions magnify the errors beyond use, the search stops and claims nothing.
 
     Examples
     --------
@@ -106,7 +148,14 @@ def refute(
     A = np.asarray(A, dtype=np.float64)
     d = len(A)
     k = min(k, d)
-    slack = tau - np.diagonal(A)
+    with np.errstate(over="ignore"):  # said below
+        slack = tau - np.diagonal(A)
+    # NaN stands for a forbidden pair below: one in A would be taken for a proof.
+    if not (np.isfinite(A).all() and np.isfinite(slack).all()):
+        raise ValueError(
+            "A, tau and tau - A_ii must be finite; divide A and tau by a power of two "
+            "if the difference overflows"
+        )
     search = _Search(
         deadline=started + time_limit,
         sets_left=np.inf if set_limit is None else set_limit,
@@ -117,17 +166,19 @@ def refute(
         refuted = search.report([int(slack.argmin())])
     else:
         scale = 1 / np.sqrt(slack)
-        N = A * scale[:, None] * scale
+        with np.errstate(over="ignore"):  # an infinite pair wins, and is reported
+            N = A * scale[:, None]
+            N *= scale
+        # (A_ij s_i) s_j and (A_ij s_j) s_i may round differently: take one for both.
+        N = np.maximum(N, N.T)
         np.fill_diagonal(N, 0.0)
         # Strongest first: the last feature of a set is then the one to do without.
         size = np.abs(N)
-        energy = np.partition(size, d - k, axis=1)[:, d - k :]
+        largest = float(size.max(initial=0.0))
+        energy = np.minimum(np.partition(size, d - k, axis=1)[:, d - k :], 1.0)
         order = np.argsort(-np.einsum("ij,ij->i", energy, energy), kind="stable")
         N = np.ascontiguousarray(N[np.ix_(order, order)])
-        largest = float(size.max(initial=0.0))
-        # Each entry of N carries four roundings, relative to itself.
-        allowance = 4 * _EPS * (1 + largest)
-        refuted = search.run(N, k, order, [], allowance, largest)
+        refuted = search.run(N, k, order, [], 4 * _EPS, largest)
     found = None if search.found is None else np.sort(np.array(search.found))
     elapsed = time.monotonic() - started
     return GrowthOutcome(refuted, found, search.sets, search.inclusions, elapsed)
@@ -153,32 +204,34 @@ class _Search:
         m: int,
         features: NDArray[np.intp],
         chosen: list[int],
-        allowance: float,
+        error: float,
         largest: float,
     ) -> bool:
         """Refute every m-set of N; `features` and `chosen` give them their names.
 
-        `largest` is max |N_ij|. N is overwritten.
+        `error` bounds that of each entry and `largest` is max |N_ij|. N is overwritten.
         """
         m = min(m, len(N))
         if m <= 1:
             return True  # a winning single feature is met when `chosen` is included
         if time.monotonic() > self.deadline or self.sets >= self.sets_left:
             return False
-        if m == 2:
-            if largest < 1 - 4 * allowance:
-                return True
+        if largest >= 1 - 2 * error:
             i, j = divmod(int(np.nanargmax(np.abs(N))), len(N))
             return self.report([*chosen, int(features[i]), int(features[j])])
+        if m == 2:
+            return True
+        if error > _COARSEST:
+            return False
         if largest >= _STRONG_PAIR / (m - 1):
             size = np.abs(N)
             strong = np.argwhere(np.triu(size >= _STRONG_PAIR / (m - 1)))
             by_strength = np.argsort(-size[strong[:, 0], strong[:, 1]], kind="stable")
             for i, j in strong[by_strength]:
-                if not self.include(N, m, [i, j], features, chosen, allowance):
+                if not self.include(N, m, [i, j], features, chosen, error):
                     return False
                 N[i, j] = N[j, i] = np.nan
-        return self.grow(N, m, features, chosen, allowance)
+        return self.grow(N, m, features, chosen, error)
 
     def grow(
         self,
@@ -186,11 +239,12 @@ class _Search:
         m: int,
         features: NDArray[np.intp],
         chosen: list[int],
-        allowance: float,
+        error: float,
     ) -> bool:
         from .._kernels import growth as kernel
 
         d = len(N)
+        allowance = 2 * ((m - 1) * error + (m + 1) ** 2 * _EPS)
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
         candidates = np.zeros((m + 1, d), dtype=np.int64)
@@ -205,7 +259,7 @@ class _Search:
                 N,
                 m,
                 allowance,
-                _SLICE,
+                int(min(_SLICE, self.sets_left - self.sets)),
                 state,
                 sets,
                 candidates,
@@ -222,7 +276,7 @@ class _Search:
                 return False
         for row in strong[: state[kernel.N_STRONG]]:
             members = [int(i) for i in row[: row[m]]]
-            if not self.include(N, m, members, features, chosen, allowance):
+            if not self.include(N, m, members, features, chosen, error):
                 return False
         return True
 
@@ -233,7 +287,7 @@ class _Search:
         members: list[int],
         features: NDArray[np.intp],
         chosen: list[int],
-        allowance: float,
+        error: float,
     ) -> bool:
         """Refute every m-set of N that contains `members`."""
         from .._kernels import growth as kernel
@@ -242,33 +296,31 @@ class _Search:
             return False
         self.inclusions += 1
         with_members = [*chosen, *(int(i) for i in features[members])]
-        rest = np.ones(len(N), dtype=bool)
-        rest[members] = False
-        rest[np.isnan(N[members]).any(axis=0)] = False
-        kept = features[rest]
-        inner = np.eye(len(members)) - N[np.ix_(members, members)]
-        room, basis = np.linalg.eigh(inner)
-        if room[0] <= 8 * len(members) * (allowance + _EPS):
+        s, d = len(members), len(N)
+        rounding = (s + 3) * _EPS
+        error += rounding
+        W, Z = np.empty((s, d)), np.empty((s, d))
+        gain, length = np.empty(d), np.empty(d)
+        T = np.array(members, dtype=np.int64)
+        if not kernel.couple(N, T, 130 * s**1.5 * error, W, Z, gain, length):
             return self.report(with_members)
-        coupling = (basis / np.sqrt(room)).T @ N[members][:, rest]
+        rest = ~np.isnan(gain)  # forbidden with a member
+        rest[members] = False
+        kept = features[rest]
         if len(kept) == 0:
             return True
-        slack = 1 - np.einsum("ij,ij->j", coupling, coupling)
-        # With z = (I − N_TT)⁻¹ N_Tl, an error e in each entry of N moves an entry of
-        # the reduced matrix by at most e (1 + sqrt(|T|) ‖z‖)², to first order.
-        squares = (coupling / np.sqrt(room)[:, None]) ** 2
-        solution = np.sqrt(len(members) * float(squares.sum(axis=0).max()))
-        allowance = 2 * (allowance + 4 * _EPS) * (1 + solution) ** 2
-        if slack.min() <= 8 * allowance:
-            return self.report([*with_members, int(kept[slack.argmin()])])
-        allowance /= float(slack.min())
+        slack = 1 - gain[rest]
+        spread = 1.01 * error * (1 + length[rest]) ** 2 + rounding
+        room = slack - 128 * spread
+        if room.min() <= 0:
+            return self.report([*with_members, int(kept[room.argmin()])])
         reduced = np.empty((len(kept), len(kept)))
         largest = kernel.include(
             N,
             np.flatnonzero(rest),
-            np.ascontiguousarray(coupling),
+            np.ascontiguousarray(W[:, rest]),
             1 / np.sqrt(slack),
             reduced,
         )
-        left = m - len(members)
-        return self.run(reduced, left, kept, with_members, allowance, largest)
+        error = 1.02 * float((spread / slack).max()) * (1 + largest) + 4 * _EPS
+        return self.run(reduced, m - s, kept, with_members, error, largest)

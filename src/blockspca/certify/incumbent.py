@@ -11,10 +11,14 @@ from scipy.linalg.lapack import dsyevd
 from .._validation import FloatArray
 from ..covariance import Covariance
 from ..vectors import SMALL, leading_eigenvector, rayleigh
+from .screening import in_units
 
 # How far above λ(S) the swap test puts its shift: near enough to see small gains,
 # far enough to keep τI − A_SS well conditioned.
 _SWAP_SHIFT = 1e-7
+
+# −λmin / |λmax| from which on LAPACK's λmax is not right to 1e-12 of itself.
+_LOPSIDED = 1e3
 
 
 class Pool:
@@ -42,14 +46,14 @@ class Pool:
         old = len(self.features)
         size = old + len(new)
         self._position[new] = np.arange(old, size)
-        within = self.cov.submatrix(new) / self._unit
+        within = in_units(self.cov.submatrix(new), self._unit)
         if old == 0:
             self.features, self.matrix = new, within
             return size
         matrix = np.empty((size, size))
         matrix[:old, :old] = self.matrix
         matrix[old:, old:] = within
-        cross = self.cov.submatrix(new, self.features) / self._unit
+        cross = in_units(self.cov.submatrix(new, self.features), self._unit)
         matrix[old:, :old] = cross
         matrix[:old, old:] = cross.T
         self.features = np.concatenate([self.features, new])
@@ -83,6 +87,9 @@ def leading_pair(
         x = leading_eigenvector(within)
         return rayleigh(within, x), x
     values, vectors = _eigen(within)
+    if -values[0] > _LOPSIDED * abs(values[-1]):
+        # LAPACK errs by eps times the largest |λ|; the Rayleigh quotient does not.
+        return rayleigh(within, vectors[:, -1]), vectors[:, -1]
     return float(values[-1]), vectors[:, -1]
 
 

@@ -13,9 +13,27 @@ problem is again sparse PCA at the same τ, on B with m = k − |P|.  A node is 
   opt_B'(q) ≤ opt_B(q) + (sum of the q largest c_j²);
 - **leaf**: for the last feature and for the last pair the test is exact.
 
-Rounding: each elimination step is a step of Cholesky's method on τI − A_SS, which is
-backward stable whatever the pivots, so the answer is exact for a matrix within
-`rounding_allowance` of A.  The allowance is added to τ before τ is called a bound.
+The chain needs τ ≥ upper[k − 1]: then every proper subset T of a k-set S has λ(T) ≤ τ.
+
+Rounding.  Let S be a k-set above τ, d_i = τ − A_ii > 0 and D = diag(d_i).  As τI − A is
+positive semidefinite on every proper subset of S, |B_ij| ≤ sqrt(d_i d_j) at every node
+on the way to S, and eliminating up to k features in floating point is exact for a
+matrix A + E with
+
+    |E_ij| ≤ (k + 2) u sqrt(d_i d_j)      (u = eps / 2; Higham 2002, Theorem 10.3).
+
+A Cholesky test of up to 2k features adds (2k + 2) u sqrt(d_i d_j) in the same sense.
+The bounds are sums and 2×2 roots of numbers that lie between the diagonal of B and τ;
+each nesting of q ≤ k roots errs by 4u, each sum of q squares by (q + 4) u, relative to
+|τ| or to the least d_i among the features in question, which is at most D.  Together
+S is lost only if
+
+    λ(S) ≤ τ + c eps (|τ| + x'Dx),      c = k (k + 2) / 2 + k (k + 1) + 3k + 4,
+
+with x the unit eigenvector of A_SS, because (Σ sqrt(d_i) |x_i|)² ≤ k x'Dx.  Finally
+x'Dx = τ − Σ A_ii x_i² is at most τ − min A_ii, and, as x'Ax ≥ τ, also at most the
+off-diagonal part of x'Ax, which is at most (k − 1) max |A_ij|, i ≠ j.  Neither a large
+negative A_ii nor a feature that is not among the survivors makes the allowance large.
 """
 
 from __future__ import annotations
@@ -39,13 +57,28 @@ _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000
 
 
-def rounding_allowance(k: int) -> float:
-    """δ with λ(S, A + E) ≤ λ(S, A) + δ·max|A_ij| for the errors E of a proof.
+def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> float:
+    """What rounding may hide from a search, which proves λ(S) ≤ τ + this; see above.
 
-    Cholesky's method errs by (k + 1)·eps·max|τ − A_ii| an entry, hence by k times that
-    in norm, and the Cholesky test of a node takes up to 2k features.
+    Parameters
+    ----------
+    k : int
+    tau : float
+    lowest, strongest : float
+        min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
     """
-    return _EPS * 4.0 * (k + 1) ** 2
+    # 2 (k + 2)² ≥ k (k + 2) / 2 + k (k + 1) + 3k + 4 for every k ≥ 0
+    factor = 2.0 * (k + 2) ** 2 * _EPS
+    spread = min(tau - lowest, (k - 1) * strongest)
+    return factor * (abs(tau) + max(spread, 0.0))
+
+
+def extent(matrix: FloatArray) -> tuple[float, float]:
+    """min A_ii and max |A_ij|, i ≠ j: what `rounding_allowance` depends on."""
+    diagonal = matrix.diagonal()
+    sizes = np.abs(matrix)
+    np.fill_diagonal(sizes, 0.0)
+    return float(diagonal.min()), float(sizes.max())
 
 
 class ProofTree:

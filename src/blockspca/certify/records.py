@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..result import Status, relative_gap
 
-#: "Optimal" means proved within this, relative to max(objective, max |A_ij|).
-TOLERANCE = 1e-9
-
 
 @dataclass
 class TreeStatistics:
@@ -67,7 +64,7 @@ class CertifiedStep:
         Where the incumbent came from.
     tau, upper_previous : float
         The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
-        NaN unless the bound is "proof tree" or "screening".
+        NaN unless the bound is "proof tree", "growth" or "screening".
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
         fewer than k of them, or the support alone, prove the bound without a tree.
@@ -78,6 +75,8 @@ class CertifiedStep:
     statistics : TreeStatistics
     time : float
         Seconds spent on this k.
+    message : str
+        What went wrong, if anything did.
     """
 
     k: int
@@ -98,6 +97,7 @@ class CertifiedStep:
     tolerance: float = 0.0
     statistics: TreeStatistics = field(default_factory=TreeStatistics)
     time: float = 0.0
+    message: str = ""
 
     @property
     def gap(self) -> float:

@@ -54,7 +54,7 @@ def certified_results(
     if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
         callback = report if watched else None
         direct = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
-        result = _as_result(cov, direct, [_as_claim(direct)])
+        result = _as_result(cov, direct, [_as_claim(direct)], limits.gap)
         ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
         event = _as_path_event(direct)
         try:
@@ -81,8 +81,8 @@ def certified_results(
             if watched and k not in settled:  # a limit came first
                 report(_as_path_event(last if k == k_max else steps[k]))
     if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
-        return {k_max: _as_result(cov, last, [_as_claim(last)])}
-    return CertifiedResults(cov, steps, range(k_min, k_max + 1))
+        return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap)}
+    return CertifiedResults(cov, steps, range(k_min, k_max + 1), limits.gap)
 
 
 class CertifiedResults(Mapping[int, Result]):
@@ -93,9 +93,13 @@ class CertifiedResults(Mapping[int, Result]):
     """
 
     def __init__(
-        self, cov: Covariance, steps: Mapping[int, CertifiedStep], ks: range
+        self,
+        cov: Covariance,
+        steps: Mapping[int, CertifiedStep],
+        ks: range,
+        gap: float | None,
     ) -> None:
-        self._cov, self._steps, self._ks = cov, steps, ks
+        self._cov, self._steps, self._ks, self._gap = cov, steps, ks, gap
         self._made: dict[int, Result] = {}
 
     @cached_property
@@ -106,7 +110,8 @@ class CertifiedResults(Mapping[int, Result]):
         if k not in self._ks:
             raise KeyError(k)
         if k not in self._made:
-            self._made[k] = _as_result(self._cov, self._steps[k], self._claims)
+            step = self._steps[k]
+            self._made[k] = _as_result(self._cov, step, self._claims, self._gap)
         return self._made[k]
 
     def __contains__(self, k: object) -> bool:
@@ -174,7 +179,9 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
     )
 
 
-def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) -> Result:
+def _as_result(
+    cov: Covariance, step: CertifiedStep, claims: list[StepClaim], gap: float | None
+) -> Result:
     upper_bound = float(step.upper_bound)
     certificate = Certificate(
         k=step.k,
@@ -186,6 +193,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         status=step.status,
         tolerance=step.tolerance,
         steps=tuple(claim for claim in claims if claim.k <= step.k),
+        gap=gap,
     )
     return Result(
         x=step.x,
@@ -195,6 +203,7 @@ def _as_result(cov: Covariance, step: CertifiedStep, claims: list[StepClaim]) ->
         status=step.status,
         k=step.k,
         n_features=step.n_features,
+        message=step.message,
         bound_name=step.bound_name,
         certificate=certificate,
         nodes=step.nodes,

@@ -24,7 +24,6 @@ shrinks to a few hundred features.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +31,30 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..scan import Scan
+
+#: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
+#: if anything, so that bounds stay bounds, and nothing overflows on the way to them.
+LOWEST = -1e300
+
+
+def in_units(values: FloatArray, unit: float) -> FloatArray:
+    """values / unit, for a power of two; the very negative are raised to LOWEST."""
+    with np.errstate(over="ignore"):
+        scaled = values / unit
+    return np.maximum(scaled, LOWEST, out=scaled)
+
+
+def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
+    """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling, without cancellation.
+
+    max(a, b) plus what the coupling adds, which is right to a few ulps of the result
+    or of the distance of a and b from it.
+    """
+    high = np.maximum(a, b)
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = (high - np.minimum(a, b)) / 2
+        added = coupling / (half + np.sqrt(half**2 + coupling))
+    return high + np.where(coupling > 0, added, 0.0)
 
 
 class Screening:
@@ -60,13 +83,11 @@ class Screening:
     ) -> None:
         self.unit = unit
         self.candidates = candidates
-        self.diagonal: FloatArray = scan.diagonal / unit
+        self.diagonal: FloatArray = in_units(scan.diagonal, unit)
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
         self.rounding = scan.rounding / unit
         self.prefix = _running_sums(self.values**2)
-        # Sums of squares are accurate to a few eps; widen rather than trust them.
-        self._widened = self.rounding + 1e-15 * math.sqrt(self.prefix[:, -1].max())
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
         self._survivors = np.empty(len(self.diagonal), dtype=np.int64)
         self._outside: FloatArray = np.empty(0)
@@ -112,7 +133,7 @@ class Screening:
             k,
             tau,
             upper,
-            self._widened,
+            self.rounding,
             self._alive,
             self._survivors,
         )
@@ -150,8 +171,7 @@ class Screening:
                 partners.sum(axis=1), variance * self._largest[: k - 1].sum()
             )
             diagonal = np.append(diagonal, variance)
-        half = (diagonal - upper) / 2
-        return float(((diagonal + upper) / 2 + np.sqrt(half**2 + norms)).max())
+        return float(larger_root(diagonal, norms, upper).max())
 
     def row_sum_bound(self, k: int) -> float:
         """opt(k) ≤ max_i A_ii + (sum of the k − 1 largest |A_ij|), by Gershgorin."""

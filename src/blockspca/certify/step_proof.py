@@ -199,6 +199,8 @@ class StepProof:
         What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`. `decode`
         turns positions in this matrix into those of the whole.
         """
+        # The chain, and the analysis of its rounding, need it (`proof_tree`).
+        assert self.k == 1 or tau >= self.upper[self.k - 1]
         tree = ProofTree(
             np.ascontiguousarray(matrix),
             self.k - chosen,

@@ -13,9 +13,14 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance import Covariance
-from ..result import NEGLIGIBLE, Result, Status
-
-OPTIMAL_TOLERANCE = 1e-9
+from ..result import (
+    NEGLIGIBLE,
+    OPTIMAL_GAP,
+    Result,
+    Status,
+    is_optimal_gap,
+    is_within_gap,
+)
 
 
 def with_component(
@@ -24,7 +29,8 @@ def with_component(
     """Return the result with component x, whose objective is computed on `problem`.
 
     The upper bound holds for every component and is kept. With `reconsider` the status
-    is found again: optimal only if x reaches the bound.
+    is found again: optimal only if x reaches the bound. Without it, a status is kept
+    that the bound still proves.
     """
     x = np.where(np.abs(x) > NEGLIGIBLE, x, 0.0)
     x = x / np.linalg.norm(x)
@@ -34,15 +40,13 @@ def with_component(
     upper_bound = max(result.upper_bound, objective)
     certificate = result.certificate
     status = result.status
-    if reconsider:
-        spread = abs(objective) if certificate is None else problem.max_abs()
-        tolerance = OPTIMAL_TOLERANCE * max(objective, spread)
-        if upper_bound - objective <= tolerance:
-            status = Status.OPTIMAL
-        elif status in (Status.OPTIMAL, Status.GAP_LIMIT):
-            status = Status.FEASIBLE
-        if certificate is not None:
-            certificate = replace(certificate, tolerance=tolerance)
+    wanted = None if certificate is None else certificate.gap
+    optimal = is_optimal_gap(objective, upper_bound)
+    if reconsider and optimal:
+        status = Status.OPTIMAL
+    elif status is Status.GAP_LIMIT or (status is Status.OPTIMAL and not optimal):
+        reached = wanted is not None and is_within_gap(objective, upper_bound, wanted)
+        status = Status.GAP_LIMIT if reached else Status.FEASIBLE
     if certificate is not None:
         certificate = replace(
             certificate,
@@ -51,6 +55,7 @@ def with_component(
             objective=objective,
             upper_bound=upper_bound,
             status=status,
+            tolerance=OPTIMAL_GAP * abs(objective),
         )
     return replace(
         result,

@@ -44,7 +44,9 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     origin = f"{len(keep)} of {cov.n_features} features"
     source = cov._source
     if isinstance(source, DenseDataSource):
-        chosen: Source = DenseDataSource(np.ascontiguousarray(source.C[:, keep]))
+        chosen: Source = DenseDataSource(
+            np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
+        )
     elif isinstance(source, MomentSource):
         chosen = MomentSource(source.A[np.ix_(keep, keep)], source.entry_error())
     elif isinstance(source, MatrixSource) and not source.sparse:
@@ -67,7 +69,9 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         # Its rounding error is that of the features that are left, as in `restricted`.
         C = base.C.copy()
         C[:, used] = 0.0
-        source: Source = DenseDataSource(C)
+        uncentred = base.uncentred.copy()
+        uncentred[used] = 0.0
+        source: Source = DenseDataSource(C, uncentred)
     else:
         source = MaskedSource(base, used)
     return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..result import Status
+from ..result import Status, is_optimal_gap, is_within_gap
 from .base import Deadline, Limits
-
-OPTIMAL_GAP = 1e-9  # relative to the objective or the largest |A_ij|
 
 
 def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None:
@@ -22,15 +20,16 @@ def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None
 def claim(
     objective: float,
     upper_bound: float,
-    largest_entry: float,
     limits: Limits,
     stopped: Status | None,
 ) -> Status:
-    """Return the status that a bound on the matrix entitles to."""
-    excess = upper_bound - objective
-    if excess <= OPTIMAL_GAP * max(abs(objective), largest_entry):
+    """Return the status that a bound on the matrix entitles to.
+
+    Relative to the objective: what no component uses does not loosen the claim.
+    """
+    if is_optimal_gap(objective, upper_bound):
         return Status.OPTIMAL
-    if limits.gap is not None and excess <= limits.gap * abs(objective):
+    if limits.gap is not None and is_within_gap(objective, upper_bound, limits.gap):
         return Status.GAP_LIMIT
     return stopped or Status.FEASIBLE
 
@@ -38,7 +37,6 @@ def claim(
 def entitled(
     objective: float,
     upper_bound: float,
-    largest_entry: float,
     limits: Limits,
     stopped: Status | None,
 ) -> Status:
@@ -50,4 +48,4 @@ def entitled(
         return stopped
     if not math.isfinite(upper_bound):
         return stopped or Status.FEASIBLE
-    return claim(objective, upper_bound, largest_entry, limits, stopped)
+    return claim(objective, upper_bound, limits, stopped)

@@ -153,8 +153,8 @@ class BranchAndBound:
             limits = replace(limits, time=deadline.remaining())
         if k >= len(A):
             x = leading_eigenvector(A)
-            bound, scale = largest_eigenvalue_bound(A), float(np.abs(A).max())
-            status = entitled(rayleigh(A, x), bound, scale, limits, None)
+            bound = largest_eigenvalue_bound(A)
+            status = entitled(rayleigh(A, x), bound, limits, None)
             return Solution(x, bound, status)
         if k == 1:
             x = np.zeros(len(A))
@@ -237,7 +237,7 @@ class BranchAndBound:
             x, objective = within, value
         bound = max(bound, objective)
         stopped = solution.status if solution.status in _STOPPED else None
-        status = entitled(objective, bound, scale, limits, stopped)
+        status = entitled(objective, bound, limits, stopped)
         return Solution(x, bound, status, solution.nodes)
 
 
@@ -496,5 +496,5 @@ class _Search:
         if left > -math.inf:
             error = rounding_error(self.k, self.eigen_size, left, self.scale)
             bound = max(bound, left + error)
-        status = entitled(self.objective, bound, self.scale, self.limits, stopped)
+        status = entitled(self.objective, bound, self.limits, stopped)
         return Solution(self.x, bound, status, self.nodes)

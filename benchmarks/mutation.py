@@ -1,0 +1,509 @@
+"""Mutants of the provers: does a test notice when an inequality is wrong?
+
+    python benchmarks/mutation.py                          all files, both suites
+    python benchmarks/mutation.py --files growth screen    some of them
+    python benchmarks/mutation.py --limit 50               the next fifty mutants
+    python benchmarks/mutation.py --list                   name the mutants, run none
+
+A mutant is a prover's source with one change: an inequality turned round (`<` into `>`,
+`<=` into `>=`; not `<` into `<=`), an allowance for rounding dropped, a minimum for a
+maximum. It is made in memory; no file is edited. First the fast suite runs
+(`tests/adversarial`, plain functions, kernels as Python), then, for what survives it,
+the tests of the mutated module by pytest. A mutant that does not end in time counts as
+killed and is told apart. `mutation_survivors.md` explains survivors by their source
+text: changes that only cost time, or are no change at all.
+
+What is done is written to a file, so that a run goes on where the last one ended; a
+result holds for the sources of its file and of the fast suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "blockspca"
+SUITE = ROOT / "tests" / "adversarial"
+EXPLAINED = Path(__file__).with_name("mutation_survivors.md")
+SECONDS = 60.0  # for the fast suite, which takes a tenth of it
+LONG_SECONDS = 900.0
+
+#: Each prover and the tests that are run if the fast suite does not kill a mutant.
+FILES: dict[str, tuple[str, ...]] = {
+    "_kernels/growth.py": ("growth",),
+    "_kernels/proof.py": ("kernels", "certified_path"),
+    "_kernels/screen.py": ("kernels", "certified_path"),
+    "_kernels/selection.py": ("kernels",),
+    "certify/growth.py": ("growth",),
+    "certify/screening.py": ("certified_path",),
+    "certify/candidates.py": ("certified_path",),
+    "certify/spectral.py": ("spectral", "certified_path"),
+    "certify/connected.py": ("certified_path",),
+    "certify/proof_tree.py": ("kernels", "certified_path"),
+    "certify/plain_proof.py": ("verify",),
+    "certify/step_proof.py": ("certified_path",),
+    "certify/certified_path.py": ("certified_path",),
+    "certify/bounds.py": ("bounds",),
+    "certify/best_bound.py": ("bounds",),
+    "certify/eigenvalues.py": ("bounds", "dual_sums"),
+    "certify/direction_dual.py": ("bounds", "dual_sums", "dual_threads"),
+    "certify/dual_decisions.py": ("dual_decisions",),
+    "certify/density.py": ("dual_density", "dual_view"),
+    "certify/dual_problem.py": ("dual_sums", "bounds"),
+    "certify/dual_node.py": ("dual_search", "dual_view"),
+    "certify/dual_bound.py": ("dual_search", "bounds"),
+    "certify/dual_ascent.py": ("dual_search", "dual_view", "dual_decisions"),
+    "certify/verify.py": ("verify",),
+}
+
+_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.Gt: ast.Lt,
+    ast.LtE: ast.GtE,
+    ast.GtE: ast.LtE,
+}
+_SWAPPED = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+_ALLOWANCE = re.compile(
+    r"allowance|margin|rounding|slack|error|widened|inflation|uncertain|^_?eps$", re.I
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: where it is, what it is, and which of several alike.
+
+    `text` is the source of what is changed; with the file, the kind and `which` it
+    names the mutant in a way that survives edits elsewhere.
+    """
+
+    file: str
+    kind: str
+    text: str
+    which: int
+    line: int
+    position: int
+
+    @property
+    def key(self) -> str:
+        ordinal = f" [{self.which}]" if self.which else ""
+        return f"{self.file}: {self.kind}: `{self.text}`{ordinal}"
+
+
+class _Mutator(ast.NodeTransformer):
+    """Visit what can be changed, in order, and change number `position`."""
+
+    def __init__(self, position: int = -1) -> None:
+        self.position = position
+        self.found: list[tuple[str, ast.AST]] = []
+
+    def _is_turn(self, kind: str, node: ast.AST) -> bool:
+        self.found.append((kind, node))
+        return len(self.found) - 1 == self.position
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        for at, op in enumerate(node.ops):
+            if type(op) in _TURNED and self._is_turn("turned", node):
+                node.ops[at] = _TURNED[type(op)]()
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else None
+        name = called.id if isinstance(called, ast.Name) else name
+        if name in _SWAPPED and self._is_turn("swapped", node):
+            if isinstance(called, ast.Attribute):
+                called.attr = _SWAPPED[name]
+            elif isinstance(called, ast.Name):
+                called.id = _SWAPPED[name]
+        self.generic_visit(node)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        changed: ast.AST | None = None
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            if _is_allowance(node.right) and self._is_turn("dropped", node):
+                changed = node.left
+            if _is_allowance(node.left) and self._is_turn("dropped", node):
+                changed = node.right
+                if isinstance(node.op, ast.Sub):
+                    changed = ast.UnaryOp(ast.USub(), node.right)
+        self.generic_visit(node)
+        return node if changed is None else ast.copy_location(changed, node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        drops = _is_allowance(node.value) or _is_allowance(node.target)
+        if drops and self._is_turn("dropped", node):
+            return ast.copy_location(ast.Pass(), node)
+        self.generic_visit(node)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        target = node.targets[0]
+        is_name = isinstance(target, (ast.Name, ast.Attribute))
+        named = is_name and _names(target) and _is_allowance(target)
+        computed = not isinstance(node.value, (ast.Constant, ast.Name))
+        if named and computed and self._is_turn("zero", node):
+            node.value = ast.copy_location(ast.Constant(0.0), node.value)
+            return node
+        self.generic_visit(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if _ALLOWANCE.search(node.name):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Return) and self._is_turn("zero", inner):
+                    inner.value = ast.copy_location(ast.Constant(0.0), inner)
+        self.generic_visit(node)
+        return node
+
+
+def _names(node: ast.AST) -> list[str]:
+    found = []
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.append(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.append(inner.attr)
+    return found
+
+
+def _is_allowance(node: ast.AST) -> bool:
+    """Whether a term is there for rounding: by its names, or as a small constant."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return False  # its own terms are
+    if isinstance(node, ast.Constant) and isinstance(node.value, float):
+        return 0 < node.value < 1e-3
+    return any(_ALLOWANCE.search(name) for name in _names(node))
+
+
+def mutants_of(file: str) -> list[Mutant]:
+    """Return all mutants of a file."""
+    text = (SOURCE / file).read_text(encoding="utf-8")
+    mutator = _Mutator()
+    mutator.visit(ast.parse(text))
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for position, (kind, node) in enumerate(mutator.found):
+        segment = " ".join((ast.get_source_segment(text, node) or "").split())
+        line = int(getattr(node, "lineno", 0))
+        alike = kind, segment
+        found.append(Mutant(file, kind, segment, seen[alike], line, position))
+        seen[alike] += 1
+    return found
+
+
+def code_of(mutant: Mutant) -> CodeType:
+    """Compile the mutated source."""
+    path = SOURCE / mutant.file
+    mutator = _Mutator(mutant.position)
+    tree = mutator.visit(ast.parse(path.read_text(encoding="utf-8")))
+    return compile(ast.fix_missing_locations(tree), str(path), "exec")
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def __init__(self, name: str, path: str, code: CodeType) -> None:
+        super().__init__(name, path)
+        self._code = code
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self._code
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Gives the mutated module in place of the file."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        path = SOURCE / mutant.file
+        self.name = "blockspca." + mutant.file[:-3].replace("/", ".")
+        self.loader = _Loader(self.name, str(path), code_of(mutant))
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname != self.name:
+            return None
+        return importlib.util.spec_from_loader(fullname, self.loader)
+
+
+# -- the fast suite, in a process of its own for each mutant ---------------------------
+
+
+def fast_tests() -> Iterator[tuple[str, Any]]:
+    """Import the fast suite and yield its functions."""
+    for path in sorted(SUITE.glob("test_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for name, function in vars(module).items():
+            if name.startswith("test_"):
+                yield name, function
+
+
+def _concerns(test: str, mutant: Mutant) -> bool:
+    """Whether a test can notice; searches by the dual take half of the time."""
+    name = mutant.file
+    return "duals" not in test or any(
+        part in name for part in ("dual", "density", "bound", "eigenvalues")
+    )
+
+
+def _child(mutant: Mutant | None, answer: int) -> None:
+    """Run the fast suite on a mutant and write the name of the test that fails."""
+    said, running = "survived", "import"
+    try:
+        if mutant is not None:
+            sys.meta_path.insert(0, Finder(mutant))
+        for name, test in fast_tests():
+            if mutant is None or _concerns(name, mutant):
+                running = name
+                test()
+    except BaseException as error:
+        said = f"killed by {running}"
+        if mutant is None:
+            traceback.print_exception(error)
+    os.write(answer, said.encode())
+
+
+def fast(mutant: Mutant | None, seconds: float = SECONDS) -> str:
+    """Return "survived", "killed by …" or "timeout"."""
+    mine, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(mine)
+        if mutant is not None:
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+        _child(mutant, theirs)
+        os._exit(0)
+    os.close(theirs)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            said = os.read(mine, 4096).decode() or "killed by a crash"
+            break
+        time.sleep(0.005)
+    else:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+        said = "timeout"
+    os.close(mine)
+    return said
+
+
+def prepare() -> None:
+    """Import what every mutant needs and none changes: a fork then has it."""
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+    for name in (
+        "numba",
+        "scipy.sparse.csgraph",
+        "scipy.linalg",
+        "scipy.optimize",
+        "sklearn.base",
+        "joblib",
+        "hypothesis",
+        "pytest",
+        "unittest.mock",
+    ):
+        importlib.import_module(name)
+
+
+# -- the tests of the module, by pytest ------------------------------------------------
+
+
+def long(mutant: Mutant, seconds: float = LONG_SECONDS) -> str:
+    """Run the tests of the mutated module; kernels are Python if one is mutated."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+    if mutant.file.startswith("_kernels"):
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    folder = ROOT / "tests" / "certify"
+    tests = [str(folder / f"test_{name}.py") for name in FILES[mutant.file]]
+    given = json.dumps([mutant.file, mutant.position, *tests])
+    command = [sys.executable, str(Path(__file__)), "--pytest", given]
+    try:
+        done = subprocess.run(
+            command, env=environment, timeout=seconds, capture_output=True, text=True
+        )
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    if done.returncode == 0:
+        return "survived"
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return f"killed by {Path(failed[0]).name if failed else 'pytest'}"
+
+
+def run_pytest(given: str) -> int:
+    """Run pytest with a mutant in place (in the process that `long` starts)."""
+    import pytest
+
+    file, position, *tests = json.loads(given)
+    if position >= 0:
+        sys.meta_path.insert(0, Finder(mutants_of(file)[position]))
+    # What compares compiled code with its source has no compiled code here.
+    deselect = "not signature and not python_source and not data"
+    words = ["-x", "-q", "-p", "no:cacheprovider", "-k", deselect]
+    return int(pytest.main([*words, "-m", "not data", *tests]))
+
+
+# -- results ---------------------------------------------------------------------------
+
+
+def digest(paths: Sequence[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def explanations() -> dict[str, str]:
+    """Read the explained survivors: lines "- `key` — why" of the Markdown file."""
+    if not EXPLAINED.exists():
+        return {}
+    found = {}
+    for line in EXPLAINED.read_text(encoding="utf-8").splitlines():
+        if line.startswith("- ") and " — " in line:
+            key, why = line[2:].split(" — ", 1)
+            found[key] = why
+    return found
+
+
+@dataclass
+class Results:
+    """What became of each mutant, by its key; kept in a file."""
+
+    path: Path
+    content: dict[str, dict[str, Any]]
+
+    @classmethod
+    def load(cls, path: Path) -> Results:
+        content = {}
+        if path.exists():
+            content = json.loads(path.read_text(encoding="utf-8"))
+        return cls(path, content)
+
+    def get(self, mutant: Mutant, version: str) -> str | None:
+        """What is known for this version; killed stays killed while the file does."""
+        known = self.content.get(mutant.key)
+        if known is None or known["version"] != version:
+            return None
+        return str(known["said"])
+
+    def put(self, mutant: Mutant, version: str, said: str) -> None:
+        self.content[mutant.key] = {"version": version, "said": said}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        other = self.path.with_suffix(".new")
+        other.write_text(json.dumps(self.content, indent=0), encoding="utf-8")
+        other.replace(self.path)
+
+
+def table(chosen: list[Mutant], results: Results, versions: dict[str, str]) -> str:
+    """Return a Markdown table by file, and the survivors that nothing explains."""
+    known = explanations()
+    rows, open_ = [], []
+    total: Counter[str] = Counter()
+    for file in dict.fromkeys(mutant.file for mutant in chosen):
+        counts: Counter[str] = Counter()
+        for mutant in (m for m in chosen if m.file == file):
+            said = results.get(mutant, versions[file])
+            if said is None:
+                counts["not run"] += 1
+                continue
+            counts["run"] += 1
+            counts["timeout"] += said == "timeout"
+            if not said.startswith("survived"):
+                counts["killed"] += 1
+            elif mutant.key in known:
+                counts["explained"] += 1
+            else:
+                counts["open"] += 1
+                open_.append(f"{mutant.file}:{mutant.line}: {mutant.key}")
+        total += counts
+        rows.append((file, counts))
+    heads = ("run", "killed", "timeout", "explained", "open", "not run")
+    lines = ["| file | " + " | ".join(heads) + " | killed or explained |"]
+    lines.append("| --- |" + " ---: |" * (len(heads) + 1))
+    for file, counts in [*rows, ("all", total)]:
+        share = (counts["killed"] + counts["explained"]) / max(counts["run"], 1)
+        cells = " | ".join(str(counts[head]) for head in heads)
+        lines.append(f"| {file} | {cells} | {share:.1%} |")
+    return "\n".join([*lines, "", *open_])
+
+
+def main(words: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--files", nargs="*", help="parts of their names; all if none")
+    parser.add_argument("--limit", type=int, help="mutants to run, at the most")
+    parser.add_argument("--state", type=Path, default=ROOT / "build" / "mutation.json")
+    parser.add_argument("--fast", action="store_true", help="the fast suite only")
+    parser.add_argument("--again", action="store_true", help="run survivors again")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--pytest", help=argparse.SUPPRESS)
+    given = parser.parse_args(words)
+    if given.pytest:
+        return run_pytest(given.pytest)
+    names = [f for f in FILES if not given.files or any(p in f for p in given.files)]
+    chosen = [mutant for file in names for mutant in mutants_of(file)]
+    if given.list:
+        for mutant in chosen:
+            print(f"{mutant.line:5d}  {mutant.key}")
+        print(f"{len(chosen)} mutants")
+        return 0
+    prepare()
+    started = time.monotonic()
+    if (said := fast(None, 10 * SECONDS)) != "survived":
+        print(f"The fast suite fails without a mutant: {said}.")
+        return 2
+    print(f"The fast suite takes {time.monotonic() - started:.1f} s.", flush=True)
+    versions = {file: digest([SOURCE / file]) for file in names}
+    results = Results.load(given.state)
+    left = len(chosen) if given.limit is None else given.limit
+    for mutant in chosen:
+        said = results.get(mutant, versions[mutant.file])
+        done = said is not None and not (given.again and said.startswith("survived"))
+        if said == "survived fast" and not given.fast:
+            done = False
+        if done:
+            continue
+        if left == 0:
+            break
+        left -= 1
+        if said != "survived fast" or given.again:
+            said = fast(mutant)
+            said = "survived fast" if said == "survived" else said
+        if said == "survived fast" and not given.fast:
+            said = long(mutant)
+        results.put(mutant, versions[mutant.file], said)
+        if said.startswith("survived"):
+            print(f"{mutant.line:5d}  {mutant.key}", flush=True)
+    print(table(chosen, results, versions))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

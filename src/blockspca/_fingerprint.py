@@ -1,0 +1,45 @@
+"""A fingerprint of data that are not copied, to notice if they change.
+
+Of each column the sum of w_s times the 64 bits of x_s, modulo 2⁶⁴, with odd w_s that
+look random. One number that changes changes the sum, w_s being odd; several changes
+cancel with probability 2⁻⁶³ or so. Sums of parts add up, in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Fingerprint = NDArray[np.uint64]
+
+
+class DataChangedError(RuntimeError):
+    """Data that a covariance reads in place are no longer what they were."""
+
+
+def part_fingerprint(block: Any, start: int) -> Fingerprint:
+    """Return the sums over samples start, start + 1, … of all data."""
+    values = np.ascontiguousarray(block, dtype=np.float64).view(np.uint64)
+    return _weights(start, start + len(values)) @ values
+
+
+def _weights(start: int, stop: int) -> Fingerprint:
+    """Odd numbers that look random: the mixing steps of splitmix64."""
+    mixed = np.arange(start, stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (mixed ^ (mixed >> np.uint64(31))) | np.uint64(1)
+
+
+def refuse_change(before: Fingerprint, after: Fingerprint) -> None:
+    """Raise if a column is not what it was."""
+    changed = np.flatnonzero(before != after)
+    if len(changed):
+        raise DataChangedError(
+            f"X has changed since Covariance.from_data read it, in {len(changed)} "
+            f"feature(s), the first being {changed[0]}: what was computed mixes two "
+            "data sets. Make the covariance again, and leave X as it is while it is "
+            "used, or pass a copy in memory."
+        )

@@ -1,0 +1,97 @@
+"""Sums, norms and roots rounded upwards: never below the exact value.
+
+What `verify` computes by itself is compared with claims without any slack, so it has to
+err on one side. Here u = eps/2 is the unit roundoff; inputs are taken to be exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._validation import FloatArray
+
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def sum_above(values: Iterable[float]) -> float:
+    """Return the sum or the next number above it.
+
+    `math.fsum` rounds the exact sum once.
+    """
+    return math.nextafter(math.fsum(values), math.inf)
+
+
+def squared(values: FloatArray) -> FloatArray:
+    """Return the squares to a relative u, those that underflow as TINY."""
+    squares = values * values
+    squares[(squares < TINY) & (values != 0)] = TINY
+    return squares
+
+
+def sums_above(sums: FloatArray, count: int) -> FloatArray:
+    """Bound exact sums of `count` squares by the sums of their `squared` values.
+
+    Terms are not negative: each square and each of the count − 1 additions errs by u,
+    together by less than (count + 1) eps of the sum.
+    """
+    return sums * (1 + (count + 2) * EPS)
+
+
+def norms_above(sums: FloatArray, count: int, error: float) -> FloatArray:
+    """Bound sums of `count` squares whose roots were known to ± error.
+
+    By the triangle inequality the norm grows by sqrt(count) · error at most.
+    """
+    above = sums_above(sums, count)
+    if error == 0:
+        return above
+    root = np.sqrt(above) + math.sqrt(count) * error
+    return root**2 * (1 + 8 * EPS)
+
+
+def larger_root_above(
+    a: FloatArray | float, coupling: FloatArray | float, b: float
+) -> FloatArray:
+    """Bound the larger eigenvalue of [[a, c], [c, b]] with c² = coupling ≥ 0.
+
+    It is max(a, b) + g with g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2: in this form
+    nothing cancels, however far apart a and b are. Five operations on positive numbers
+    give g to 5 eps; the sum errs by u of itself.
+    """
+    if b == math.inf:
+        return np.full(np.broadcast(a, coupling).shape, math.inf)
+    half = np.abs(np.asarray(a) - b) / 2
+    below = half + np.sqrt(half * half + coupling)
+    growth = np.divide(
+        coupling, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0
+    )
+    return increased(np.maximum(a, b) + growth * (1 + 8 * EPS))
+
+
+def root_above(a: float, coupling: float, b: float) -> float:
+    """Return `larger_root_above` for numbers, without the cost of arrays."""
+    if b == math.inf:
+        return b
+    half = abs(a - b) / 2
+    below = half + math.sqrt(half * half + coupling)
+    growth = coupling / below if below > 0 else 0.0
+    total = max(a, b) + growth * (1 + 8 * EPS)
+    return total + EPS * abs(total)
+
+
+def product_below(a: FloatArray, b: float) -> FloatArray:
+    """Bound from below the product of two differences, a ≥ 0 and b ≥ 0.
+
+    Each was rounded once or twice, and the product is; 0 where it underflows.
+    """
+    product = a * b * (1 - 6 * EPS)
+    return np.where(product < TINY, 0.0, product)
+
+
+def increased(total: FloatArray | float) -> FloatArray:
+    """Undo the rounding of a last addition: total + eps |total|, u would do."""
+    return np.asarray(total) + EPS * np.abs(total)

@@ -1,0 +1,100 @@
+"""A bound below what is reached is never handed out, whatever made it."""
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.certify import certified_path as module
+from blockspca.certify.alarms import is_below_objective, values_of_subsets
+from blockspca.certify.candidates import Candidates
+from blockspca.certify.step_proof import StepProof
+from blockspca.result import Status
+
+
+def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
+    return np.cov(np.random.default_rng(seed).normal(size=(2 * d, d)).T)
+
+
+def test_values_of_subsets_are_rayleigh_quotients():
+    A = covariance()
+    x = np.linalg.eigh(A)[1][:, -1]
+    values, rounding = values_of_subsets(A, x)
+    for k in range(1, len(A) + 1):
+        kept = np.argsort(-np.abs(x), kind="stable")[:k]
+        y = x[kept]
+        expected = y @ A[np.ix_(kept, kept)] @ y / (y @ y)
+        assert values[k - 1] == pytest.approx(expected, rel=1e-13)
+        assert abs(values[k - 1] - expected) <= rounding[k - 1]
+
+
+@pytest.mark.parametrize("bound", [0.999, -np.inf, np.nan])
+def test_contradictions(bound):
+    assert is_below_objective(bound, 1.0, 1e-12)
+    assert not is_below_objective(1.0 - 1e-13, 1.0, 1e-12)
+    assert not is_below_objective(np.inf, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("wrong_k", [2, 4, 6])
+def test_a_wrong_bound_is_reported_and_nothing_is_claimed(wrong_k, monkeypatch):
+    A = covariance()
+    true = Candidates.bounds
+
+    def wrong(self, k, upper):
+        found = true(self, k, upper)
+        return [*found, (0.5, "row sums")] if k == wrong_k else found
+
+    # As a proof that closes too early would, one k hands on half of what is reached.
+    monkeypatch.setattr(Candidates, "bounds", wrong)
+    monkeypatch.setattr(module._Walk, "closes_at_once", lambda self, k: False)
+    monkeypatch.setattr(module._Walk, "prove", lambda self, k: None)
+    with pytest.warns(RuntimeWarning, match=f"internal error.*k = {wrong_k}.*report"):
+        path = bs.solve_path(A, 6)
+    for k in range(1, 7):
+        assert path[k].status is Status.FEASIBLE
+        assert path[k].upper_bound == np.inf
+        assert "internal error" in path[k].message
+        assert path[k].objective > 0
+
+
+def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
+    """A search that always ends without a find, on a poor start, is contradicted."""
+    A = np.eye(8)
+    A[0, 1] = A[1, 0] = 0.1
+    A[5:, 5:] += 0.9 - 0.9 * np.eye(3)  # 5, 6, 7 are the best pair and triple
+
+    def nothing_found(self, matrix, tau, turns=None):
+        from blockspca.certify.proof_tree import Outcome
+
+        return Outcome(True, None)
+
+    def poor_start(self, k):
+        positions = self.pool.positions(np.array([5, 6, 7] if k == 3 else range(k)))
+        matrix = self.pool.within(positions)
+        values, vectors = np.linalg.eigh(matrix)
+        self._starts = [(positions, "poor")]
+        self._keep_better(k, positions, float(values[-1]), vectors[:, -1], "poor")
+
+    monkeypatch.setattr(StepProof, "search", nothing_found)
+    monkeypatch.setattr(module.Incumbents, "start", poor_start)
+    monkeypatch.setattr(module.Incumbents, "improve", lambda self, k: None)
+    monkeypatch.setattr(module.Incumbents, "admit", lambda self, k, features: False)
+    with pytest.warns(RuntimeWarning, match="a part of the component of 3 features"):
+        path = bs.solve_path(A, 3)
+    assert path[2].status is Status.FEASIBLE
+
+
+def test_a_bound_below_that_of_fewer_features_is_refused():
+    """Kernels rely on τ ≥ upper[k − 1]."""
+    from blockspca.certify.meter import Meter
+    from blockspca.certify.records import TreeStatistics
+
+    proof = StepProof(
+        2,
+        [np.inf, 2.0, np.inf],
+        TreeStatistics(),
+        Meter(bs.Limits()),
+        1,
+        lambda survivors: None,
+    )
+    with pytest.raises(AssertionError):
+        proof.search(np.eye(3), 1.5)

@@ -1,0 +1,504 @@
+"""What every prover says about a problem, compared with brute force.
+
+Each judge is a generator of `Wrong`: one for each statement that does not hold. The
+comparisons are exact, up to the long doubles of `zoo.Reference`: a bound that is an ulp
+too low is wrong. Data are the exception, as their covariance is rounded itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from unittest.mock import patch
+
+import numpy as np
+
+import blockspca as bs
+from blockspca._kernels import proof as tree_kernel
+from blockspca.bounds import row_sum_bound
+from blockspca.certify import candidates as candidates_module
+from blockspca.certify import growth, plain_proof, step_proof
+from blockspca.certify.best_bound import best_bound
+from blockspca.certify.bounds import (
+    best_threshold_bound,
+    largest_eigenvalue_bound,
+    threshold_bound,
+    trace_bound,
+)
+from blockspca.certify.candidates import Candidates
+from blockspca.certify.connected import connected_parts
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.eigenvalues import eigenvalue_ceiling, is_below, psd_shift
+from blockspca.certify.proof_tree import ProofTree, rounding_allowance
+from blockspca.certify.spectral import tighten
+from blockspca.solvers import BranchAndBound, Limits
+from zoo import EPS, Problem, Reference, rayleigh_below
+
+OPTIMAL_GAP = 1e-8  # the largest that "optimal" may have
+MAX_ENTRIES = 2**20
+_GRID = 10  # values of an entry between which searches are compared
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A statement that does not hold."""
+
+    prover: str
+    k: int
+    text: str
+
+
+@dataclass
+class Case:
+    """A problem with what is known about it and the random choices of its judges.
+
+    Attributes
+    ----------
+    problem : Problem
+    truth : Reference
+        Of the problem: of data, in long doubles.
+    unit : float
+        A power of two near max |A_ij|.
+    A : array of shape (d, d)
+        The float64 matrix in units of `unit`, as the path hands it to its provers.
+    matrix : Reference
+        Of A.
+    rng : Generator
+    """
+
+    problem: Problem
+    truth: Reference
+    unit: float
+    A: np.ndarray
+    matrix: Reference
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, problem: Problem, seed: int) -> Case:
+        truth = Reference(problem.exact)
+        A = problem.A / truth.unit
+        matrix = Reference(A) if problem.from_data else truth.in_units()
+        rng = np.random.default_rng([seed, 1])
+        return cls(problem, truth, truth.unit, A, matrix, rng)
+
+    def some_k(self) -> int:
+        return int(self.rng.integers(1, self.problem.d + 1))
+
+    def data_error(self, k: int) -> float:
+        """How far apart the covariance in long doubles and in float64 may be."""
+        if not self.problem.from_data:
+            return 0.0
+        return 4 * k * (self.problem.cov.entry_error + 8 * EPS * self.truth.scale(k))
+
+    def floor(self, k: int) -> float:
+        """What rounding may amount to where nothing is said about it."""
+        scale = max(self.truth.scale(k), self.truth.scale(1))
+        return 32 * (k + 1) ** 2 * EPS * scale + 4 * self.data_error(k)
+
+    def upper(self, k: int) -> np.ndarray:
+        """Return upper[q] ≥ opt(q) for q < k, tight, as the chain has them."""
+        upper = np.full(k + 1, np.inf)
+        for q in range(1, k):
+            upper[q] = self.matrix.reached[q] + 8 * EPS * q * self.matrix.scale(q)
+        return upper
+
+    def levels(self, k: int) -> list[float]:
+        """Return some τ ≤ opt(k): at it, within ulps of it, and well below."""
+        top = self.matrix.reached[k]
+        size = max(abs(top), self.matrix.scale(k))
+        steps = int(self.rng.integers(1, 9))
+        below = top - size * 10.0 ** -self.rng.uniform(0.1, 14)
+        found = [top, top - steps * float(np.spacing(abs(top))), below]
+        return [*found, 1 / self.unit] if top * self.unit > 1.0 else found
+
+    def searched(self, k: int) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield τ and upper for searches that must come upon a set.
+
+        They rely on τ ≥ upper[k − 1], and an allowance is added to τ before it is
+        called a bound.
+        """
+        upper = self.upper(k)
+        allowance = rounding_allowance(k) * float(np.abs(self.A).max())
+        for level in self.levels(k)[1:]:
+            tau = max(level - allowance, upper[k - 1] if k > 1 else -np.inf)
+            if self.matrix.reached[k] > tau + allowance:
+                yield tau, upper
+
+
+Judge = Callable[[Case], Iterator[Wrong]]
+
+
+def solution(
+    case: Case, name: str, k: int, result: object, floor: float | None = None
+) -> Iterator[Wrong]:
+    """Compare a Result (or all that has its attributes) with the optimum."""
+    x, objective = np.asarray(result.x), float(result.objective)  # type: ignore[attr-defined]
+    upper, status = float(result.upper_bound), result.status  # type: ignore[attr-defined]
+    floor = case.floor(k) if floor is None else floor
+    used = np.flatnonzero(x)
+    if len(used) > k or not np.isin(used, result.support).all():  # type: ignore[attr-defined]
+        yield Wrong(name, k, f"x has {len(used)} nonzeros")
+    if abs(np.linalg.norm(x) - 1) > 16 * (k + 1) * EPS:
+        yield Wrong(name, k, f"the norm of x is {np.linalg.norm(x)!r}")
+    exact = case.problem.exact[np.ix_(used, used)]
+    value = float(rayleigh_below(exact, x[used]))
+    size = float(np.abs(exact * x[used] * x[used][:, None]).sum())
+    if abs(value - objective) > 16 * (k + 1) * EPS * size + case.data_error(k):
+        yield Wrong(name, k, f"the objective is {value!r}, not {objective!r}")
+    yield from bound(case, name, k, upper)
+    if status is bs.Status.OPTIMAL:
+        allowed = OPTIMAL_GAP * abs(objective) + floor
+        reached = case.truth.reached[k]
+        if reached - objective > allowed:
+            yield Wrong(name, k, f"optimal is {reached!r}, not {objective!r}")
+        if upper - objective > allowed:
+            gap = (upper - objective) / max(abs(objective), 1e-300)
+            yield Wrong(name, k, f"optimal with a gap of {gap:.3g}")
+
+
+def bound(case: Case, name: str, k: int, upper: float) -> Iterator[Wrong]:
+    """Compare an upper bound on opt(k) of the problem with the optimum."""
+    reached = case.truth.reached[k] - case.data_error(k)
+    if not upper >= reached:
+        yield Wrong(name, k, f"the bound is {upper!r}, and {reached!r} is reached")
+
+
+def path(case: Case) -> Iterator[Wrong]:
+    """The certified path, for every k."""
+    yield from _path(case, "solve_path")
+
+
+def _path(case: Case, name: str, limits: Limits | None = None) -> Iterator[Wrong]:
+    d = case.problem.d
+    results = bs.solve_path(case.problem.cov, d, limits=limits)
+    before = -np.inf
+    for k in range(1, d + 1):
+        result = results[k]
+        yield from solution(case, name, k, result)
+        if result.objective < before - case.floor(k) - OPTIMAL_GAP * abs(before):
+            yield Wrong(name, k, f"{before!r} is reached with one feature less")
+        before = result.objective
+
+
+@contextmanager
+def every_argument(first: int = 2) -> Iterator[None]:
+    """Let small problems use what only large ones get to, too."""
+    with (
+        patch.multiple(
+            step_proof,
+            SPECTRAL_FROM=2,
+            SPECTRAL_FIRST=first,
+            BRIEF_NODES=1,
+            MANY=-99,
+        ),
+        patch.multiple(candidates_module, _SCAN_ALL=1, _FIRST_CANDIDATES=1),
+        patch.object(plain_proof, "SPECTRAL_FROM", 2),
+    ):
+        yield
+
+
+def path_by_every_argument(case: Case) -> Iterator[Wrong]:
+    """The path with eigenvectors, connected parts and a scan by variance."""
+    with every_argument(int(case.rng.choice([2, 99]))):
+        yield from _path(case, "solve_path, every argument")
+
+
+def path_within_limits(case: Case) -> Iterator[Wrong]:
+    """The path where a limit ends it, or a gap is all that is asked for."""
+    if case.rng.random() < 0.5:
+        asked, limits = "few nodes", Limits(nodes=int(case.rng.integers(1, 12)))
+    else:
+        gap = float(case.rng.choice([1e-6, 0.01, 0.3]))
+        asked, limits = f"gap {gap:g}", Limits(gap=gap)
+    yield from _path(case, f"solve_path, {asked}", limits)
+
+
+def solve(case: Case) -> Iterator[Wrong]:
+    """`solve`, which looks at blocks first."""
+    k = case.some_k()
+    yield from solution(case, "solve", k, bs.solve(case.problem.cov, k))
+
+
+def refutations(case: Case) -> Iterator[Wrong]:
+    """Growth must not refute what is reached."""
+    for k in range(1, case.problem.d + 1):
+        top, near, below, *one = case.levels(k)
+        for tau in [top if case.rng.random() < 0.5 else near, below, *one]:
+            said = growth.refute(case.A, k, tau)
+            if said.refuted:
+                reached = case.matrix.reached[k]
+                yield Wrong("growth", k, f"refutes {tau!r}, and {reached!r} is reached")
+            if said.support is not None and len(set(said.support.tolist())) > k:
+                yield Wrong("growth", k, f"found {len(said.support)} features")
+
+
+def switches(case: Case) -> Iterator[Wrong]:
+    """Growth where its search changes, to the ulp, as one entry grows.
+
+    Wherever the thresholds are: the entry is bisected until neighbours make different
+    searches, and τ is refuted there only if it is not reached.
+    """
+    d = case.problem.d
+    k = max(3, case.some_k())
+    top, size = case.matrix.reached[k], case.matrix.scale(k)
+    tau = top - case.rng.uniform(0.01, 0.5) * size
+    probe = _Probe(case.A, case.matrix.best[k], tau)
+    i, j = np.sort(case.rng.permutation(d)[:2])
+    grid = np.linspace(0.0, 1.5 * case.A[i, j], _GRID)
+    searches = [probe.search(i, j, float(value)) for value in grid]
+    for at in range(_GRID - 1):
+        low, high, first = float(grid[at]), float(grid[at + 1]), searches[at]
+        if first == searches[at + 1]:
+            continue
+        while (middle := low + (high - low) / 2) not in (low, high):
+            same = probe.search(i, j, middle) == first
+            low, high = (middle, high) if same else (low, middle)
+        near = low + float(np.spacing(low)) * np.arange(-4, 5)
+        yield from probe.wrong(i, j, near)
+
+
+def chains(case: Case) -> Iterator[Wrong]:
+    """Growth with a pair within ulps of half the threshold of three (see the zoo)."""
+    if not case.problem.kind.startswith("threshold_chain, as_it_is"):
+        return
+    if case.truth.reached[3] > 1:
+        near = 0.5 - np.arange(-10, 200) * EPS / 4
+        probe = _Probe(case.problem.A, case.truth.best[3], 1.0)
+        yield from probe.wrong(0, 1, near)
+
+
+class _Probe:
+    """Growth for one τ, on a matrix with one entry changed, S being above τ."""
+
+    def __init__(self, A: np.ndarray, S: np.ndarray, tau: float) -> None:
+        self.A, self.S, self.k, self.tau = A.copy(), S, len(S), tau
+
+    def search(self, i: int, j: int, value: float) -> tuple[object, ...]:
+        before = self.A[i, j]
+        self.A[i, j] = self.A[j, i] = value
+        said = growth.refute(self.A, self.k, self.tau)
+        self.A[i, j] = self.A[j, i] = before
+        found = None if said.support is None else tuple(said.support)
+        return said.refuted, said.sets, said.inclusions, found
+
+    def wrong(self, i: int, j: int, values: np.ndarray) -> Iterator[Wrong]:
+        for value in map(float, values):
+            if not self.search(i, j, value)[0]:
+                continue
+            A = self.A.copy()
+            A[i, j] = A[j, i] = value
+            reached = Reference(A[self.S[:, None], self.S]).reached[self.k]
+            if reached >= self.tau:
+                yield Wrong(
+                    "growth within ulps",
+                    self.k,
+                    f"refutes {self.tau!r}, and {self.S} reaches {reached!r}, with "
+                    f"A[{i}, {j}] = {value!r}, in units",
+                )
+
+
+def trees(case: Case) -> Iterator[Wrong]:
+    """The compiled search must come upon a set where one is above τ."""
+    for k in range(1, case.problem.d + 1):
+        for tau, upper in case.searched(k):
+            tree = ProofTree(case.A, k, tau, upper, MAX_ENTRIES)
+            if tree.advance(10**9) == tree_kernel.FINISHED:
+                reached = case.matrix.reached[k]
+                text = f"none above {tau!r}, and {reached!r} is reached"
+                yield Wrong("proof tree", k, text)
+
+
+def plain_searches(case: Case) -> Iterator[Wrong]:
+    """So must the plain one."""
+    k = case.some_k()
+    for tau, upper in case.searched(k):
+        for first in (2, 99):
+            with patch.object(plain_proof, "SPECTRAL_FROM", first):
+                try:
+                    plain_proof.prove_none_above(case.A, k, tau, upper[:k], 10**6)
+                except plain_proof.Refuted:
+                    continue
+            reached = case.matrix.reached[k]
+            text = f"none above {tau!r}, and {reached!r} is reached"
+            yield Wrong("plain proof", k, text)
+
+
+def screenings(case: Case) -> Iterator[Wrong]:
+    """No feature of a set above τ may be screened out."""
+    d, unit = case.problem.d, case.unit
+    found = Candidates(case.problem.cov, d, lambda: None)
+    for k in range(1, d + 1):
+        margin = case.floor(k) / unit  # the path adds an allowance
+        previous = case.upper(k)[k - 1] if k > 1 else -np.inf
+        for value, name in found.bounds(k, previous * (unit / found.unit)):
+            value += case.floor(k) / found.unit if k > 1 else 0.0
+            yield from bound(case, f"path's {name}", k, value * found.unit)
+        tau = max(case.levels(k)[2], previous)
+        stay = found.survivors(
+            k, tau * (unit / found.unit), previous * (unit / found.unit)
+        )
+        lost = case.matrix.above(k, tau + margin)[:, np.delete(np.arange(d), stay)]
+        if lost.any():
+            yield Wrong("screening", k, f"keeps {stay} at {tau!r}")
+
+
+def parts(case: Case) -> Iterator[Wrong]:
+    """A set above τ lies in one of the connected parts."""
+    d = case.problem.d
+    for k in {max(2, case.some_k()), max(2, case.some_k())}:
+        previous = case.upper(k)[k - 1]
+        tau = max(case.levels(k)[2], previous)
+        lost = case.matrix.above(k, tau)
+        for part in connected_parts(case.A, k, tau, previous):
+            lost = lost[lost[:, np.delete(np.arange(d), part)].any(axis=1)]
+        if len(lost):
+            where = np.flatnonzero(lost[0])
+            yield Wrong("connected parts", k, f"{where} is in none at {tau!r}")
+
+
+def spectral(case: Case) -> Iterator[Wrong]:
+    """A set above τ lies in what is kept and has what is forced."""
+    d = case.problem.d
+    for k in range(1, d + 1):
+        tau = float(case.rng.choice(case.levels(k)))
+        p = int(case.rng.integers(1, 4))
+        said = tighten(case.A, k, tau, p)
+        above = case.matrix.above(k, tau)
+        dropped = above[:, np.delete(np.arange(d), said.kept)].any()
+        if dropped or not above[:, said.forced].all():
+            yield Wrong("spectral", k, f"p = {p} loses a set at {tau!r}")
+
+
+def closed_forms(case: Case) -> Iterator[Wrong]:
+    """Bounds by a formula, of the matrix as it is."""
+    A, d = case.problem.A, case.problem.d
+
+    def below(name: str, k: int, value: float) -> Iterator[Wrong]:
+        reached = case.matrix.reached[k] * case.unit
+        if not value >= reached:
+            yield Wrong(name, k, f"{value!r}, and {reached!r} is reached")
+
+    yield from below("eigenvalue_ceiling", d, eigenvalue_ceiling(A))
+    yield from below("largest eigenvalue", d, largest_eigenvalue_bound(A))
+    top = case.matrix.reached[d]
+    if is_below(case.A, float(np.nextafter(top, -np.inf))):
+        yield Wrong("is_below", d, f"λmax is {top!r}")
+    shift = psd_shift(A)
+    whole = case.matrix.exact * case.unit
+    low = rayleigh_below(-whole, np.linalg.eigh(case.A)[1][:, 0])
+    if shift < low:
+        yield Wrong("psd_shift", d, f"λmin is {-low!r} and the shift {shift!r}")
+    for k in {case.some_k(), case.some_k()}:
+        epsilon = float(abs(case.rng.choice(A.ravel())) * case.rng.choice([1.0, 0.5]))
+        trace = trace_bound(np.diagonal(A), k, shift=shift)
+        yield from below("row sums", k, row_sum_bound(A, k))
+        yield from below("trace", k, trace)
+        hard = threshold_bound(A, k, epsilon, soft=False)
+        yield from below("hard threshold", k, hard)
+        yield from below("soft threshold", k, threshold_bound(A, k, epsilon))
+
+
+def best_thresholds(case: Case) -> Iterator[Wrong]:
+    k = case.some_k()
+    value = best_threshold_bound(case.A, k)[0]
+    reached = case.matrix.reached[k]
+    if not value >= reached:
+        yield Wrong("best threshold", k, f"{value!r}, and {reached!r} is reached")
+
+
+def dual(case: Case) -> Iterator[Wrong]:
+    """The direction dual, at the root and in a search."""
+    k = case.some_k()
+    reached = case.truth.reached[k]
+    target = reached + float(case.rng.choice([-0.1, 0.0, 1e-9, 0.1])) * abs(reached)
+    nodes = int(case.rng.choice([1, 13]))
+    said = dual_bound(
+        case.problem.cov, k, target=target, iterations=12, nodes=nodes, time_limit=5.0
+    )
+    error = k * case.problem.cov.entry_error
+    yield from bound(case, "direction dual", k, said.value + error)
+
+
+def named(case: Case) -> Iterator[Wrong]:
+    """The best of the named bounds."""
+    k = case.some_k()
+    cov, S = case.problem.cov, case.truth.best[k]
+    target = case.truth.reached[k]
+    said = best_bound(cov, k, S, target=target, time_limit=5.0)
+    yield from bound(case, f"best bound: {said.name}", k, said.value)
+
+
+def branch_and_bound(case: Case) -> Iterator[Wrong]:
+    k = case.some_k()
+    solver = BranchAndBound()
+    said = solver.solve_covariance(case.problem.cov, k, limits=Limits())
+    yield from bound(case, "branch and bound", k, said.upper_bound)
+    x = np.asarray(said.x)
+    used = np.flatnonzero(x)
+    value = float(rayleigh_below(case.problem.exact[np.ix_(used, used)], x[used]))
+    reached = case.truth.reached[k]
+    allowed = OPTIMAL_GAP * abs(value) + case.floor(k)
+    if said.status is bs.Status.OPTIMAL and reached - value > allowed:
+        yield Wrong("branch and bound", k, f"optimal is {reached!r}, not {value!r}")
+
+
+def verification(case: Case) -> Iterator[Wrong]:
+    """What is right is verified, and what is verified is right."""
+    k = case.some_k()
+    cov = case.problem.cov
+    result = bs.solve_path(cov, k)[k]
+    wrong = list(solution(case, "solve_path", k, result))
+    try:
+        said = bs.verify(result, cov)
+    except bs.VerificationError as error:
+        if not wrong:
+            yield Wrong("verify", k, f"refuses what holds: {error}")
+        return
+    yield from bound(case, "verify", k, said.upper_bound)
+    if wrong:
+        yield Wrong("verify", k, f"accepts what is wrong: {wrong[0].text}")
+
+
+#: Judges, and of how many matrices: one in so many.
+JUDGES: dict[Judge, int] = {
+    path: 1,
+    refutations: 1,
+    trees: 1,
+    screenings: 1,
+    parts: 1,
+    closed_forms: 1,
+    spectral: 3,
+    chains: 1,
+    switches: 16,
+    path_by_every_argument: 3,
+    path_within_limits: 4,
+    plain_searches: 4,
+    branch_and_bound: 8,
+    verification: 8,
+    best_thresholds: 16,
+    solve: 16,
+    dual: 64,
+    named: 64,
+}
+
+
+def judge(
+    problem: Problem, seed: int, judges: dict[Judge, int] | None = None
+) -> list[Wrong]:
+    """Ask every prover, or those whose turn it is, and return what is wrong."""
+    case = Case.of(problem, seed)
+    wrong: list[Wrong] = []
+    for ask, turn in (JUDGES if judges is None else judges).items():
+        if case.rng.integers(turn) > 0:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("error", message=".*is a defect")
+            try:
+                wrong += ask(case)
+            except Exception as error:  # as wrong as any other answer
+                text = f"{type(error).__name__}: {error}"
+                wrong.append(Wrong(getattr(ask, "__name__", str(ask)), 0, text))
+    return wrong
