@@ -352,7 +352,9 @@ def test_earlier_pickles_load(version, name):
     if isinstance(loaded, bs.Components):
         loaded.verify(cov)
     elif isinstance(loaded, bs.Result) and loaded.certificate is not None:
-        assert bs.verify(loaded, cov).complete
+        left = bs.verify(loaded, cov).unchecked
+        # Version 0.1.0 left the error of the entries out of the bound for k = 1.
+        assert all(text.startswith("k = 1: variances:") for text in left)
 
 
 def test_round_trip():
@@ -402,7 +404,7 @@ def test_earlier_certificates_verify(version, name):
     verification = bs.verify(certificate, cov)
     assert verification.complete
     assert verification.upper_bound <= certificate.upper_bound * (1 + 1e-9)
-    other = cov.submatrix(slice(None)).copy()
+    other = np.array(cov.submatrix(slice(None)))
     other[certificate.support[0]] *= 0.9
     other[:, certificate.support[0]] *= 0.9
     with pytest.raises(bs.VerificationError):

@@ -93,6 +93,10 @@ def is_within_gap(objective: float, upper_bound: float, gap: float) -> bool:
     return 0 <= upper_bound - objective <= gap * abs(objective)
 
 
+class NotProvedError(ValueError):
+    """The status says more than the bound proves."""
+
+
 def refuse_unproved(status: Status, objective: float, upper_bound: float) -> None:
     """Raise if the status is optimal and the bound does not meet the objective.
 
@@ -107,7 +111,7 @@ def refuse_unproved(status: Status, objective: float, upper_bound: float) -> Non
         objective, rounded, OPTIMAL_GAP + slack
     ):
         return
-    raise ValueError(
+    raise NotProvedError(
         f"the status is optimal, but the bound {upper_bound:.17g} is not within "
         f"{OPTIMAL_GAP:g} of the objective {objective:.17g}, relative to the "
         "objective; pass the status of the limit that ended the run, or feasible."

@@ -183,9 +183,9 @@ def test_the_joint_bound_for_growing_sparsities():
         for k_first in (1, 2, 4):
             first = bs.solve(A, k_first)
             for k in range(1, 8):
-                bound = _single_bound(first, k, psd=True)
+                bound = _single_bound(first, k, shift=0.0)
                 assert bs.solve(A, k).objective <= bound * (1 + 1e-9)
-    assert _single_bound(first, 7, psd=False) == np.inf
+    assert _single_bound(first, 7, shift=None) == np.inf
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)

@@ -21,9 +21,10 @@ MAX_FEATURES = 10**9
 class StepClaim:
     """opt(k) ≤ upper_bound, by the named bound.
 
-    For the bounds "screening", "proof tree" and "growth" the claim is: no k-set has an
-    eigenvalue above `tau`. Features outside `survivors` fail the screening inequality,
-    given opt(k − 1) ≤ `upper_previous`, and a search of the survivors found none.
+    For the bounds "screening", "proof tree" and "growth": features outside `survivors`
+    fail the screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤
+    `upper_previous`, and a search of the survivors found no k-set above `tau`. What
+    rounding may amount to in such a proof is upper_bound − tau.
     """
 
     k: int
@@ -110,8 +111,9 @@ class Certificate:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the certificate is not JSON: {error}.") from None
         reader = _Reader(content, "certificate")
+        is_ours = reader.text("format") == FORMAT
         version = reader.integer("version", 1)
-        if reader.text("format") != FORMAT or version > VERSION:
+        if not is_ours or version > VERSION:
             raise ValueError(
                 f"the certificate has format {content.get('format')!r} and version "
                 f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "

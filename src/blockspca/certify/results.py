@@ -92,6 +92,8 @@ class CertifiedResults(Mapping[int, Result]):
     most users look at few.
     """
 
+    _gap: float | None = None  # also of what was pickled before there was one
+
     def __init__(
         self,
         cov: Covariance,

@@ -65,6 +65,7 @@ def verify(
     """
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
+    from ..components.checks import check_relations
     from .loading import load
     from .solving import as_scheme
 
@@ -97,6 +98,8 @@ def verify(
             display.say(f"  {line}")
         complete &= outcome.complete
     results = tuple(_as_result(claim, cov) for claim in claims)
+    for line in check_relations(results, chosen) if len(results) > 1 else ():
+        display.say(line)
     only = _compare_written(files[-1], summary, results, chosen, loaded, first)
     if only:
         display.say(only)
@@ -222,6 +225,8 @@ def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
 
 def _read(path: Path) -> Certificate:
     from ..certify.certificate import Certificate
+    from ..certify.verification import VerificationError
+    from ..result import NotProvedError
 
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -235,6 +240,8 @@ def _read(path: Path) -> Certificate:
         raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
     try:
         return Certificate.from_json(text)
+    except NotProvedError as error:
+        raise VerificationError(f"{path}: {error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 

@@ -16,6 +16,7 @@ from ..limits import Deadline, Limits, as_limits
 from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
+from .checks import check_relations, check_variances
 from .rewrite import tidied
 from .schemes import DisjointSupports, Scheme
 from .variance import adjusted_variance, joint_upper_bound, score_covariance
@@ -113,7 +114,11 @@ class Components:
         return self.scheme.problem(as_covariance(cov), self.results[:index])
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
-        """Check every component's certificate against its own problem.
+        """Check every component's certificate against its own problem, and the set.
+
+        Of the set: that supports are disjoint, or components orthogonal, where the
+        scheme says so; what they explain; and the joint upper bound. What was found of
+        it is said with the last component.
 
         Parameters
         ----------
@@ -121,12 +126,20 @@ class Components:
             The original matrix.
         **options
             Passed to `blockspca.verify`.
+
+        Raises
+        ------
+        VerificationError
+            Naming the claim that failed.
         """
         cov = as_covariance(cov)
-        return tuple(
+        said = check_relations(self.results, self.scheme)
+        said += check_variances(self, cov)
+        *others, last = (
             verify(result, self.problem(index, cov), **options)
             for index, result in enumerate(self.results)
         )
+        return (*others, replace(last, checks=(*last.checks, *said)))
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""

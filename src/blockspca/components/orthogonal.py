@@ -40,7 +40,7 @@ class Orthogonalised(_Deflation):
     penalty : float
         M below, in units of the first component's variance. A larger one brings the
         bound closer to the optimum, in proportion to 1/M, until the largest entries of
-        B spoil the precision: "optimal" means within 1e-9 of those.
+        B spoil the precision of its proof.
 
     Notes
     -----

@@ -1,0 +1,134 @@
+"""What is claimed of a set of components beyond each one's certificate, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..certify.upward import EPS
+from ..certify.verification import VerificationError, require
+from ..covariance import Covariance
+from ..result import NEGLIGIBLE, Result
+from .orthogonal import Orthogonalised
+from .schemes import DisjointSupports, Scheme
+from .variance import adjusted_variance, joint_bounds, score_covariance
+
+if TYPE_CHECKING:
+    from .many import Components
+
+# Of an adjusted variance, relative to the variance: regressing on nearly dependent
+# scores loses digits. Nothing is proved with it.
+REGRESSION_AGREEMENT = 1e-8
+
+
+def check_relations(results: Sequence[Result], scheme: Scheme) -> list[str]:
+    """Check that components relate to each other as the scheme says; sentences.
+
+    Orthogonality holds up to loadings that count as zero: k of at most `NEGLIGIBLE`
+    change an inner product of unit vectors by sqrt(k) `NEGLIGIBLE`, in either vector.
+    As much again is left for rounding.
+    """
+    for j, result in enumerate(results):
+        certificate = result.certificate
+        require(
+            certificate is None
+            or (certificate.component, certificate.scheme)
+            == (j + 1, type(scheme).__name__ if j else ""),
+            f"component {j + 1}: its certificate is for another place or scheme",
+        )
+    if isinstance(scheme, DisjointSupports):
+        for i, j in combinations(range(len(results)), 2):
+            shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
+            require(
+                len(shared) == 0,
+                f"components {i + 1} and {j + 1} share feature {shared[:1]}, but "
+                "supports are claimed to be disjoint",
+            )
+        return ["supports: no feature is used twice"]
+    if isinstance(scheme, Orthogonalised):
+        most = 0.0
+        for i, j in combinations(range(len(results)), 2):
+            product = abs(float(results[i].x @ results[j].x))
+            k = max(results[i].k, results[j].k)
+            require(
+                product <= 4 * math.sqrt(k) * NEGLIGIBLE,
+                f"components {i + 1} and {j + 1} are claimed to be orthogonal, but "
+                f"their inner product is {product:.3g}",
+            )
+            most = max(most, product)
+        return [f"components: orthogonal, inner products at most {most:.1g}"]
+    return []
+
+
+def check_variances(found: Components, cov: Covariance) -> list[str]:
+    """Check the variances of a set of components and their joint bound; sentences.
+
+    The joint bound rests on the bound of the first component, which `verify` checks.
+    """
+    components = found.components
+    require(
+        components.shape == (len(found), cov.n_features)
+        and all(
+            np.array_equal(row, result.x)
+            for row, result in zip(components, found.results, strict=True)
+        ),
+        "the components are not those of the results",
+    )
+    scores = score_covariance(cov, components)
+    variances = np.diagonal(scores)
+    rounding = _score_rounding(cov, components)
+    _compare("explained variance", found.explained_variance, variances, rounding)
+    adjusted = adjusted_variance(scores)
+    slack = rounding + REGRESSION_AGREEMENT * np.abs(variances)
+    _compare(
+        "adjusted explained variance",
+        found.adjusted_explained_variance,
+        adjusted,
+        slack,
+    )
+    diagonal = cov.diagonal()
+    total = math.fsum(diagonal)
+    slack = (len(diagonal) + 1) * EPS * np.abs(diagonal).sum()
+    slack += 2 * cov.entry_error * len(diagonal)
+    require(
+        abs(found.total_variance - total) <= slack,
+        f"the total variance is {total:.17g}, not {found.total_variance:.17g}",
+    )
+    bounds = joint_bounds(
+        cov, found.results[0], [result.k for result in found.results], margin=1.0
+    )
+    name, claimed = found.joint_bound_name, found.joint_upper_bound
+    require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")
+    require(
+        claimed >= bounds[name],
+        f"the joint bound by {name} is {bounds[name]:.17g}, above the claimed "
+        f"{claimed:.17g}",
+    )
+    return [f"together: at most {claimed:.12g}, by {name}"]
+
+
+def _score_rounding(cov: Covariance, components: FloatArray) -> FloatArray:
+    """What rounding may make of each x'Ax; see `verify`."""
+    used = np.flatnonzero(components.any(axis=0))
+    sizes = np.abs(components[:, used])
+    weights = np.einsum("ji,ji->j", sizes @ np.abs(cov.submatrix(used)), sizes)
+    ones = sizes.sum(axis=1)
+    return (8 * len(used) + 64) * EPS * weights + 2 * cov.entry_error * ones**2
+
+
+def _compare(
+    name: str, claimed: FloatArray, computed: FloatArray, slack: FloatArray
+) -> None:
+    require(np.shape(claimed) == np.shape(computed), f"the {name} has another length")
+    wrong = np.flatnonzero(~(np.abs(np.asarray(claimed) - computed) <= slack))
+    if len(wrong):
+        j = int(wrong[0])
+        raise VerificationError(
+            f"component {j + 1}: the {name} is {computed[j]:.17g}, not "
+            f"{claimed[j]:.17g}."
+        )
