@@ -84,6 +84,7 @@ TODAY: dict[str, str] = {
 }
 
 EXCEPTIONS = {
+    "certify.incumbent -> certify.screening": "`in_units` belongs to numerics",
     "certify.meter -> _kernels.loading": "the budget loads kernels within its time",
     "certify.meter -> result": "the budget raises with a Status: both belong in limits",
     "certify.meter -> solvers.base": "fetches Limits from there instead of limits",
