@@ -24,6 +24,18 @@ def test_import_loads_nothing_heavy():
     assert loaded_by("import blockspca").isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Certificate", "Covariance", "Limits", "Result", "ThresholdPath", "plotting"],
+)
+def test_a_name_brings_only_what_it_needs(name):
+    assert loaded_by(f"from blockspca import {name}").isdisjoint(HEAVY)
+
+
+def test_solving_compiles_nothing_before_it_is_called():
+    assert loaded_by("from blockspca import solve, solvers").isdisjoint(HEAVY)
+
+
 def test_the_command_line_loads_nothing_heavy_for_its_help():
     assert loaded_by("import blockspca.cli").isdisjoint(HEAVY[:6])
 
