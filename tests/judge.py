@@ -178,7 +178,7 @@ def _path(case: Case, name: str, limits: Limits | None = None) -> Iterator[Wrong
         result = results[k]
         yield from solution(case, name, k, result)
         if result.objective < before - case.floor(k) - OPTIMAL_GAP * abs(before):
-            yield Wrong(name, k, f"{before!r} is reached with one feature less")
+            yield Wrong(name, k, f"less than {before!r}, for k − 1")
         before = result.objective
 
 
