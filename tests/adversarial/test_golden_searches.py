@@ -111,6 +111,9 @@ def grown() -> Numbers:
             said = growth.refute(A, 4, 1.6, set_limit=limit)
             found[f"limit {limit}"] = [said.refuted, said.sets, listed(said.support)]
         found["no time"] = growth.refute(A, 4, 1.6, time_limit=0.0).sets
+        for k, tau, _ in by_k(A, 0.1):
+            said = growth.refute(A, k, tau, time_limit=600.0)
+            found[f"slices {k}"] = [said.refuted, said.sets, listed(said.support)]
     return found
 
 
@@ -141,6 +144,17 @@ def dropped() -> Numbers:
             ]
             rows = candidates.screening.row_supports(k, 2)
             found[f"{name} {k} rows"] = np.asarray(rows).tolist()
+    # Lists of partners that end before all of them are named
+    rng = np.random.default_rng(13)
+    A = np.cov((rng.standard_normal((12, 30)) * np.exp(-np.arange(30) / 8)).T)
+    steps = path_module.certified_path(Covariance.from_matrix(A), 8)
+    for k in (2, 3, 5, 8):
+        candidates = Candidates(Covariance.from_matrix(A), k, lambda: None)
+        unit, previous = candidates.unit, steps[k - 1].upper_bound
+        for share in (0.01, 0.1, 0.3, 0.6, 1.0, 2.0):
+            tau = previous + share * (steps[k].objective - previous)
+            stay = candidates.survivors(k, tau / unit, previous / unit)
+            found[f"narrow {k} {share}"] = listed(stay)
     for which, X in enumerate(data()):
         with judge.every_argument():
             candidates = Candidates(Covariance.from_data(X), 4, lambda: None)
