@@ -9,12 +9,16 @@ from unittest.mock import patch
 import numpy as np
 
 import judge
+import zoo
 from blockspca._kernels import selection
 from blockspca.certify import certified_path as path_module
-from blockspca.certify import growth, plain_proof, spectral
+from blockspca.certify import growth, plain_proof, proof_tree, spectral, step_proof
 from blockspca.certify.candidates import Candidates
 from blockspca.certify.connected import connected_parts
+from blockspca.certify.meter import Meter
 from blockspca.certify.proof_tree import ProofTree
+from blockspca.certify.records import TreeStatistics
+from blockspca.certify.step_proof import StepProof
 from blockspca.covariance import Covariance
 from blockspca.limits import Limits
 from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
@@ -56,10 +60,81 @@ def paths() -> Numbers:
             with judge.every_argument(first):
                 steps = path_module.certified_path(cov, 5)
             found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
-    for which, X in enumerate(data()):
+    for which, X in enumerate((*data(), by_variance())):
         with judge.every_argument():
-            steps = path_module.certified_path(Covariance.from_data(X), 4)
+            steps = path_module.certified_path(Covariance.from_data(X), 3)
         found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
+    return found
+
+
+def by_variance() -> np.ndarray:
+    """Samples of forty features, a part of which will be read."""
+    rng = np.random.default_rng(14)
+    return rng.standard_normal((8, 40)) * np.exp(rng.normal(0, 0.8, 40))
+
+
+def deep() -> tuple[np.ndarray, np.ndarray]:
+    """A matrix whose trees have some fifty nodes, and its chain."""
+    A = np.eye(14) + zoo.indefinite(14, np.random.default_rng(2))
+    steps = path_module.certified_path(Covariance.from_matrix(A), 6)
+    return A, np.array([np.inf, *(s.upper_bound for s in steps.values())])
+
+
+def turns() -> Numbers:
+    """The tree and growth in turns, few nodes at a time, on one thread and on two."""
+    found: Numbers = {}
+    for name, A in matrices():
+        for above in (1e-7, 0.02, -0.03):
+            for k, tau, upper in by_k(A, above):
+                for first, n_jobs in ((99, 1), (2, 1), (99, 2)):
+                    for many in (-99, 40):
+                        statistics = TreeStatistics()
+                        meter = Meter(Limits())
+                        proof = StepProof(
+                            k, upper, statistics, meter, n_jobs, lambda _: None
+                        )
+                        proof.blind = True
+                        with patch.multiple(
+                            step_proof,
+                            _FIRST_NODES=2,
+                            BRIEF_NODES=1,
+                            _FIRST_SECONDS=600.0,
+                            SPECTRAL_FROM=first,
+                            SPECTRAL_FIRST=first,
+                            MANY=many,
+                        ):
+                            said = [proof.search(A, tau, t) for t in (0, 1, None)]
+                        key = f"{name} {above} {k} {first} {n_jobs} {many}"
+                        found[key] = [
+                            [s.finished, listed(s.found), s.argument] for s in said
+                        ] + [list(vars(statistics).values()), meter.nodes]
+    return found
+
+
+def branches() -> Numbers:
+    """A search that two threads finish has as many nodes as one alone."""
+    found: Numbers = {}
+    A, upper = deep()
+    for serial in (2, 20):
+        for factor in (1.0, 0.99):
+            tau = factor * upper[6]
+            statistics = TreeStatistics()
+            tree = ProofTree(A, 6, tau, upper, 10**6)
+            with patch.multiple(
+                proof_tree,
+                _SERIAL_NODES=serial,
+                _FIRST_ENTRIES=1,
+                _PARALLEL_SLICE=3,
+                _SLICE_SECONDS=1e-3,
+            ):
+                said = proof_tree.run_tree(tree, statistics, lambda _: 10**6, 2)
+            block = A[np.ix_(said.found, said.found)] if said.found is not None else A
+            above = bool(np.linalg.eigvalsh(block)[-1] > tau)
+            nodes = statistics.nodes if said.finished else 0
+            found[f"{serial} {factor}"] = [said.finished, above, nodes]
+    tree = ProofTree(A, 6, upper[6], upper, 10**6)
+    tree.advance(0)
+    found["open"] = tree.open_branches()
     return found
 
 
@@ -77,9 +152,7 @@ def trees() -> Numbers:
                 alone.advance(10**6)
                 found[f"{name} {above} {k} alone"] = listed(alone.state)
     # Where trees are deeper
-    A = np.corrcoef(np.random.default_rng(12).standard_normal((9, 13)).T)
-    steps = path_module.certified_path(Covariance.from_matrix(A), 6)
-    upper = np.array([np.inf, *(s.upper_bound for s in steps.values())])
+    A, upper = deep()
     for k in (4, 5, 6):
         for factor in (1.0, 1.02):
             tree = ProofTree(A, k, factor * upper[k], upper[: k + 1].copy(), 10**6)
@@ -155,15 +228,15 @@ def dropped() -> Numbers:
             tau = previous + share * (steps[k].objective - previous)
             stay = candidates.survivors(k, tau / unit, previous / unit)
             found[f"narrow {k} {share}"] = listed(stay)
-    for which, X in enumerate(data()):
+    for which, X in enumerate((*data(), by_variance())):
         with judge.every_argument():
-            candidates = Candidates(Covariance.from_data(X), 4, lambda: None)
+            candidates = Candidates(Covariance.from_data(X), 3, lambda: None)
             top = float(candidates.variances.max())
-            for k in (1, 2, 3, 4):
+            for k in (1, 2, 3):
                 values = candidates.bounds(k, top)
                 found[f"data {which} {k} bounds"] = [value for value, _ in values]
-            for k in (2, 3):
-                for factor in (3.0, 1.5, 1.0):
+            for k in (1, 2, 3):
+                for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
                     here = f"data {which} {k} {factor}"
                     unscanned = candidates.screening.unscanned(k, factor * top, top)
                     stay = candidates.survivors(k, factor * top, top)
@@ -223,6 +296,8 @@ GROUPS: Groups = {
     "trees": trees,
     "grown": grown,
     "plain": plain,
+    "turns": turns,
+    "branches": branches,
     "paths": paths,
     "dropped, large eps": enlarged(dropped),
     "grown, large eps": enlarged(grown, LARGE_EPS_OF_GROWTH),
@@ -264,3 +339,11 @@ def test_growth_with_a_large_eps() -> None:
 
 def test_paths_with_a_large_eps() -> None:
     compare(__file__, GROUPS, "paths, large eps")
+
+
+def test_turns() -> None:
+    compare(__file__, GROUPS, "turns")
+
+
+def test_branches() -> None:
+    compare(__file__, GROUPS, "branches")
