@@ -20,14 +20,14 @@ result holds for the sources of its file and of the fast suite.
 from __future__ import annotations
 
 import argparse
-import ast
 import hashlib
-import importlib.abc
-import importlib.machinery
+import importlib
 import importlib.util
 import json
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -36,17 +36,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mutants import SOURCE, Finder, Mutant, mutants_of
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "blockspca"
 SUITE = ROOT / "tests" / "adversarial"
 EXPLAINED = Path(__file__).with_name("mutation_survivors.md")
-SECONDS = 60.0  # for the fast suite, which takes a tenth of it
+PATIENCE = 5.0  # times what a test takes without a mutant, in seconds of the CPU
+AT_LEAST = 2.0
 LONG_SECONDS = 900.0
 
 #: Each prover and the tests that are run if the fast suite does not kill a mutant.
@@ -77,174 +80,6 @@ FILES: dict[str, tuple[str, ...]] = {
     "certify/verify.py": ("verify",),
 }
 
-_TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.Gt,
-    ast.Gt: ast.Lt,
-    ast.LtE: ast.GtE,
-    ast.GtE: ast.LtE,
-}
-_SWAPPED = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
-_ALLOWANCE = re.compile(
-    r"allowance|margin|rounding|slack|error|widened|inflation|uncertain|^_?eps$", re.I
-)
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One change: where it is, what it is, and which of several alike.
-
-    `text` is the source of what is changed; with the file, the kind and `which` it
-    names the mutant in a way that survives edits elsewhere.
-    """
-
-    file: str
-    kind: str
-    text: str
-    which: int
-    line: int
-    position: int
-
-    @property
-    def key(self) -> str:
-        ordinal = f" [{self.which}]" if self.which else ""
-        return f"{self.file}: {self.kind}: `{self.text}`{ordinal}"
-
-
-class _Mutator(ast.NodeTransformer):
-    """Visit what can be changed, in order, and change number `position`."""
-
-    def __init__(self, position: int = -1) -> None:
-        self.position = position
-        self.found: list[tuple[str, ast.AST]] = []
-
-    def _is_turn(self, kind: str, node: ast.AST) -> bool:
-        self.found.append((kind, node))
-        return len(self.found) - 1 == self.position
-
-    def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        for at, op in enumerate(node.ops):
-            if type(op) in _TURNED and self._is_turn("turned", node):
-                node.ops[at] = _TURNED[type(op)]()
-        self.generic_visit(node)
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        called = node.func
-        name = called.attr if isinstance(called, ast.Attribute) else None
-        name = called.id if isinstance(called, ast.Name) else name
-        if name in _SWAPPED and self._is_turn("swapped", node):
-            if isinstance(called, ast.Attribute):
-                called.attr = _SWAPPED[name]
-            elif isinstance(called, ast.Name):
-                called.id = _SWAPPED[name]
-        self.generic_visit(node)
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        changed: ast.AST | None = None
-        if isinstance(node.op, (ast.Add, ast.Sub)):
-            if _is_allowance(node.right) and self._is_turn("dropped", node):
-                changed = node.left
-            if _is_allowance(node.left) and self._is_turn("dropped", node):
-                changed = node.right
-                if isinstance(node.op, ast.Sub):
-                    changed = ast.UnaryOp(ast.USub(), node.right)
-        self.generic_visit(node)
-        return node if changed is None else ast.copy_location(changed, node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        drops = _is_allowance(node.value) or _is_allowance(node.target)
-        if drops and self._is_turn("dropped", node):
-            return ast.copy_location(ast.Pass(), node)
-        self.generic_visit(node)
-        return node
-
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:
-        target = node.targets[0]
-        is_name = isinstance(target, (ast.Name, ast.Attribute))
-        named = is_name and _names(target) and _is_allowance(target)
-        computed = not isinstance(node.value, (ast.Constant, ast.Name))
-        if named and computed and self._is_turn("zero", node):
-            node.value = ast.copy_location(ast.Constant(0.0), node.value)
-            return node
-        self.generic_visit(node)
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if _ALLOWANCE.search(node.name):
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.Return) and self._is_turn("zero", inner):
-                    inner.value = ast.copy_location(ast.Constant(0.0), inner)
-        self.generic_visit(node)
-        return node
-
-
-def _names(node: ast.AST) -> list[str]:
-    found = []
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name):
-            found.append(inner.id)
-        elif isinstance(inner, ast.Attribute):
-            found.append(inner.attr)
-    return found
-
-
-def _is_allowance(node: ast.AST) -> bool:
-    """Whether a term is there for rounding: by its names, or as a small constant."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return False  # its own terms are
-    if isinstance(node, ast.Constant) and isinstance(node.value, float):
-        return 0 < node.value < 1e-3
-    return any(_ALLOWANCE.search(name) for name in _names(node))
-
-
-def mutants_of(file: str) -> list[Mutant]:
-    """Return all mutants of a file."""
-    text = (SOURCE / file).read_text(encoding="utf-8")
-    mutator = _Mutator()
-    mutator.visit(ast.parse(text))
-    seen: Counter[tuple[str, str]] = Counter()
-    found = []
-    for position, (kind, node) in enumerate(mutator.found):
-        segment = " ".join((ast.get_source_segment(text, node) or "").split())
-        line = int(getattr(node, "lineno", 0))
-        alike = kind, segment
-        found.append(Mutant(file, kind, segment, seen[alike], line, position))
-        seen[alike] += 1
-    return found
-
-
-def code_of(mutant: Mutant) -> CodeType:
-    """Compile the mutated source."""
-    path = SOURCE / mutant.file
-    mutator = _Mutator(mutant.position)
-    tree = mutator.visit(ast.parse(path.read_text(encoding="utf-8")))
-    return compile(ast.fix_missing_locations(tree), str(path), "exec")
-
-
-class _Loader(importlib.machinery.SourceFileLoader):
-    def __init__(self, name: str, path: str, code: CodeType) -> None:
-        super().__init__(name, path)
-        self._code = code
-
-    def get_code(self, fullname: str) -> CodeType:
-        return self._code
-
-
-class Finder(importlib.abc.MetaPathFinder):
-    """Gives the mutated module in place of the file."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        path = SOURCE / mutant.file
-        self.name = "blockspca." + mutant.file[:-3].replace("/", ".")
-        self.loader = _Loader(self.name, str(path), code_of(mutant))
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname != self.name:
-            return None
-        return importlib.util.spec_from_loader(fullname, self.loader)
-
-
 # -- the fast suite, in a process of its own for each mutant ---------------------------
 
 
@@ -258,36 +93,62 @@ def fast_tests() -> Iterator[tuple[str, Any]]:
         spec.loader.exec_module(module)
         for name, function in vars(module).items():
             if name.startswith("test_"):
-                yield name, function
+                yield f"{path.stem}.{name}", function
 
 
 def _concerns(test: str, mutant: Mutant) -> bool:
-    """Whether a test can notice; searches by the dual take half of the time."""
-    name = mutant.file
-    return "duals" not in test or any(
-        part in name for part in ("dual", "density", "bound", "eigenvalues")
+    """Whether a test can notice; those that take long are for some files."""
+    parts = {
+        "duals": ("dual", "density", "bound", "eigenvalues"),
+        "verification": ("verify", "plain_proof", "connected", "bound"),
+    }
+    return all(
+        word not in test or any(part in mutant.file for part in concerned)
+        for word, concerned in parts.items()
     )
 
 
-def _child(mutant: Mutant | None, answer: int) -> None:
-    """Run the fast suite on a mutant and write the name of the test that fails."""
+class _TooLong(BaseException):
+    """A test took much longer than it does without a mutant."""
+
+
+def _give_up(*_: object) -> None:
+    raise _TooLong
+
+
+def _child(mutant: Mutant | None, times: dict[str, float], answer: int) -> None:
+    """Run the fast suite on a mutant and write the name of the test that fails.
+
+    Without a mutant, write what each test takes.
+    """
     said, running = "survived", "import"
+    taken = {}
+    signal.signal(signal.SIGPROF, _give_up)
     try:
         if mutant is not None:
             sys.meta_path.insert(0, Finder(mutant))
-        for name, test in fast_tests():
-            if mutant is None or _concerns(name, mutant):
-                running = name
-                test()
+        for running, test in fast_tests():
+            if mutant is not None:
+                if not _concerns(running, mutant):
+                    continue
+                limit = AT_LEAST + PATIENCE * times[running]
+                signal.setitimer(signal.ITIMER_PROF, limit)
+            started = time.process_time()
+            test()
+            taken[running] = time.process_time() - started
+    except _TooLong:
+        said = f"timeout in {running}"
     except BaseException as error:
         said = f"killed by {running}"
         if mutant is None:
             traceback.print_exception(error)
+    if mutant is None and said == "survived":
+        said = json.dumps(taken)
     os.write(answer, said.encode())
 
 
-def fast(mutant: Mutant | None, seconds: float = SECONDS) -> str:
-    """Return "survived", "killed by …" or "timeout"."""
+def fast(mutant: Mutant | None, times: dict[str, float]) -> str:
+    """Return "survived", "killed by …" or "timeout in …"."""
     mine, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -296,21 +157,20 @@ def fast(mutant: Mutant | None, seconds: float = SECONDS) -> str:
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
-        _child(mutant, theirs)
-        os._exit(0)
+        # A loop in C would not be interrupted by a signal.
+        most = int(60 + 3 * PATIENCE * sum(times.values()))
+        resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+        try:
+            _child(mutant, times, theirs)
+        finally:
+            os._exit(0)
     os.close(theirs)
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
-        if os.waitpid(pid, os.WNOHANG)[0]:
-            said = os.read(mine, 4096).decode() or "killed by a crash"
-            break
-        time.sleep(0.005)
-    else:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-        said = "timeout"
+    _, status = os.waitpid(pid, 0)
+    said = os.read(mine, 1 << 16).decode()
     os.close(mine)
-    return said
+    if said:
+        return said
+    return "timeout" if os.WIFSIGNALED(status) else "killed by a crash"
 
 
 def prepare() -> None:
@@ -433,7 +293,7 @@ def table(chosen: list[Mutant], results: Results, versions: dict[str, str]) -> s
                 counts["not run"] += 1
                 continue
             counts["run"] += 1
-            counts["timeout"] += said == "timeout"
+            counts["timeout"] += said.startswith("timeout")
             if not said.startswith("survived"):
                 counts["killed"] += 1
             elif mutant.key in known:
@@ -475,11 +335,11 @@ def main(words: list[str] | None = None) -> int:
         print(f"{len(chosen)} mutants")
         return 0
     prepare()
-    started = time.monotonic()
-    if (said := fast(None, 10 * SECONDS)) != "survived":
+    if not (said := fast(None, {})).startswith("{"):
         print(f"The fast suite fails without a mutant: {said}.")
         return 2
-    print(f"The fast suite takes {time.monotonic() - started:.1f} s.", flush=True)
+    times = json.loads(said)
+    print(f"The fast suite takes {sum(times.values()):.1f} s.", flush=True)
     versions = {file: digest([SOURCE / file]) for file in names}
     results = Results.load(given.state)
     left = len(chosen) if given.limit is None else given.limit
@@ -494,7 +354,7 @@ def main(words: list[str] | None = None) -> int:
             break
         left -= 1
         if said != "survived fast" or given.again:
-            said = fast(mutant)
+            said = fast(mutant, times)
             said = "survived fast" if said == "survived" else said
         if said == "survived fast" and not given.fast:
             said = long(mutant)

@@ -7,6 +7,7 @@ lower bounds on opt(k) that need no trust: quotients x'Ax / x'x in long doubles.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from blockspca.covariance import Covariance
 
 Rng = np.random.Generator
 EPS = float(np.finfo(float).eps)
-LARGEST = 12  # features whose supports are all tried
+MOST_SUPPORTS = 20_000  # of one size, that are all tried
 
 
 def _symmetric(A: np.ndarray) -> np.ndarray:
@@ -302,8 +303,10 @@ class Reference:
 
     Parameters
     ----------
-    exact : array of shape (d, d), d ≤ 12
+    exact : array of shape (d, d)
         Symmetric, float64 or long double.
+    k_max : int, optional
+        The largest k, d by default.
 
     Notes
     -----
@@ -316,12 +319,14 @@ class Reference:
 
     _TRIED = 3
 
-    def __init__(self, exact: np.ndarray) -> None:
+    def __init__(self, exact: np.ndarray, k_max: int | None = None) -> None:
         d = len(exact)
-        if d > LARGEST:
+        k_max = d if k_max is None else k_max
+        most = max(math.comb(d, k) for k in range(1, k_max + 1))
+        if most > MOST_SUPPORTS:
             raise ValueError(
-                f"exact has {d} features; all supports of {LARGEST} are the most that "
-                "can be tried."
+                f"exact has {d} features, with {most} supports of a size; pass fewer "
+                f"features or a smaller k_max, for at most {MOST_SUPPORTS}."
             )
         size = float(np.abs(exact).max(initial=0.0))
         # A power of two: eigenvalues neither overflow nor vanish.
@@ -332,7 +337,7 @@ class Reference:
         self.eigenvalues: dict[int, np.ndarray] = {}
         self.reached: dict[int, float] = {}
         self.best: dict[int, np.ndarray] = {}
-        for k in range(1, d + 1):
+        for k in range(1, k_max + 1):
             stack = A.ravel()[_flat(d, k)]
             values = np.linalg.eigvalsh(stack)[:, -1]
             # ‖A_SS‖ in the Frobenius norm bounds what LAPACK is off by.

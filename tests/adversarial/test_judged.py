@@ -36,6 +36,7 @@ def judged(
 def test_searches() -> None:
     judges = {judge.refutations: 1, judge.trees: 1, judge.plain_searches: 1}
     judged(judges, [zoo.as_it_is, zoo.within_ulps])
+    judged({judge.trees: 1}, [zoo.as_it_is], 8, ["blocks", "spiked", "binary"])
 
 
 def test_what_is_dropped() -> None:

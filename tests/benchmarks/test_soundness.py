@@ -16,6 +16,7 @@ import pytest
 import judge
 import zoo
 from blockspca.certify import growth
+from blockspca.certify.screening import Screening
 from blockspca.result import Status
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "soundness.py"
@@ -73,8 +74,9 @@ def test_the_reference_is_the_optimum() -> None:
     assert 1.5 * (1 - 2 * zoo.EPS) <= found.reached[3] <= 1.5  # not 1.5 ± 1e-7
     assert found.scale(3) in (1.0, 1e9)
     assert found.above(2, 1.4).tolist() == [[True, True, False]]
-    with pytest.raises(ValueError, match="13 features"):
-        zoo.Reference(np.eye(13))
+    with pytest.raises(ValueError, match="184756 supports of a size"):
+        zoo.Reference(np.eye(20))
+    assert list(zoo.Reference(2 * np.eye(20), 2).reached) == [1, 2]
 
 
 def case_of(A: np.ndarray) -> judge.Case:
@@ -143,6 +145,7 @@ def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
         judge.screenings: patch.object(
             judge.Candidates, "survivors", lambda *a: np.arange(1)
         ),
+        judge.by_variance: patch.object(Screening, "unscanned", lambda *a: 0),
         judge.closed_forms: patch.object(judge, "row_sum_bound", lambda *a: -1e300),
     }
     for ask, lie in lies.items():

@@ -1,0 +1,124 @@
+"""Bounds, number by number: formulas, eigenvalues from above, the direction dual."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import zoo
+from blockspca.certify.best_bound import best_bound
+from blockspca.certify.bounds import (
+    best_threshold_bound,
+    largest_eigenvalue_bound,
+    threshold_bound,
+    trace_bound,
+)
+from blockspca.certify.direction_dual import direction_bound
+from blockspca.certify.dual_bound import dual_bound
+from blockspca.certify.eigenvalues import eigenvalue_ceiling, is_below, psd_shift
+from blockspca.certify.proof_tree import rounding_allowance
+from blockspca.covariance import Covariance
+from golden import Groups, Numbers, compare, data, enlarged, listed, matrices
+
+
+def formulas() -> Numbers:
+    found: Numbers = {}
+    for name, A in matrices():
+        top = float(np.linalg.eigvalsh(A)[-1])
+        found[f"{name} λ"] = [
+            eigenvalue_ceiling(A),
+            eigenvalue_ceiling(A, 1.01 * top),
+            eigenvalue_ceiling(A, 0.99 * top),
+            eigenvalue_ceiling(A * 1e-200, np.inf),
+            largest_eigenvalue_bound(A),
+            [is_below(A, factor * top) for factor in (0.99, 1 + 1e-12, 1.01, np.inf)],
+            psd_shift(A),
+            psd_shift(A @ A),
+        ]
+        for k in (1, 2, 3, 5):
+            found[f"{name} {k}"] = [
+                trace_bound(np.diagonal(A), k, shift=0.5),
+                threshold_bound(A, k, 0.15),
+                threshold_bound(A, k, 0.15, soft=False),
+                *best_threshold_bound(A, k, evaluations=6),
+            ]
+    wide, tall = data()
+    for X in (wide, tall):
+        found[f"data {len(X)}"] = largest_eigenvalue_bound(Covariance.from_data(X))
+        for penalty in (0.3, 1.0, 4.0):
+            C = X / np.sqrt(len(X))
+            near = C + 0.3 * np.roll(C, 1, axis=1)
+            found[f"direction {len(X)} {penalty}"] = [
+                direction_bound(C, 3, penalty),
+                direction_bound(C, 3, penalty, near),
+                direction_bound(C, 3, penalty, np.ones_like(C)),
+            ]
+    found["allowance"] = [
+        rounding_allowance(k, tau, lowest, strongest) / zoo.EPS
+        for k in (1, 2, 10)
+        for tau, lowest, strongest in ((1.0, 0.5, 9.0), (-2.0, -1e9, 0.25))
+    ]
+    return found
+
+
+def duals() -> Numbers:
+    found: Numbers = {}
+    wide, tall = data()
+    given = {
+        "wide": Covariance.from_data(wide),
+        "tall": Covariance.from_data(tall),
+        "flat": Covariance.from_matrix(dict(matrices())["flat"]),
+        "groups": Covariance.from_matrix(dict(matrices())["two groups"]),
+    }
+    for name, cov in given.items():
+        A = np.ascontiguousarray(cov.submatrix(slice(None)))
+        known = zoo.Reference((A + A.T) / 2)
+        for k in (2, 4):
+            for nodes in (1, 7):
+                for above in (1e-6, -0.05):
+                    target = known.reached[k] * (1 + above)
+                    said = dual_bound(
+                        cov, k, target=target, iterations=6, nodes=nodes, time_limit=60
+                    )
+                    found[f"{name} {k} {nodes} {above}"] = [
+                        said.value,
+                        said.iterations,
+                        said.nodes,
+                        listed(said.better),
+                    ]
+            few = dual_bound(cov, k, survivors=[0, 2, 3, 4, 5, 6], iterations=4)
+            found[f"{name} {k} survivors"] = few.value
+            for share in (1.0, 1.3):
+                best = best_bound(
+                    cov,
+                    k,
+                    known.best[k],
+                    target=share * known.reached[k],
+                    time_limit=60.0,
+                    nodes=3,
+                )
+                found[f"{name} {k} best {share}"] = [best.value, best.name, best.nodes]
+    return found
+
+
+GROUPS: Groups = {
+    "formulas": formulas,
+    "duals": duals,
+    "formulas, large eps": enlarged(formulas),
+    "duals, large eps": enlarged(duals),
+}
+
+
+def test_formulas() -> None:
+    compare(__file__, GROUPS, "formulas")
+
+
+def test_formulas_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "formulas, large eps")
+
+
+def test_duals() -> None:
+    compare(__file__, GROUPS, "duals")
+
+
+def test_duals_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "duals, large eps")

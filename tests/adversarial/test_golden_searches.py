@@ -1,0 +1,351 @@
+"""Searches, number by number: trees, growth, paths, what is dropped."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import judge
+import zoo
+from blockspca._kernels import selection
+from blockspca.certify import certified_path as path_module
+from blockspca.certify import growth, plain_proof, proof_tree, spectral, step_proof
+from blockspca.certify.candidates import Candidates
+from blockspca.certify.connected import connected_parts
+from blockspca.certify.meter import Meter
+from blockspca.certify.proof_tree import ProofTree
+from blockspca.certify.records import TreeStatistics
+from blockspca.certify.step_proof import StepProof
+from blockspca.covariance import Covariance
+from blockspca.limits import Limits
+from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
+
+LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change
+LARGE_EPS_OF_PATHS = 1e-12  # larger, and nothing would be proved
+
+
+def step_numbers(step: Any) -> list[Any]:
+    return [
+        listed(step.support),
+        listed(step.survivors),
+        list(vars(step.statistics).values()),
+        [step.bound_name, str(step.status), step.source],
+        float(step.upper_bound),
+        float(step.tau),
+        float(step.upper_previous),
+        float(step.allowance),
+        float(step.tolerance),
+    ]
+
+
+def paths() -> Numbers:
+    found: Numbers = {}
+    limits = [None, Limits(nodes=3), Limits(gap=0.05), Limits(memory=2500)]
+    for name, A in matrices():
+        cov = Covariance.from_matrix(A)
+        for which, limit in enumerate(limits):
+            events: list[int] = []
+            steps = path_module.certified_path(
+                cov,
+                len(A) - 2,
+                limits=limit,
+                callback=lambda event, events=events: events.append(event.survivors),
+            )
+            found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
+            found[f"{name} {which} events"] = events
+        for first in (2, 99):
+            with judge.every_argument(first):
+                steps = path_module.certified_path(cov, 5)
+            found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
+    for which, X in enumerate((*data(), by_variance())):
+        with judge.every_argument():
+            steps = path_module.certified_path(Covariance.from_data(X), 3)
+        found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
+    return found
+
+
+def by_variance() -> np.ndarray:
+    """Samples of forty features, a part of which will be read."""
+    rng = np.random.default_rng(14)
+    return rng.standard_normal((8, 40)) * np.exp(rng.normal(0, 0.8, 40))
+
+
+def deep() -> tuple[np.ndarray, np.ndarray]:
+    """A matrix whose trees have some fifty nodes, and its chain."""
+    A = np.eye(14) + zoo.indefinite(14, np.random.default_rng(2))
+    steps = path_module.certified_path(Covariance.from_matrix(A), 6)
+    return A, np.array([np.inf, *(s.upper_bound for s in steps.values())])
+
+
+def turns() -> Numbers:
+    """The tree and growth in turns, few nodes at a time, on one thread and on two."""
+    found: Numbers = {}
+    for name, A in matrices():
+        for above in (1e-7, 0.02, -0.03):
+            for k, tau, upper in by_k(A, above):
+                if k > 1:  # below what k − 1 may reach no proof is asked for
+                    tau = max(tau, float(upper[k - 1]))
+                for first, n_jobs in ((99, 1), (2, 1), (99, 2)):
+                    for many in (-99, 40):
+                        statistics = TreeStatistics()
+                        meter = Meter(Limits())
+                        proof = StepProof(
+                            k, upper, statistics, meter, n_jobs, lambda _: None
+                        )
+                        proof.blind = True
+                        with patch.multiple(
+                            step_proof,
+                            _FIRST_NODES=2,
+                            BRIEF_NODES=1,
+                            _FIRST_SECONDS=600.0,
+                            SPECTRAL_FROM=first,
+                            SPECTRAL_FIRST=first,
+                            MANY=many,
+                        ):
+                            said = [proof.search(A, tau, t) for t in (0, 1, None)]
+                        key = f"{name} {above} {k} {first} {n_jobs} {many}"
+                        found[key] = [
+                            [s.finished, listed(s.found), s.argument] for s in said
+                        ] + [list(vars(statistics).values()), meter.nodes]
+    return found
+
+
+def branches() -> Numbers:
+    """A search that two threads finish has as many nodes as one alone."""
+    found: Numbers = {}
+    A, upper = deep()
+    for serial in (2, 20):
+        for factor in (1.0, 0.99):
+            tau = factor * upper[6]
+            statistics = TreeStatistics()
+            tree = ProofTree(A, 6, tau, upper, 10**6)
+            with patch.multiple(
+                proof_tree,
+                _SERIAL_NODES=serial,
+                _FIRST_ENTRIES=1,
+                _PARALLEL_SLICE=3,
+                _SLICE_SECONDS=1e-3,
+            ):
+                said = proof_tree.run_tree(tree, statistics, lambda _: 10**6, 2)
+            block = A[np.ix_(said.found, said.found)] if said.found is not None else A
+            above = bool(np.linalg.eigvalsh(block)[-1] > tau)
+            nodes = statistics.nodes if said.finished else 0
+            found[f"{serial} {factor}"] = [said.finished, above, nodes]
+    tree = ProofTree(A, 6, upper[6], upper, 10**6)
+    tree.advance(0)
+    found["open"] = tree.open_branches()
+    return found
+
+
+def trees() -> Numbers:
+    found: Numbers = {}
+    for name, A in matrices():
+        for above in (1e-7, 0.05, -0.05):
+            for k, tau, upper in by_k(A, above):
+                for memory in (10**6, 200):
+                    tree = ProofTree(A, k, tau, upper, memory)
+                    codes = [tree.advance(2), tree.advance(10**6)]
+                    key = f"{name} {above} {k} {memory}"
+                    found[key] = [codes, listed(tree.state), listed(tree.found)]
+                alone = ProofTree(A, k, tau, np.full(k + 1, np.inf), 10**6)
+                alone.advance(10**6)
+                found[f"{name} {above} {k} alone"] = listed(alone.state)
+    # Where trees are deeper
+    A, upper = deep()
+    for k in (4, 5, 6):
+        for factor in (1.0, 1.02):
+            tree = ProofTree(A, k, factor * upper[k], upper[: k + 1].copy(), 10**6)
+            tree.advance(10**6)
+            found[f"deep {k} {factor}"] = listed(tree.state)
+    return found
+
+
+def grown() -> Numbers:
+    found: Numbers = {}
+    for strong, capacity in ((None, None), (100.0, 1), (100.0, 1000)):
+        with ExitStack() as stack:
+            if strong is not None:
+                stack.enter_context(patch.object(growth, "_STRONG_PAIR", strong))
+                stack.enter_context(patch.object(growth, "_CAPACITY", capacity))
+            for name, A in matrices():
+                for above in (1e-4, 0.2, -0.02):
+                    for k, tau, _ in by_k(A, above):
+                        said = growth.refute(A, k, tau)
+                        found[f"{name} {above} {k} {strong} {capacity}"] = [
+                            said.refuted,
+                            said.sets,
+                            said.inclusions,
+                            listed(said.support),
+                        ]
+    A = dict(matrices())["flat"]
+    with patch.object(growth, "_SLICE", 3):
+        for limit in (1, 4, 9):
+            said = growth.refute(A, 4, 1.6, set_limit=limit)
+            found[f"limit {limit}"] = [said.refuted, said.sets, listed(said.support)]
+        found["no time"] = growth.refute(A, 4, 1.6, time_limit=0.0).sets
+        for k, tau, _ in by_k(A, 0.1):
+            said = growth.refute(A, k, tau, time_limit=600.0)
+            found[f"slices {k}"] = [said.refuted, said.sets, listed(said.support)]
+    return found
+
+
+def dropped() -> Numbers:
+    found: Numbers = {}
+    for name, A in matrices():
+        candidates = Candidates(Covariance.from_matrix(A), len(A), lambda: None)
+        unit = candidates.unit
+        found[f"{name} promising"] = listed(candidates.promising(3))
+        for k, tau, upper in by_k(A):
+            for factor in (1.0, 1.2):
+                here = f"{name} {k} {factor}"
+                stay = candidates.survivors(k, factor * tau / unit, upper[k - 1] / unit)
+                found[here] = listed(stay)
+                split = connected_parts(A, k, factor * tau, upper[k - 1])
+                found[f"{here} parts"] = [listed(part) for part in split]
+                for p in (1, 2, 3):
+                    said = spectral.tighten(A, k, factor * tau, p)
+                    found[f"{here} spectral {p}"] = [
+                        listed(said.kept),
+                        listed(said.forced),
+                        said.bound,
+                    ]
+            below = spectral.tighten(A, k, 0.97 * tau, 2)
+            found[f"{name} {k} below"] = [listed(below.kept), listed(below.forced)]
+            found[f"{name} {k} bounds"] = [
+                value for value, _ in candidates.bounds(k, upper[k - 1] / unit)
+            ]
+            rows = candidates.screening.row_supports(k, 2)
+            found[f"{name} {k} rows"] = np.asarray(rows).tolist()
+    # Lists of partners that end before all of them are named
+    rng = np.random.default_rng(13)
+    A = np.cov((rng.standard_normal((12, 30)) * np.exp(-np.arange(30) / 8)).T)
+    steps = path_module.certified_path(Covariance.from_matrix(A), 8)
+    for k in (2, 3, 5, 8):
+        candidates = Candidates(Covariance.from_matrix(A), k, lambda: None)
+        unit, previous = candidates.unit, steps[k - 1].upper_bound
+        for share in (0.01, 0.1, 0.3, 0.6, 1.0, 2.0):
+            tau = previous + share * (steps[k].objective - previous)
+            stay = candidates.survivors(k, tau / unit, previous / unit)
+            found[f"narrow {k} {share}"] = listed(stay)
+    for which, X in enumerate((*data(), by_variance())):
+        with judge.every_argument():
+            candidates = Candidates(Covariance.from_data(X), 3, lambda: None)
+            top = float(candidates.variances.max())
+            for k in (1, 2, 3):
+                values = candidates.bounds(k, top)
+                found[f"data {which} {k} bounds"] = [value for value, _ in values]
+            for k in (1, 2, 3):
+                for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
+                    here = f"data {which} {k} {factor}"
+                    unscanned = candidates.screening.unscanned(k, factor * top, top)
+                    stay = candidates.survivors(k, factor * top, top)
+                    scanned = len(candidates.screening.diagonal)
+                    found[here] = [unscanned, listed(stay), scanned]
+    return found
+
+
+def plain() -> Numbers:
+    found: Numbers = {}
+    for name, A in matrices():
+        for k, tau, upper in by_k(A):
+            for first in (2, 99):
+                with patch.object(plain_proof, "SPECTRAL_FROM", first):
+                    nodes = plain_proof.prove_none_above(A, k, tau, upper[:k], 10**5)
+                found[f"{name} {k} {first}"] = nodes
+            try:
+                plain_proof.prove_none_above(A, k, 0.98 * tau, upper[:k], 10**5)
+                found[f"{name} {k} below"] = "none"
+            except (plain_proof.Refuted, plain_proof.Undecided):
+                found[f"{name} {k} below"] = "refuted"
+    return found
+
+
+def selections() -> Numbers:
+    """Of the Python sources: these kernels have no wrapper for Python."""
+    names = ("move_largest_first", "sum_of_largest", "sort_front", "sort_descending")
+    sources = {name: vars(selection)[name] for name in names}
+    sources = {name: getattr(f, "py_func", f) for name, f in sources.items()}
+    with patch.multiple(selection, **sources):
+        return _selections()
+
+
+def _selections() -> Numbers:
+    found: Numbers = {}
+    rng = np.random.default_rng(11)
+    for count in (1, 2, 5, 9, 40):
+        values = rng.integers(0, 2 * count, size=count).astype(float)
+        for q in (0, 1, count // 2, count - 1, count, count + 1):
+            scratch = values.copy()
+            found[f"{count} {q}"] = float(selection.sum_of_largest(scratch, count, q))
+            if 0 < q < count:
+                scratch = values.copy()
+                selection.move_largest_first(scratch, count, q)
+                found[f"{count} {q} first"] = sorted(scratch[:q].tolist())
+        front, keys = values.copy(), values.copy()
+        selection.sort_front(front, count)
+        orders = np.arange(count)[None].copy()
+        selection.sort_descending(keys, 0, orders, count)
+        found[f"{count} sorted"] = [front.tolist(), keys.tolist(), orders.tolist()]
+    return found
+
+
+GROUPS: Groups = {
+    "selections": selections,
+    "dropped": dropped,
+    "trees": trees,
+    "grown": grown,
+    "plain": plain,
+    "turns": turns,
+    "branches": branches,
+    "paths": paths,
+    "dropped, large eps": enlarged(dropped),
+    "grown, large eps": enlarged(grown, LARGE_EPS_OF_GROWTH),
+    "paths, large eps": enlarged(paths, LARGE_EPS_OF_PATHS),
+}
+
+
+def test_selections() -> None:
+    compare(__file__, GROUPS, "selections")
+
+
+def test_what_is_dropped() -> None:
+    compare(__file__, GROUPS, "dropped")
+
+
+def test_trees() -> None:
+    compare(__file__, GROUPS, "trees")
+
+
+def test_growth() -> None:
+    compare(__file__, GROUPS, "grown")
+
+
+def test_plain_searches() -> None:
+    compare(__file__, GROUPS, "plain")
+
+
+def test_paths() -> None:
+    compare(__file__, GROUPS, "paths")
+
+
+def test_what_is_dropped_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "dropped, large eps")
+
+
+def test_growth_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "grown, large eps")
+
+
+def test_paths_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "paths, large eps")
+
+
+def test_turns() -> None:
+    compare(__file__, GROUPS, "turns")
+
+
+def test_branches() -> None:
+    compare(__file__, GROUPS, "branches")

@@ -1,0 +1,176 @@
+"""What provers did, number by number, as it was written down: the common part.
+
+A test that only asks whether a bound holds does not notice an inequality that was
+turned so as to prune less, nor, on most matrices, an allowance for rounding that is
+missing. Counts of nodes and survivors notice the first. For the second, eps is made
+large: then what is set aside for rounding shows in the values.
+
+After a change that is meant to alter a count, write the numbers again, and read the
+difference before it is committed:
+
+    python tests/golden.py
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import PropertyMock, patch
+
+import numpy as np
+
+import zoo
+from blockspca.certify import spectral
+from blockspca.covariance import Covariance
+
+FOLDER = Path(__file__).parent / "adversarial"
+LARGE_EPS = 1e-6
+RELATIVE = 1e-6
+Numbers = dict[str, Any]
+Groups = dict[str, Callable[[], Numbers]]
+
+
+def matrices() -> Iterator[tuple[str, np.ndarray]]:
+    """Matrices whose searches differ, none of which hangs on an ulp."""
+    for name, d in [("gaussian", 8), ("indefinite", 7), ("correlation", 8)]:
+        yield name, zoo.FAMILIES[name](d, np.random.default_rng(d))
+    noise = 0.2 * zoo.indefinite(9, np.random.default_rng(5))
+    yield "flat", np.eye(9) + noise
+    A = 0.02 * zoo.indefinite(9, np.random.default_rng(7)) + np.eye(9)
+    A[:3, :3] += 0.4
+    A[4:8, 4:8] += 0.35
+    yield "two groups", A
+    A = zoo.indefinite(9, np.random.default_rng(8))
+    label = np.array([0, 1, 2, 0, 1, 2, 0, 1, 1])
+    yield "blocks", A * (label[:, None] == label)
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Samples: fewer than features with a factor in common, and more."""
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((6, 9)) * rng.gamma(2.0, size=9)
+    wide[:, :4] += 2.0 * rng.standard_normal((6, 1))
+    return wide, rng.standard_normal((20, 7)) @ rng.standard_normal((7, 7))
+
+
+def by_k(A: np.ndarray, above: float = 1e-7) -> Iterator[tuple[int, float, np.ndarray]]:
+    """Yield k, a τ that is a little above opt(k), and upper for the chain."""
+    known = zoo.Reference(A)
+    for k in range(2, len(A)):
+        upper = np.full(k + 1, np.inf)
+        for q in range(1, k):
+            upper[q] = known.reached[q] * (1 + 1e-9)
+        yield k, known.reached[k] + above * abs(known.reached[k]), upper
+
+
+def listed(found: Any) -> list[int]:
+    return [] if found is None else [int(i) for i in found]
+
+
+_WITH_EPS = (
+    "growth",
+    "eigenvalues",
+    "bounds",
+    "direction_dual",
+    "dual_decisions",
+    "dual_problem",
+    "dual_ascent",
+    "proof_tree",
+    "best_bound",
+)
+
+
+@contextmanager
+def large_eps(eps: float) -> Iterator[None]:
+    """Let the provers believe that rounding is far more than it is."""
+    with ExitStack() as stack:
+        for name in _WITH_EPS:
+            module = importlib.import_module(f"blockspca.certify.{name}")
+            if hasattr(module, "_EPS"):
+                stack.enter_context(patch.object(module, "_EPS", eps))
+        stack.enter_context(patch.object(spectral, "_ROUNDING", eps))
+        for name in ("entry_error", "factor_error"):
+            error = PropertyMock(return_value=100 * eps)
+            stack.enter_context(patch.object(Covariance, name, error))
+        yield
+
+
+def enlarged(
+    numbers: Callable[[], Numbers], eps: float = LARGE_EPS
+) -> Callable[[], Numbers]:
+    def with_large_eps() -> Numbers:
+        with large_eps(eps):
+            return numbers()
+
+    return with_large_eps
+
+
+def same(one: Any, other: Any) -> bool:
+    """Compare what was written with what is, floats up to rounding."""
+    if isinstance(one, float) or isinstance(other, float):
+        if one is None or other is None or isinstance(one, str):
+            return bool(one == other)
+        a, b = float(one), float(other)
+        if math.isnan(a) or math.isnan(b):
+            return math.isnan(a) and math.isnan(b)
+        if math.isinf(a) or math.isinf(b):
+            return a == b
+        return abs(a - b) <= RELATIVE * max(abs(a), abs(b)) + 1e-300
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def shortened(value: Any) -> Any:
+    """Return the same with floats of as many digits as are compared, and two more."""
+    if isinstance(value, float):
+        return float(f"{value:.9g}")
+    if isinstance(value, dict):
+        return {key: shortened(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shortened(inner) for inner in value]
+    return value
+
+
+def compare(file: str, groups: Groups, group: str) -> None:
+    """Assert that a group of numbers is as it was written down for a test file."""
+    path = Path(file).with_suffix(".json")
+    written = json.loads(path.read_text(encoding="utf-8"))[group]
+    found = json.loads(json.dumps(groups[group]()))
+    assert written.keys() == found.keys()
+    for key, numbers in written.items():
+        assert same(numbers, found[key]), (key, numbers, found[key])
+
+
+def write() -> None:
+    """Write the numbers of every test file in `adversarial` that has groups."""
+    for path in sorted(FOLDER.glob("test_golden_*.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        groups: Groups = module.GROUPS
+        parts = [
+            f"{json.dumps(name)}: {{\n"
+            + ",\n".join(
+                f"{json.dumps(key)}: {json.dumps(shortened(value))}"
+                for key, value in numbers().items()
+            )
+            + "\n}"
+            for name, numbers in groups.items()
+        ]
+        text = "{\n" + ",\n".join(parts) + "\n}\n"
+        path.with_suffix(".json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()
