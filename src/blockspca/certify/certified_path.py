@@ -486,6 +486,9 @@ class _Walk:
                     self.incumbents.start(k)
                 else:
                     self.incumbents.start_at_once(k)
+            if k > 1 and self.objective(k) < self.objective(k - 1):
+                # By rounding, where entries differ by 1e15 or more.
+                self.incumbents.take_over(k)
             if self.upper[k] == np.inf and (at_leisure or k == last):
                 self.cheap_bounds(k)
             if not self.is_proved(k, _NAMED_FROM_GAP):

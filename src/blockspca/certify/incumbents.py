@@ -103,18 +103,24 @@ class Incumbents:
             value, x = leading_pair(matrix, positions)
             self._keep_better(k, positions, value, x, source)
 
-    def start_at_once(self, k: int) -> None:
-        """Give k a support in no time, for a step that the run did not come to.
-
-        The one of k − 1, with a loading of 0 for one feature more; what was given for
-        k; for the last k, that of k − 1 extended.
-        """
-        matrix, last = self.pool.matrix, self.best[k - 1]
-        if k > 1 and len(last.positions) < len(matrix):
-            free = np.ones(len(matrix), dtype=bool)
+    def take_over(self, k: int) -> None:
+        """Give k the component of k − 1, with a loading of 0 for one feature more."""
+        last = self.best[k - 1]
+        self.values[k] = -np.inf
+        if k > 1 and len(last.positions) < len(self.pool):
+            free = np.ones(len(self.pool), dtype=bool)
             free[last.positions] = False
             more = np.append(last.positions, np.flatnonzero(free)[0])
             self._keep_better(k, more, last.value, np.append(last.x, 0.0), last.source)
+
+    def start_at_once(self, k: int) -> None:
+        """Give k a support in no time, for a step that the run did not come to.
+
+        The component of k − 1; what was given for k; for the last k, the support of
+        k − 1 extended.
+        """
+        matrix, last = self.pool.matrix, self.best[k - 1]
+        self.take_over(k)
         starts = []
         if k in (1, len(self.best) - 1):
             starts.append((last.positions, "extension"))
