@@ -78,7 +78,10 @@ class Case:
         """Return upper[q] ≥ opt(q) for q < k, tight, as the chain has them."""
         upper = np.full(k + 1, np.inf)
         for q in range(1, k):
-            upper[q] = self.matrix.reached[q] + 8 * EPS * q * self.matrix.scale(q)
+            # LAPACK, which the reference comes from, errs by eps times the largest
+            # entry, also where no good set has it.
+            scale = max(self.matrix.scale(q), float(np.abs(self.A).max()))
+            upper[q] = self.matrix.reached[q] + 8 * EPS * q * scale
         return upper
 
     def levels(self, k: int) -> list[float]:

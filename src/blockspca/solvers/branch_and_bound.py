@@ -161,7 +161,7 @@ class BranchAndBound:
             x[np.diagonal(A).argmax()] = 1.0
             return Solution(x, float(np.diagonal(A).max()), Status.OPTIMAL)
         if k == 2:
-            return _best_of_all_pairs(A, Deadline(limits.time))
+            return _best_of_all_pairs(A, limits)
         search = _Search(A, k, limits, incumbent, min(self.eigen_size, len(A)))
         return search.run(rng)
 
@@ -257,25 +257,25 @@ def _kernels() -> tuple[Any, Any]:
     return branch_and_bound, opening
 
 
-def _best_of_all_pairs(A: FloatArray, deadline: Deadline) -> Solution:
+def _best_of_all_pairs(A: FloatArray, limits: Limits) -> Solution:
     """k = 2 needs no search: there are no more pairs than entries of A."""
     best_pair = _kernels()[1].best_pair
     d = len(A)
     pair = np.array([0, 1], dtype=np.int64)
-    bound, status = -math.inf, Status.OPTIMAL
+    bound, stopped = -math.inf, None
+    deadline = Deadline(limits.time)
     step = max(1, ENTRIES_AT_ONCE // d)
     try:
         for start in range(0, d, step):
             if deadline.passed():
-                status = Status.TIME_LIMIT
+                stopped = Status.TIME_LIMIT
                 break
             bound = best_pair(A, start, min(start + step, d), bound, pair)
     except KeyboardInterrupt:
-        status = Status.INTERRUPTED
+        stopped = Status.INTERRUPTED
     x, objective = on_support(A, pair)
-    if status is not Status.OPTIMAL:
-        return Solution(x, math.inf, status)
-    return Solution(x, max(bound, objective), status)
+    bound = math.inf if stopped else max(bound, objective)
+    return Solution(x, bound, entitled(objective, bound, limits, stopped))
 
 
 class _Search:

@@ -11,6 +11,7 @@ from .._validation import FloatArray
 from ..bounds import cheap_bound, eigenvalue_error
 from ..result import Status
 from ..vectors import on_support
+from ._stopping import entitled
 from .base import EXACT, Deadline, Limits, Solution
 
 WORK_AT_ONCE = 2**21  # supports in a batch, times k³: some 10 ms between clock readings
@@ -78,4 +79,5 @@ class Exhaustive:
         x, objective = on_support(A, best)
         if status is Status.OPTIMAL:
             bound = objective + eigenvalue_error(k, float(np.abs(A).max()))
+            status = entitled(objective, bound, limits, None)
         return Solution(x, max(bound, objective), status, nodes)

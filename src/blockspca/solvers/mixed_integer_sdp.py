@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds import largest_eigenvalue_bound, row_sum_bound
 from ..result import Status, relative_gap
-from ..vectors import leading_eigenvector, on_support
+from ..vectors import leading_eigenvector, on_support, rayleigh
+from ._stopping import entitled
 from .base import EXACT, Deadline, Limits, Solution, SolverError
 from .local_search import LocalSearch
 
@@ -74,8 +75,8 @@ class MixedIntegerSDP:
         rng: np.random.Generator | None = None,
     ) -> Solution:
         if k >= len(A):
-            x = leading_eigenvector(A)
-            return Solution(x, largest_eigenvalue_bound(A), Status.OPTIMAL)
+            x, bound = leading_eigenvector(A), largest_eigenvalue_bound(A)
+            return Solution(x, bound, entitled(rayleigh(A, x), bound, limits, None))
         search = _BranchAndCut(A, k, limits, incumbent)
         stopped: Status | None = None
         try:
