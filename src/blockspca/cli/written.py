@@ -31,7 +31,7 @@ def summary_difference(
     if first == 0:
         if len(theirs) > len(rows):
             return f"components are {len(theirs)}, the certificates {len(rows)}"
-        whole = {
+        whole: dict[str, Any] = {
             "shape": shape,
             "explained_variance_ratio": float(expected.explained_variance_ratio.sum()),
             "total_variance": expected.total_variance,
