@@ -469,3 +469,23 @@ def test_no_warning_in_an_ordinary_run():
         result = solve(blocks_of(4, 5), 2)
     assert result.message == ""
     assert result.objective <= result.upper_bound < np.inf
+
+
+def test_no_worker_is_started_that_would_begin_after_the_end(monkeypatch):
+    def refused(*arguments, **named):
+        raise AssertionError("a worker was started")
+
+    monkeypatch.setattr(joblib, "Parallel", refused)
+    A = np.diag(np.arange(1.0, 13.0))
+    for i in range(0, 12, 3):
+        A[i : i + 3, i : i + 3] += 0.5
+    for jobs in (1, 2):
+        found = bs.solve(
+            A,
+            2,
+            threshold=0.1,
+            certify=False,
+            n_jobs=jobs,
+            limits=bs.Limits(time=1),
+        )
+        assert found.objective == pytest.approx(12.5, rel=0.05)

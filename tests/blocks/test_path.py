@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 import blockspca as bs
 from blockspca._kernels import forest
 from blockspca.blocks import path as path_module
+from blockspca.limits import Deadline
 from strategies import KINDS, symmetric_matrix
 
 
@@ -151,3 +152,27 @@ def test_real_data_on_demand(load):
     for epsilon in middle[::40]:
         blocks = [block.tolist() for block in path.blocks(epsilon)]
         assert blocks == components(A, epsilon)
+
+
+def test_a_large_matrix_is_read_with_a_look_at_the_clock(monkeypatch):
+    A = np.random.default_rng(4).normal(size=(90, 90))
+    A += A.T
+    whole = bs.threshold_path(A)
+    monkeypatch.setattr(path_module, "CHECKED_FROM", 0)
+    checked = bs.threshold_path(A, deadline=Deadline(1000))
+    np.testing.assert_array_equal(checked.weights, whole.weights)
+    np.testing.assert_array_equal(checked.edges, whole.edges)
+    with pytest.raises(TimeoutError):
+        bs.threshold_path(A, deadline=Deadline(0.0))
+
+
+def test_rows_ahead_are_fewer_where_each_takes_long(monkeypatch):
+    monkeypatch.setattr(path_module, "BATCH_SECONDS", 1e-7)
+    X = np.random.default_rng(5).normal(size=(50, 40))
+    cov = bs.Covariance.from_data(X)
+    asked, rows = [], cov.rows
+    monkeypatch.setattr(cov, "rows", lambda at: asked.append(len(at)) or rows(at))
+    timed = bs.threshold_path(cov, deadline=Deadline(1000))
+    assert max(asked) == 1
+    np.testing.assert_allclose(timed.weights, bs.threshold_path(cov).weights)
+    assert max(asked) > 1

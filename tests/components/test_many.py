@@ -325,3 +325,28 @@ def test_components_of_data_with_unequal_variances_verify(seed):
     for cov in (bs.Covariance.from_data(X), chunks):
         found = bs.solve_components(cov, 2, n_components=2)
         assert all(check.complete for check in found.verify(cov))
+
+
+def test_a_search_for_orthogonal_components_ends_with_its_time():
+    from blockspca.components import orthogonal
+    from blockspca.limits import Deadline
+
+    A = np.cov(np.random.default_rng(0).normal(size=(200, 30)).T)
+    cov = bs.Covariance.from_matrix(A)
+    basis = np.zeros((30, 1))
+    basis[:3, 0] = 1 / np.sqrt(3)
+    tried, best = [], orthogonal.best_orthogonal
+
+    def counted(*arguments):
+        tried.append(1)
+        return best(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(orthogonal, "best_orthogonal", counted)
+        starts = [np.array([0, 1, 2, 5])]
+        x = orthogonal.search_orthogonal(cov, basis, 4, starts, Deadline(0.0))
+        in_no_time = len(tried)
+        orthogonal.search_orthogonal(cov, basis, 4, starts, Deadline(None))
+    assert x is not None
+    assert abs(basis[:, 0] @ x) < 1e-12
+    assert in_no_time < 5 < len(tried)
