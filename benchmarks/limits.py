@@ -119,7 +119,7 @@ def warm_up() -> None:
     bs.solve_path(np.cov(rng.normal(size=(60, 40))), 12)
     from blockspca._kernels.loading import load
 
-    load("growth", "sparse_tops", "columntops", "rowtops", "sparse_columns")
+    load("averaging", "sparse_tops", "columntops", "rowtops", "sparse_columns")
 
 
 def measure(case: Case, seconds: float) -> dict[str, Any]:

@@ -54,30 +54,65 @@ LONG_SECONDS = 900.0
 
 #: Each prover and the tests that are run if the fast suite does not kill a mutant.
 FILES: dict[str, tuple[str, ...]] = {
-    "_kernels/growth.py": ("growth",),
-    "_kernels/proof.py": ("kernels", "certified_path"),
-    "_kernels/screen.py": ("kernels", "certified_path"),
-    "_kernels/selection.py": ("kernels",),
-    "certify/growth.py": ("growth",),
-    "certify/screening.py": ("certified_path",),
-    "certify/candidates.py": ("certified_path",),
-    "certify/spectral.py": ("spectral", "certified_path"),
-    "certify/connected.py": ("certified_path",),
-    "certify/proof_tree.py": ("kernels", "certified_path"),
-    "certify/plain_proof.py": ("verify",),
-    "certify/step_proof.py": ("certified_path",),
-    "certify/certified_path.py": ("certified_path",),
-    "certify/bounds.py": ("bounds",),
-    "certify/best_bound.py": ("bounds",),
-    "certify/eigenvalues.py": ("bounds", "dual_sums"),
-    "certify/direction_dual.py": ("bounds", "dual_sums", "dual_threads"),
-    "certify/dual_decisions.py": ("dual_decisions",),
-    "certify/density.py": ("dual_density", "dual_view"),
-    "certify/dual_problem.py": ("dual_sums", "bounds"),
-    "certify/dual_node.py": ("dual_search", "dual_view"),
-    "certify/dual_bound.py": ("dual_search", "bounds"),
-    "certify/dual_ascent.py": ("dual_search", "dual_view", "dual_decisions"),
-    "certify/verify.py": ("verify",),
+    "_kernels/averaging.py": ("search/test_averaging",),
+    "_kernels/schur_tree.py": (
+        "_kernels/test_kernels",
+        "certify/test_path",
+    ),
+    "_kernels/screen.py": (
+        "_kernels/test_kernels",
+        "certify/test_path",
+    ),
+    "_kernels/selection.py": ("_kernels/test_kernels",),
+    "search/averaging.py": ("search/test_averaging",),
+    "certify/screening.py": ("certify/test_path",),
+    "certify/adaptive_screening.py": ("certify/test_path",),
+    "search/spectral.py": (
+        "search/test_spectral",
+        "certify/test_path",
+    ),
+    "search/parts.py": ("certify/test_path",),
+    "search/schur_tree.py": (
+        "_kernels/test_kernels",
+        "certify/test_path",
+    ),
+    "search/reference.py": ("certify/test_verify",),
+    "search/portfolio.py": ("certify/test_path",),
+    "certify/path.py": ("certify/test_path",),
+    "bounds/closed_form.py": ("bounds/test_closed_form",),
+    "bounds/best.py": ("bounds/test_closed_form",),
+    "numerics/upper_eigenvalues.py": (
+        "bounds/test_closed_form",
+        "bounds/direction_dual/test_relaxation",
+    ),
+    "bounds/direction_dual/relaxation.py": (
+        "bounds/test_closed_form",
+        "bounds/direction_dual/test_relaxation",
+        "bounds/direction_dual/test_search_threads",
+    ),
+    "bounds/direction_dual/fixing.py": ("bounds/direction_dual/test_fixing",),
+    "bounds/direction_dual/density.py": (
+        "bounds/direction_dual/test_density",
+        "bounds/direction_dual/test_coordinates",
+    ),
+    "bounds/direction_dual/problem.py": (
+        "bounds/direction_dual/test_relaxation",
+        "bounds/test_closed_form",
+    ),
+    "bounds/direction_dual/node.py": (
+        "bounds/direction_dual/test_search",
+        "bounds/direction_dual/test_coordinates",
+    ),
+    "bounds/direction_dual/search.py": (
+        "bounds/direction_dual/test_search",
+        "bounds/test_closed_form",
+    ),
+    "bounds/direction_dual/ascent.py": (
+        "bounds/direction_dual/test_search",
+        "bounds/direction_dual/test_coordinates",
+        "bounds/direction_dual/test_fixing",
+    ),
+    "certify/verify.py": ("certify/test_verify",),
 }
 
 # -- the fast suite, in a process of its own for each mutant ---------------------------
@@ -200,8 +235,8 @@ def long(mutant: Mutant, seconds: float = LONG_SECONDS) -> str:
     environment.pop("NUMBA_DISABLE_JIT", None)
     if mutant.file.startswith("_kernels"):
         environment["NUMBA_DISABLE_JIT"] = "1"
-    folder = ROOT / "tests" / "certify"
-    tests = [str(folder / f"test_{name}.py") for name in FILES[mutant.file]]
+    folder = ROOT / "tests"
+    tests = [str(folder / f"{name}.py") for name in FILES[mutant.file]]
     given = json.dumps([mutant.file, mutant.position, *tests])
     command = [sys.executable, str(Path(__file__)), "--pytest", given]
     try:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import blockspca as bs
+from blockspca.numerics.linalg import on_support
 from blockspca.solvers import (
     Abess,
     BranchAndBound,
@@ -28,7 +29,6 @@ from blockspca.solvers import (
     ScikitLearnMiniBatchSparsePCA,
     ScikitLearnSparsePCA,
 )
-from blockspca.vectors import on_support
 from common import Options, Report, load, seconds, short
 
 SETS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from blockspca.solvers.guarantee_table import as_markdown, guarantee_table
+from blockspca.reproduction.guarantee_table import as_markdown, guarantee_table
 
 INTRODUCTION = """\
 # What each algorithm promises
@@ -16,9 +16,10 @@ every matrix with d features and every k. Solving the blocks at a threshold ε i
 the largest of d\\* ≤ d features, it has the factor m(k, d\\*), which is never larger,
 and the error a(k, d\\*) + k ε / m(k, d\\*) (Theorem 3 of the paper).
 
-`blockspca.solvers.guarantee_table.guarantee_table(k, d, epsilon, block_size)` gives the
-table for any numbers; `delta` adds the low-rank algorithm with its additive error, the
-eigenvalue λ_{r+1} of the matrix. Solvers that are missing are heuristics: they promise
+`blockspca.reproduction.guarantee_table.guarantee_table(k, d, epsilon, block_size)`
+gives the table for any numbers; `delta` adds the low-rank algorithm with its additive
+error, the eigenvalue λ_{r+1} of the matrix. Solvers that are missing are heuristics:
+they promise
 nothing beforehand, and may still be proved right by the upper bound of a result. A \\*
 marks promises for positive semidefinite matrices only.
 """

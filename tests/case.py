@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import blockspca as bs
-from blockspca.certify.proof_tree import extent, rounding_allowance
+from blockspca.search.schur_tree import extent, rounding_allowance
 from zoo import EPS, Problem, Reference, rayleigh_below
 
 OPTIMAL_GAP = 1e-8  # the largest that "optimal" may have

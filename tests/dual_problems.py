@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from blockspca.certify.density import Density, concentrated
-from blockspca.certify.dual_bound import dual_bound
-from blockspca.certify.dual_node import Node
-from blockspca.certify.dual_problem import Problem
-from blockspca.covariance import Covariance
+from blockspca.bounds.direction_dual.density import Density, concentrated
+from blockspca.bounds.direction_dual.node import Node
+from blockspca.bounds.direction_dual.problem import Problem
+from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.covariance.covariance import Covariance
 
 Optimum = Callable[[np.ndarray, int], float]
 DATA = ("wide", "tall", "copies", "constant", "sparse", "offset", "factor", "zeros")

@@ -26,8 +26,8 @@ from unittest.mock import PropertyMock, patch
 import numpy as np
 
 import zoo
-from blockspca.certify import spectral
-from blockspca.covariance import Covariance
+from blockspca.covariance.covariance import Covariance
+from blockspca.search import spectral
 
 FOLDER = Path(__file__).parent / "adversarial"
 LARGE_EPS = 1e-6
@@ -74,15 +74,15 @@ def listed(found: Any) -> list[int]:
 
 
 _WITH_EPS = (
-    "growth",
-    "eigenvalues",
-    "bounds",
-    "direction_dual",
-    "dual_decisions",
-    "dual_problem",
-    "dual_ascent",
-    "proof_tree",
-    "best_bound",
+    "bounds.best",
+    "bounds.closed_form",
+    "bounds.direction_dual.ascent",
+    "bounds.direction_dual.fixing",
+    "bounds.direction_dual.problem",
+    "bounds.direction_dual.relaxation",
+    "numerics.upper_eigenvalues",
+    "search.averaging",
+    "search.schur_tree",
 )
 
 
@@ -91,7 +91,7 @@ def large_eps(eps: float) -> Iterator[None]:
     """Let the provers believe that rounding is far more than it is."""
     with ExitStack() as stack:
         for name in _WITH_EPS:
-            module = importlib.import_module(f"blockspca.certify.{name}")
+            module = importlib.import_module(f"blockspca.{name}")
             if hasattr(module, "_EPS"):
                 stack.enter_context(patch.object(module, "_EPS", eps))
         stack.enter_context(patch.object(spectral, "_ROUNDING", eps))

@@ -13,23 +13,25 @@ from unittest.mock import patch
 import numpy as np
 
 import blockspca as bs
-from blockspca._kernels import proof as tree_kernel
-from blockspca.bounds import row_sum_bound
-from blockspca.certify import candidates as candidates_module
-from blockspca.certify import growth, plain_proof, step_proof
-from blockspca.certify.best_bound import best_bound
-from blockspca.certify.bounds import (
+from blockspca._kernels import schur_tree as tree_kernel
+from blockspca.bounds.best import best_bound
+from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
     threshold_bound,
     trace_bound,
 )
-from blockspca.certify.candidates import Candidates
-from blockspca.certify.connected import connected_parts
-from blockspca.certify.dual_bound import dual_bound
-from blockspca.certify.eigenvalues import eigenvalue_ceiling, is_below, psd_shift
-from blockspca.certify.proof_tree import ProofTree
-from blockspca.certify.spectral import tighten
+from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.row_sums import row_sum_bound
+from blockspca.certify import adaptive_screening as candidates_module
+from blockspca.certify.adaptive_screening import Candidates
+from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
+from blockspca.search import averaging as growth
+from blockspca.search import portfolio as step_proof
+from blockspca.search import reference as plain_proof
+from blockspca.search.parts import connected_parts
+from blockspca.search.schur_tree import ProofTree
+from blockspca.search.spectral import tighten
 from blockspca.solvers import BranchAndBound, Limits
 from case import OPTIMAL_GAP, Case, Wrong, bound, solution
 from zoo import EPS, Problem, Reference, from_data, rayleigh_below

@@ -52,50 +52,21 @@ LAYERS = {
 }
 
 # Modules whose place is not yet the folder of their layer.
-TODAY: dict[str, str] = {
-    "base": "words",
-    "limits": "certify.meter",
-    "records": "certify.certificate solvers._stopping",
-    "numerics": (
-        "_cost _threads certify._blas certify.eigenvalues certify.upward vectors"
-    ),
-    "covariance": (
-        "_fingerprint _ingest _ingest_chunks _ingest_matrix _rounding _scan_dask "
-        "_sources ceiling components.views"
-    ),
-    "scan": "_scan_passes _scan_tiles",
-    "heuristics": "certify.incumbent large_k",
-    "bounds": (
-        "certify.best_bound certify.bounds certify.columns certify.density "
-        "certify.direction_dual certify.dual_ascent certify.dual_bound "
-        "certify.dual_control certify.dual_decisions certify.dual_frame "
-        "certify.dual_node certify.dual_problem certify.dual_view"
-    ),
-    "search": (
-        "certify.connected certify.growth certify.plain_proof certify.proof_tree "
-        "certify.spectral certify.step_proof"
-    ),
-    "model selection": "choosing_k cross_validation",
-    "estimator": "_estimator_input",
-    "io": "reading writing",
-    "plotting": "_pictures",
-    "reproduction": "solvers.guarantee_table",
-    "cli": "demo",
-}
+TODAY: dict[str, str] = {}
 
 EXCEPTIONS = {
-    "certify.incumbent -> certify.screening": "`in_units` belongs to numerics",
-    "certify.meter -> _kernels.loading": "the budget loads kernels within its time",
-    "certify.meter -> result": "the budget raises with a Status: both belong in limits",
-    "certify.meter -> solvers.base": "fetches Limits from there instead of limits",
-    "certify.proof_tree -> certify.records": "TreeStatistics belongs to the search",
-    "certify.step_proof -> certify.records": "TreeStatistics belongs to the search",
-    "large_k -> solvers.base": "returns a Solution",
+    "heuristics.pool -> certify.screening": "`in_units` belongs to numerics",
+    "budget -> _kernels.loading": "the budget loads kernels within its time",
+    "budget -> result": "the budget raises with a Status: both belong in limits",
+    "budget -> solvers.base": "fetches Limits from there instead of limits",
+    "search.schur_tree -> certify.records": "TreeStatistics belongs to the search",
+    "search.portfolio -> certify.records": "TreeStatistics belongs to the search",
+    "heuristics.truncated_power -> solvers.base": "returns a Solution",
     "result -> solvers.guarantee": "a record of its own: Result only holds it",
-    "solvers._stopping -> solvers.base": "fetches Limits from there instead of limits",
-    "sparsity_path -> ceiling": "computes PCA when asked",
-    "sparsity_path -> covariance": "keeps the matrix for PCA",
-    "words -> result": "says statuses in words; the statuses could be text",
+    "stopping -> solvers.base": "fetches Limits from there instead of limits",
+    "sparsity_path -> covariance.pca": "computes PCA when asked",
+    "sparsity_path -> covariance.covariance": "keeps the matrix for PCA",
+    "_messages -> result": "says statuses in words; the statuses could be text",
 }
 
 # Modules of one layer that import each other, lazily.

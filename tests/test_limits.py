@@ -13,17 +13,17 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca import _cost, large_k, limits
-from blockspca.certify import (
-    best_bound,
-    certified_path,
-    dual_ascent,
-    dual_problem,
-    eigenvalues,
-    meter,
-)
-from blockspca.certify.dual_bound import dual_bound
+from blockspca import budget as meter
+from blockspca import limits
+from blockspca.bounds import best as best_bound
+from blockspca.bounds.direction_dual import ascent as dual_ascent
+from blockspca.bounds.direction_dual import problem as dual_problem
+from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.certify import path as certified_path
+from blockspca.heuristics import truncated_power as large_k
 from blockspca.limits import Deadline
+from blockspca.numerics import cost as _cost
+from blockspca.numerics import upper_eigenvalues as eigenvalues
 
 
 @dataclass
@@ -116,7 +116,7 @@ def test_the_path_ends_within_a_slice_of_the_limit(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slices of the tree take a second each: no more of them than seconds."""
-    from blockspca.certify.proof_tree import ProofTree
+    from blockspca.search.schur_tree import ProofTree
 
     slices = []
     advance = clock.after(1.0, ProofTree.advance)

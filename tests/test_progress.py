@@ -39,7 +39,7 @@ def test_events_of_a_solve_start_with_the_blocks():
 def test_a_long_scan_is_reported(monkeypatch):
     rng = np.random.default_rng(0)
     cov = bs.Covariance.from_data(rng.normal(size=(20, 3000)))
-    monkeypatch.setattr("blockspca.certify.candidates._SCAN_ALL", 10**6)
+    monkeypatch.setattr("blockspca.certify.adaptive_screening._SCAN_ALL", 10**6)
     events = []
     bs.solve_path(cov, 2, progress=events.append, limits=bs.Limits(nodes=10))
     scans = [event for event in events if event.stage == "scan"]

@@ -10,10 +10,11 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca import _scan_passes, _threads
-from blockspca.certify import dual_bound as dual_bound_module
-from blockspca.certify import proof_tree
-from blockspca.certify._blas import all_threads, single_threaded
+from blockspca.bounds.direction_dual import search as dual_bound_module
+from blockspca.numerics import threads as _threads
+from blockspca.numerics.blas import all_threads, single_threaded
+from blockspca.scan import passes as _scan_passes
+from blockspca.search import schur_tree as proof_tree
 
 
 class Library:

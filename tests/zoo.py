@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from blockspca.covariance import Covariance
+from blockspca.covariance.covariance import Covariance
 
 Rng = np.random.Generator
 EPS = float(np.finfo(float).eps)

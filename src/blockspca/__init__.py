@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import _moved
+
 __version__ = "0.1.0"
 
 # Public names and the modules they live in, imported when first asked for: importing
@@ -12,12 +14,12 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
-    "Certificate": "certify.certificate",
-    "ChoiceOfK": "choosing_k",
+    "Certificate": "certificate",
+    "ChoiceOfK": "model_selection.choose_k",
     "Components": "components",
     "Covariance": "covariance",
-    "CrossValidation": "cross_validation",
-    "DataChangedError": "_fingerprint",
+    "CrossValidation": "model_selection.cross_validation",
+    "DataChangedError": "covariance.fingerprint",
     "DisjointSupports": "components",
     "Event": "progress",
     "FixedThreshold": "blocks.strategies",
@@ -25,29 +27,29 @@ _EXPORTS = {
     "Limits": "limits",
     "NoiseThreshold": "blocks.strategies",
     "Orthogonalised": "components",
-    "PermutationReference": "choosing_k",
+    "PermutationReference": "model_selection.choose_k",
     "ProjectionDeflation": "components",
     "Result": "result",
     "SolverError": "solvers.base",
     "SparsePCA": "estimator",
     "SparsityPath": "sparsity_path",
     "Status": "result",
-    "ThresholdPath": "blocks.path",
+    "ThresholdPath": "blocks.threshold_path",
     "Verification": "certify.verify",
     "VerificationError": "certify.verify",
-    "choose_k": "choosing_k",
-    "cross_validate": "cross_validation",
+    "choose_k": "model_selection.choose_k",
+    "cross_validate": "model_selection.cross_validation",
     "denoise": "blocks.threshold",
     "estimate_noise": "blocks.noise",
     "intrinsic_dimension": "blocks.threshold",
     "is_epsilon_approximation": "blocks.threshold",
     "largest_block_size": "blocks.threshold",
     "partition": "blocks.threshold",
-    "permutation_reference": "choosing_k",
+    "permutation_reference": "model_selection.choose_k",
     "solve": "pipeline",
     "solve_components": "components",
     "solve_path": "pipeline",
-    "threshold_path": "blocks.path",
+    "threshold_path": "blocks.threshold_path",
     "verify": "certify.verify",
 }
 _MODULES = ("datasets", "plotting", "report", "solvers")
@@ -59,11 +61,8 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import report as report
     from . import solvers as solvers
-    from ._fingerprint import DataChangedError as DataChangedError
     from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise
-    from .blocks.path import ThresholdPath as ThresholdPath
-    from .blocks.path import threshold_path as threshold_path
     from .blocks.strategies import FixedThreshold as FixedThreshold
     from .blocks.strategies import NoiseThreshold as NoiseThreshold
     from .blocks.threshold import denoise as denoise
@@ -71,25 +70,28 @@ if TYPE_CHECKING:
     from .blocks.threshold import is_epsilon_approximation as is_epsilon_approximation
     from .blocks.threshold import largest_block_size as largest_block_size
     from .blocks.threshold import partition as partition
-    from .certify.certificate import Certificate as Certificate
+    from .blocks.threshold_path import ThresholdPath as ThresholdPath
+    from .blocks.threshold_path import threshold_path as threshold_path
+    from .certificate import Certificate as Certificate
     from .certify.verify import Verification as Verification
     from .certify.verify import VerificationError as VerificationError
     from .certify.verify import verify as verify
-    from .choosing_k import ChoiceOfK as ChoiceOfK
-    from .choosing_k import PermutationReference as PermutationReference
-    from .choosing_k import choose_k as choose_k
-    from .choosing_k import permutation_reference as permutation_reference
     from .components import Components as Components
     from .components import DisjointSupports as DisjointSupports
     from .components import HotellingDeflation as HotellingDeflation
     from .components import Orthogonalised as Orthogonalised
     from .components import ProjectionDeflation as ProjectionDeflation
     from .components import solve_components as solve_components
-    from .covariance import Covariance as Covariance
-    from .cross_validation import CrossValidation as CrossValidation
-    from .cross_validation import cross_validate as cross_validate
+    from .covariance.covariance import Covariance as Covariance
+    from .covariance.fingerprint import DataChangedError as DataChangedError
     from .estimator import SparsePCA as SparsePCA
     from .limits import Limits as Limits
+    from .model_selection.choose_k import ChoiceOfK as ChoiceOfK
+    from .model_selection.choose_k import PermutationReference as PermutationReference
+    from .model_selection.choose_k import choose_k as choose_k
+    from .model_selection.choose_k import permutation_reference as permutation_reference
+    from .model_selection.cross_validation import CrossValidation as CrossValidation
+    from .model_selection.cross_validation import cross_validate as cross_validate
     from .pipeline import solve as solve
     from .pipeline import solve_path as solve_path
     from .progress import Event as Event
@@ -98,6 +100,8 @@ if TYPE_CHECKING:
     from .result import Status as Status
     from .solvers.base import SolverError as SolverError
     from .sparsity_path import SparsityPath as SparsityPath
+
+_moved.install()
 
 
 def __getattr__(name: str) -> Any:

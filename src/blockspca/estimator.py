@@ -18,15 +18,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator_input import validated
 from ._estimator_output import publish, warn_if_stopped
-from ._threads import allowed_threads
+from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, is_sparse, split_names
-from .choosing_k import K_MAX, choose_k
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
-from .covariance import Covariance, refuse_constant
+from .covariance.covariance import Covariance, refuse_constant
 from .limits import DEFAULT_LIMITS, Limits
+from .model_selection.choose_k import K_MAX, choose_k
+from .numerics.threads import allowed_threads
 from .solvers.registry import SOLVERS
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ._threads import allowed_threads
 from ._validation import (
     check_flag,
     check_n_jobs,
@@ -16,11 +15,12 @@ from ._validation import (
     check_seed,
     check_sparsity,
 )
-from .blocks.block_result import solve_blocks
 from .blocks.block_search import BlockSearch
+from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
-from .covariance import Covariance, as_covariance, refuse_constant
+from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .limits import Deadline, Limits, as_limits
+from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .result import Result, Status
 from .solvers.adapters import as_solver

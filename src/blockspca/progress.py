@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ._messages import count
 from .result import Status, relative_gap
-from .words import count
 
 SILENCE = 10.0  # seconds between two lines of a log that is no terminal
 

@@ -288,7 +288,7 @@ class Result:
         return dict(zip(self.features, loadings, strict=True))
 
     def __str__(self) -> str:
-        from .words import advice
+        from ._messages import advice
 
         shown = list(self.loadings.items())[:SHOWN]
         lines = [

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ._validation import FloatArray, check_real
-from .ceiling import pca_variances
-from .covariance import Covariance
+from .covariance.covariance import Covariance
+from .covariance.pca import pca_variances
 from .result import Result, Status
 
 

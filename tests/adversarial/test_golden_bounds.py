@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import zoo
-from blockspca.certify.best_bound import best_bound
-from blockspca.certify.bounds import (
+from blockspca.bounds.best import best_bound
+from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
     threshold_bound,
     trace_bound,
 )
-from blockspca.certify.direction_dual import direction_bound
-from blockspca.certify.dual_bound import dual_bound
-from blockspca.certify.eigenvalues import eigenvalue_ceiling, is_below, psd_shift
-from blockspca.certify.proof_tree import rounding_allowance
-from blockspca.covariance import Covariance
+from blockspca.bounds.direction_dual.relaxation import direction_bound
+from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.covariance.covariance import Covariance
+from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
+from blockspca.search.schur_tree import rounding_allowance
 from golden import Groups, Numbers, compare, data, enlarged, listed, matrices
 
 

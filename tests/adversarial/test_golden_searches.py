@@ -11,16 +11,20 @@ import numpy as np
 import judge
 import zoo
 from blockspca._kernels import selection
-from blockspca.certify import certified_path as path_module
-from blockspca.certify import growth, plain_proof, proof_tree, spectral, step_proof
-from blockspca.certify.candidates import Candidates
-from blockspca.certify.connected import connected_parts
-from blockspca.certify.meter import Meter
-from blockspca.certify.proof_tree import ProofTree
+from blockspca.budget import Meter
+from blockspca.certify import path as path_module
+from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
-from blockspca.certify.step_proof import StepProof
-from blockspca.covariance import Covariance
+from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Limits
+from blockspca.search import averaging as growth
+from blockspca.search import portfolio as step_proof
+from blockspca.search import reference as plain_proof
+from blockspca.search import schur_tree as proof_tree
+from blockspca.search import spectral
+from blockspca.search.parts import connected_parts
+from blockspca.search.portfolio import StepProof
+from blockspca.search.schur_tree import ProofTree
 from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
 
 LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change

@@ -106,7 +106,7 @@ def test_what_ended_how_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Killed, out of time, explained and open; and a second run has nothing to do."""
-    mutants = scripts.mutants_of("certify/connected.py")
+    mutants = scripts.mutants_of("search/parts.py")
     calls = []
 
     def fast(mutant: object, times: dict) -> str:
@@ -127,7 +127,7 @@ def test_what_ended_how_is_told(
     assert scripts.main(words) == 0
     assert calls == mutants
     said = capsys.readouterr().out
-    assert "| certify/connected.py | 4 | 2 | 1 | 1 | 1 | 0 | 75.0% |" in said
+    assert "| search/parts.py | 4 | 2 | 1 | 1 | 1 | 0 | 75.0% |" in said
     assert said.rstrip().endswith(mutants[3].key)
     assert scripts.main(words) == 0
     assert calls == mutants
@@ -145,7 +145,7 @@ def test_the_fast_suite_kills_a_mutant(scripts: ModuleType) -> None:
         "m.fast_tests = lambda: ((n, t) for n, t in m.fast_tests_of() if 'large' in n"
         " and 'formulas' in n)\n"
         "name = 'test_golden_bounds.test_formulas_with_a_large_eps'\n"
-        "found = m.mutants_of('certify/eigenvalues.py')\n"
+        "found = m.mutants_of('numerics/upper_eigenvalues.py')\n"
         "drop = next(x for x in found if x.kind == 'dropped' and 's + (n' in x.text)\n"
         "print(m.fast(drop, {name: 5.0}))\n"
     )

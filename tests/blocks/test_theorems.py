@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 
 import blockspca as bs
-from blockspca.blocks.framework import block_solve
+from blockspca.blocks.block_solve import block_solve
 from blockspca.solvers import EXACT, SOLVERS, Exhaustive, Greedy, Guarantee, Solution
 from conftest import brute_force
 from strategies import KINDS, symmetric_matrix, thresholded_problems

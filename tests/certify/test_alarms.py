@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.certify import certified_path as module
+from blockspca.certify import path as module
+from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.alarms import is_below_objective, values_of_subsets
-from blockspca.certify.candidates import Candidates
-from blockspca.certify.step_proof import StepProof
 from blockspca.result import Status
+from blockspca.search.portfolio import StepProof
 
 
 def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
@@ -63,7 +63,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
     A[5:, 5:] += 0.9 - 0.9 * np.eye(3)  # 5, 6, 7 are the best pair and triple
 
     def nothing_found(self, matrix, tau, turns=None):
-        from blockspca.certify.proof_tree import Outcome
+        from blockspca.search.schur_tree import Outcome
 
         return Outcome(True, None)
 
@@ -85,7 +85,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
 
 def test_a_bound_below_that_of_fewer_features_is_refused():
     """Kernels rely on τ ≥ upper[k − 1]."""
-    from blockspca.certify.meter import Meter
+    from blockspca.budget import Meter
     from blockspca.certify.records import TreeStatistics
 
     proof = StepProof(

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.certify.certificate import StepClaim
+from blockspca.certificate import StepClaim
 from blockspca.certify.claims import BoundChecks
-from blockspca.certify.upward import EPS
 from blockspca.limits import Deadline
+from blockspca.numerics.rounding import EPS
 
 
 def checks(A: np.ndarray, k: int, upper: float | None = None) -> BoundChecks:

@@ -13,11 +13,11 @@ import pytest
 
 import blockspca as bs
 from blockspca import Covariance
-from blockspca.certify.candidates import Candidates
-from blockspca.certify.connected import connected_parts
-from blockspca.certify.plain_proof import Refuted, Undecided, prove_none_above
-from blockspca.certify.proof_tree import ProofTree, extent, rounding_allowance
-from blockspca.certify.spectral import tighten
+from blockspca.certify.adaptive_screening import Candidates
+from blockspca.search.parts import connected_parts
+from blockspca.search.reference import Refuted, Undecided, prove_none_above
+from blockspca.search.schur_tree import ProofTree, extent, rounding_allowance
+from blockspca.search.spectral import tighten
 from blockspca.solvers import BranchAndBound, Limits
 
 FINISHED, FOUND = 0, 1

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from blockspca.certify.certified_path import certified_path
-from blockspca.covariance import Covariance
+from blockspca.certify.path import certified_path
+from blockspca.covariance.covariance import Covariance
 from blockspca.result import Status
 
 NAMES = [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from blockspca.certify import step_proof
-from blockspca.certify.growth import GrowthOutcome
-from blockspca.certify.meter import Meter
-from blockspca.certify.proof_tree import Outcome
+from blockspca.budget import Meter
 from blockspca.certify.records import TreeStatistics
-from blockspca.certify.step_proof import StepProof
 from blockspca.limits import Limits
+from blockspca.search import portfolio as step_proof
+from blockspca.search.averaging import GrowthOutcome
+from blockspca.search.portfolio import StepProof
+from blockspca.search.schur_tree import Outcome
 
 
 def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import blockspca as bs
-from blockspca.certify.certificate import StepClaim
+from blockspca.certificate import StepClaim
 from conftest import brute_force
 from strategies import problems
 

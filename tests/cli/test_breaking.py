@@ -256,7 +256,7 @@ def test_an_error_of_ours_is_code_1(here, capsys, monkeypatch):
     def fail(*_args, **_options):
         raise KeyError("inside")
 
-    monkeypatch.setattr("blockspca.reading.read_table", fail)
+    monkeypatch.setattr("blockspca.io.read_table", fail)
     assert run(["fit", "ok.csv", "-k", "1"]) == 1
     err = capsys.readouterr().err
     assert "KeyError" in err
@@ -268,7 +268,7 @@ def test_ctrl_c_while_reading_is_code_130(here, capsys, monkeypatch):
     def interrupt(*_args, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blockspca.reading.read_table", interrupt)
+    monkeypatch.setattr("blockspca.io.read_table", interrupt)
     assert run(["fit", "ok.csv", "-k", "1"]) == 130
     assert capsys.readouterr().err == "blockspca: interrupted.\n"
 

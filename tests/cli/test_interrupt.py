@@ -45,7 +45,7 @@ SAID = "blockspca: interrupted; writing what is known\n"
 
 
 def test_fit_writes_what_is_known(here, stopped, monkeypatch, capsys):
-    monkeypatch.setattr("blockspca.ceiling.pca_variances", never)
+    monkeypatch.setattr("blockspca.covariance.pca.pca_variances", never)
     assert run(["fit", "noise.npy", "-k", "2", "-n", "3", "-o", "out"]) == 130
     out, err = capsys.readouterr()
     assert err == SAID + "blockspca: 1 of 3 components\n"
@@ -68,7 +68,7 @@ def test_ctrl_c_after_the_components(here, monkeypatch, capsys):
     def interrupt(*_arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blockspca.ceiling.pca_variances", interrupt)
+    monkeypatch.setattr("blockspca.covariance.pca.pca_variances", interrupt)
     assert run(["fit", "noise.npy", "-k", "2", "-o", "out"]) == 130
     assert capsys.readouterr().err == SAID
     assert Path("out/certificate-1.json").exists()

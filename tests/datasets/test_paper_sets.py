@@ -14,7 +14,7 @@ from blockspca.datasets import (
     load_paper_set,
 )
 from blockspca.datasets.paper_sets import fingerprint, is_present
-from blockspca.reading import ReadError
+from blockspca.io import ReadError
 
 X = np.random.default_rng(0).normal(size=(7, 4))
 SET = PaperSet("Small", "small.npz", (7, 4), "made up", fingerprint(X))

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from blockspca.datasets import PAPER_SETS
+from blockspca.io.writing import to_json
 from blockspca.reproduction import (
     TABLES,
     Measurements,
@@ -19,7 +20,6 @@ from blockspca.reproduction import (
     synthetic,
 )
 from blockspca.reproduction.printed_values import printed_rows
-from blockspca.writing import to_json
 
 WITHOUT_DATA = [name for name in TABLES if name != "synthetic"]
 
@@ -144,10 +144,10 @@ def test_no_run_profits_from_the_scan_of_another(empty, monkeypatch):
     """Else the order of the runs would decide which of them is fast."""
     import numpy as np
 
-    from blockspca import scan as scans
-    from blockspca.blocks import block_result
-    from blockspca.covariance import Covariance
+    from blockspca.blocks import solve_blocks as block_result
+    from blockspca.covariance.covariance import Covariance
     from blockspca.reproduction import measurements as module
+    from blockspca.scan import lists as scans
     from blockspca.solvers import Chan
 
     cov = Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
@@ -161,7 +161,7 @@ def test_no_run_profits_from_the_scan_of_another(empty, monkeypatch):
 def test_a_row_with_chan_s_algorithm_has_a_bound(empty, monkeypatch):
     import numpy as np
 
-    from blockspca.covariance import Covariance
+    from blockspca.covariance.covariance import Covariance
     from blockspca.reproduction import measurements as module
 
     X = np.random.default_rng(0).normal(size=(30, 300)) * np.linspace(1, 3, 300)
@@ -217,7 +217,7 @@ def test_summaries_take_the_error_against_the_printed_baseline():
 def test_zeros_are_counted_the_same_by_tiles_and_by_a_scan(d, monkeypatch):
     import numpy as np
 
-    from blockspca.covariance import Covariance
+    from blockspca.covariance.covariance import Covariance
     from blockspca.reproduction import measurements as module
 
     cov = Covariance.from_data(np.random.default_rng(0).normal(size=(20, d)))
@@ -251,7 +251,7 @@ def test_a_forest_that_took_too_long_is_not_tried_again(empty, monkeypatch):
     """It does not depend on k, and on large data it costs the whole time limit."""
     import numpy as np
 
-    from blockspca.covariance import Covariance
+    from blockspca.covariance.covariance import Covariance
     from blockspca.reproduction import measurements as module
     from blockspca.solvers import Chan
 

@@ -111,7 +111,7 @@ def test_memory_limit():
 @pytest.mark.parametrize("way", ["matrix", "data"])
 def test_optimal_means_the_same_as_in_the_framework(monkeypatch, way):
     """1e-9 of the objective, at optima near zero too."""
-    from blockspca.solvers._stopping import claim, entitled
+    from blockspca.stopping import claim, entitled
 
     monkeypatch.setattr("blockspca.solvers.branch_and_bound.DENSE_SIZE", 5)
     if way == "matrix":
@@ -196,9 +196,9 @@ def test_within_rounding_such_a_support_costs_no_more_than_rounding(monkeypatch)
 
 
 def test_the_value_of_a_leaf_does_not_come_from_lanczos(monkeypatch):
-    monkeypatch.setattr("blockspca.vectors.LARGE", 2)
+    monkeypatch.setattr("blockspca.numerics.linalg.LARGE", 2)
     monkeypatch.setattr(
-        "blockspca.vectors._by_lanczos", lambda A: np.linalg.eigh(A)[1][:, 0]
+        "blockspca.numerics.linalg._by_lanczos", lambda A: np.linalg.eigh(A)[1][:, 0]
     )
     A = noise(60, 16)
     solution = BranchAndBound().solve(A, 4, limits=Limits(time=20))

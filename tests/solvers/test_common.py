@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
-from blockspca._threads import blas_limited_to
+from blockspca.numerics.threads import blas_limited_to
 from blockspca.solvers import SOLVERS, Limits, Solver
 from blockspca.solvers.guarantee import EXACT
 from conftest import brute_force

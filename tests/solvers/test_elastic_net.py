@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blockspca.numerics.linalg import largest_entries, leading_eigenvector
 from blockspca.solvers import ElasticNet, Limits
 from blockspca.solvers.base import Deadline
-from blockspca.vectors import largest_entries, leading_eigenvector
 from strategies import symmetric_matrix
 
 

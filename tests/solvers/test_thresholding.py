@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blockspca.numerics.linalg import largest_entries, leading_eigenvector
 from blockspca.solvers import CovarianceThresholding, DiagonalThresholding, Limits
-from blockspca.vectors import largest_entries, leading_eigenvector
 from strategies import symmetric_matrix
 
 

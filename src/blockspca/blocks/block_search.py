@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._validation import check_positive, check_positive_integer, check_real
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from ..result import Status, Visit
-from .framework import BlockSolve
-from .path import ThresholdPath
+from .block_solve import BlockSolve
 from .strategies import SolveAt
+from .threshold_path import ThresholdPath
 
 ROUNDING = 1e-12  # relative; an improvement must be larger than this
 

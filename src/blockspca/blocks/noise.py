@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_positive, check_positive_integer
-from ..covariance import Covariance, as_covariance
+from ..covariance.covariance import Covariance, as_covariance
 
 FEW_ENTRIES = 20  # below this, the median of mean squares is visibly below the variance
 ENTRIES_AT_ONCE = 2**22

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .._validation import check_real
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from ..result import Visit
-from .framework import BlockSolve
+from .block_solve import BlockSolve
 from .noise import check_noise_parameters, estimate_noise
-from .path import ThresholdPath
+from .threshold_path import ThresholdPath
 
 SolveAt = Callable[[float], BlockSolve]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_real
-from ..covariance import Covariance, as_covariance
-from .path import threshold_path
+from ..covariance.covariance import Covariance, as_covariance
+from .threshold_path import threshold_path
 
 
 def denoise(cov: Covariance | Any, epsilon: float) -> FloatArray:

@@ -16,17 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..bounds.best import FEW_NODES
+from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
+from ..bounds.direction_dual.search import dual_bound
+from ..certificate import StepClaim
+from ..covariance.covariance import Covariance
 from ..limits import Deadline
-from ._blas import single_threaded
-from .best_bound import FEW_NODES
-from .bounds import best_threshold_bound, largest_eigenvalue_bound
-from .certificate import StepClaim
-from .connected import connected_parts
-from .dual_bound import dual_bound
-from .eigenvalues import psd_shift
-from .plain_proof import NodeCapReached, Refuted, Undecided, prove_none_above
-from .upward import (
+from ..numerics.blas import single_threaded
+from ..numerics.rounding import (
     EPS,
     TINY,
     larger_root_above,
@@ -35,6 +32,9 @@ from .upward import (
     squared,
     sum_above,
 )
+from ..numerics.upper_eigenvalues import psd_shift
+from ..search.parts import connected_parts
+from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
 
 COMFORTABLE_SIZE = 100

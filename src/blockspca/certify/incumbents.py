@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _cost
 from .._validation import FloatArray
-from ..covariance import Covariance
-from .incumbent import (
+from ..covariance.covariance import Covariance
+from ..heuristics.pool import (
     Pool,
     best_supports,
     extended,
@@ -19,6 +18,7 @@ from .incumbent import (
     leading_pair,
     swapped,
 )
+from ..numerics import cost as _cost
 from .screening import Screening
 
 # Rows tried as starts, and how many of them are improved by swaps.

@@ -22,7 +22,7 @@ class TreeStatistics:
     leaves: int = 0
     max_depth: int = 0
     restarts: int = 0
-    grown: int = 0  #: nodes that were sets of `growth.py`
+    grown: int = 0  #: nodes that were sets of `search/averaging.py`
 
 
 @dataclass(frozen=True)

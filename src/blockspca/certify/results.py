@@ -10,14 +10,14 @@ from functools import cached_property
 
 import joblib
 
-from ..covariance import Covariance
+from ..certificate import Certificate, StepClaim
+from ..covariance.covariance import Covariance
 from ..progress import Event, Listener, silent
 from ..result import Result, Status
 from ..solvers.base import Limits
-from .certificate import Certificate, StepClaim
-from .certified_path import certified_path
-from .direct import direct_step
+from .path import certified_path
 from .records import CertifiedStep, PathEvent
+from .single_k import direct_step
 
 # A single k from here on is first bounded by itself; beyond the second number the
 # chain is too long to be worth walking.

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..scan import Scan
+from ..scan.lists import Scan
 
 #: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
 #: if anything, so that bounds stay bounds, and nothing overflows on the way to them.

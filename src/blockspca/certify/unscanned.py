@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..covariance import Covariance
+from ..bounds.closed_form import ObviousBounds
+from ..covariance.covariance import Covariance
+from ..numerics.linalg import leading_eigenvector, rayleigh, with_sign
 from ..result import OPTIMAL_GAP, Status, is_optimal_gap
-from ..vectors import leading_eigenvector, rayleigh, with_sign
-from .bounds import ObviousBounds
 from .records import CertifiedStep
 
 _EVERY_UP_TO = 40  # k for which each component is computed

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_positive, check_positive_integer
-from ..covariance import Covariance, as_covariance
+from ..certificate import Certificate, StepClaim
+from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline
+from ..numerics.rounding import EPS
 from ..result import OPTIMAL_GAP, STATUS_ULPS, Result, Status, is_within_gap
-from .certificate import Certificate, StepClaim
 from .claims import BoundChecks
-from .upward import EPS
 from .verification import Verification, VerificationError, require
 
 __all__ = ["Verification", "VerificationError", "verify"]

@@ -12,7 +12,7 @@ from .errors import UsageError
 from .options import File, Force, ReadOptions, ShowOptions, real, spread, whole
 
 if TYPE_CHECKING:
-    from ..blocks.path import ThresholdPath
+    from ..blocks.threshold_path import ThresholdPath
 
 _SHOWN_BLOCKS = 20
 _SHOWN_NAMES = 8
@@ -45,8 +45,8 @@ def blocks(
     force: Force = False,
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
-    from ..words import count
-    from ..writing import WriteError, check_free, to_csv, write_file
+    from .._messages import count
+    from ..io.writing import WriteError, check_free, to_csv, write_file
 
     if epsilon is not None and max_block_size is not None:
         raise UsageError("give --epsilon or --max-block-size, not both")
@@ -61,7 +61,7 @@ def blocks(
 
     cov = load(file, reading, display).cov
     with display.working("Building the threshold path"):
-        from ..blocks.path import threshold_path
+        from ..blocks.threshold_path import threshold_path
 
         path = threshold_path(cov)
     if max_block_size is not None:

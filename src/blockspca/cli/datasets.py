@@ -11,7 +11,7 @@ from .errors import UsageError
 from .options import Force
 
 if TYPE_CHECKING:
-    from ..reading import Table
+    from ..io import Table
 
 # name: (loader in sklearn.datasets, what it is); all of them come with scikit-learn
 _REAL = {
@@ -51,7 +51,7 @@ def datasets(
         )
     if output is None:
         raise UsageError(f"say where to write {name}: --output {name}.csv")
-    from ..writing import WriteError, check_free, to_csv, write_file
+    from ..io.writing import WriteError, check_free, to_csv, write_file
 
     if output.suffix != ".csv":
         raise WriteError(f"--output {output} must end with .csv.")
@@ -63,7 +63,7 @@ def datasets(
 
 
 def _load(name: str) -> Table:
-    from ..reading import Table
+    from ..io import Table
 
     if name == _MODEL:
         from ..datasets import noisy_blocks

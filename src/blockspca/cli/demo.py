@@ -19,6 +19,6 @@ def demo(
     ] = 0,
 ) -> None:
     """Solve the paper's introductory example and one real data set."""
-    from ..demo import run
+    from .demonstration import run
 
     run(seed)

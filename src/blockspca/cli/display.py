@@ -11,7 +11,7 @@ from .options import ShowOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..reading.table import Tick
+    from ..io.table import Tick
 
 
 class Display:

@@ -50,7 +50,7 @@ def fit(
     force: Force = False,
 ) -> None:
     """Find components of k features each, with a proof of how good they are."""
-    from ..writing import to_json, write_files
+    from ..io.writing import to_json, write_files
     from .solving import fit_components, parse_sparsity
 
     display = Display(show)
@@ -81,7 +81,7 @@ def fit(
 
 
 def _check_directory(output: Path, n_components: int, force: bool) -> None:
-    from ..writing import WriteError, check_free
+    from ..io.writing import WriteError, check_free
 
     if output.exists() and not output.is_dir():
         raise WriteError(f"--output {output} is a file; give a directory.")
@@ -160,7 +160,7 @@ def verify_commands(found: Fit, folder: Path | None = None) -> tuple[str, ...]:
 
 def tables(found: Fit) -> dict[str, str]:
     """Return the CSV files: loadings, and scores where there are samples."""
-    from ..writing import to_csv
+    from ..io.writing import to_csv
 
     results = found.components.results
     rows = [
@@ -190,7 +190,7 @@ def certificates(found: Fit) -> dict[str, str]:
 
 def lines(found: Fit) -> list[str]:
     """Say what was found."""
-    from ..words import count, percent, proof_in_words
+    from .._messages import count, percent, proof_in_words
 
     components, loaded = found.components, found.loaded
     n, d = loaded.table.shape

@@ -34,8 +34,8 @@ def info(
     import platform
 
     from .. import __version__
-    from ..reading import FORMATS
-    from ..writing import to_json
+    from ..io import FORMATS
+    from ..io.writing import to_json
 
     found = {name: _version(name) for name in _PACKAGES}
     solvers = _solvers()

@@ -10,8 +10,8 @@ from .display import Display
 from .options import ReadOptions
 
 if TYPE_CHECKING:
-    from ..covariance import Covariance
-    from ..reading import Table
+    from ..covariance.covariance import Covariance
+    from ..io import Table
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         # Imported under the bar: NumPy takes longer to load than the bar to appear.
         from dataclasses import replace
 
-        from ..covariance import refuse_constant
-        from ..reading import ReadError, read_table
+        from ..covariance.covariance import refuse_constant
+        from ..io import ReadError, read_table
 
         table = read_table(
             file,
@@ -81,8 +81,8 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
     """Refuse, in terms of files and options, what cannot become a covariance."""
     import numpy as np
 
-    from ..reading import ReadError
-    from ..words import count
+    from .._messages import count
+    from ..io import ReadError
 
     n, d = table.shape
     if table.is_matrix:
@@ -115,7 +115,7 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
 
 
 def _read_names(path: Path) -> list[str]:
-    from ..reading import ReadError
+    from ..io import ReadError
 
     try:
         text = path.read_text(encoding="utf-8")

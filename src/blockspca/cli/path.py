@@ -38,7 +38,7 @@ def path(
     force: Force = False,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
-    from ..writing import WriteError, check_free, to_csv, to_json, write_file
+    from ..io.writing import WriteError, check_free, to_csv, to_json, write_file
 
     if output is not None and output.suffix not in (".csv", ".json"):
         raise WriteError(f"--output {output} must end with .csv or .json.")
@@ -75,7 +75,7 @@ def path(
         write_file(output, text, force=force)
         display.say(f"Written: {output}")
     if plot is not None:
-        from ..plotting import plot_sparsity_path, save
+        from ..plotting.figures import plot_sparsity_path, save
 
         save(plot_sparsity_path(results), plot, force=force)
         display.say(f"Written: {plot}")

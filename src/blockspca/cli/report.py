@@ -53,7 +53,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
-    from ..writing import WriteError, check_free, write_file
+    from ..io.writing import WriteError, check_free, write_file
     from .solving import fit_components, parse_sparsity
 
     display = Display(show)

@@ -138,7 +138,7 @@ def _file_names(names: list[str]) -> list[str]:
 
 
 def _check_output(output: Path, names: list[str], force: bool) -> None:
-    from ..writing import WriteError, check_free
+    from ..io.writing import WriteError, check_free
 
     if output.exists() and not output.is_dir():
         raise WriteError(f"--output {output} is a file; give a directory.")
@@ -147,8 +147,8 @@ def _check_output(output: Path, names: list[str], force: bool) -> None:
 
 def _write(output: Path, table: ReproducedTable, force: bool) -> None:
     from .. import __version__
+    from ..io.writing import to_json, write_file
     from ..reproduction.machine import machine
-    from ..writing import to_json, write_file
 
     content = {
         "format": "blockspca-table",

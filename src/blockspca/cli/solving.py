@@ -108,8 +108,8 @@ def fit_components(
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
     with display.working("Loading the solver"):
-        from ..ceiling import pca_variances
         from ..components import solve_components
+        from ..covariance.pca import pca_variances
     started = time.perf_counter()
     if k is None:
         k = _choose(loaded, n_components, scheme, solving, display)
@@ -152,8 +152,8 @@ def end(
     results: Iterable[Result], display: Display, interrupted: bool = False
 ) -> NoReturn:
     """End a command with the code that its results amount to; say what stopped it."""
+    from .._messages import advice
     from ..result import Status
-    from ..words import advice
 
     statuses = {result.status for result in results}
     for said in sorted({advice(status) for status in statuses} - {""}):
@@ -172,8 +172,8 @@ def _choose(
     display: Display,
 ) -> int:
     """Choose k by the library's rule, and say why."""
-    from ..choosing_k import K_MAX, choose_k
-    from ..covariance import refuse_constant
+    from ..covariance.covariance import refuse_constant
+    from ..model_selection.choose_k import K_MAX, choose_k
 
     d = refuse_constant(loaded.cov)  # features that vary
     k_max = min(K_MAX, d)

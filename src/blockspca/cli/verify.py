@@ -15,9 +15,9 @@ from .options import File, ReadOptions, ShowOptions, spread, whole
 from .solving import SchemeName
 
 if TYPE_CHECKING:
-    from ..certify.certificate import Certificate
+    from ..certificate import Certificate
     from ..components import Scheme
-    from ..covariance import Covariance
+    from ..covariance.covariance import Covariance
     from ..result import Result
     from .loading import Loaded
 
@@ -154,8 +154,8 @@ def _compare_written(
     Return what there was nothing to compare with, as a sentence; else "".
     """
     from ..certify.verify import VerificationError
-    from ..components.many import collect
-    from .written import loadings_difference, summary_difference
+    from ..components.solve import collect
+    from .compare_outputs import loadings_difference, summary_difference
 
     if summary is None or certificate not in summary.certificates:
         return "Only the certificate was checked: there is no summary beside it."
@@ -224,7 +224,7 @@ def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
 
 
 def _read(path: Path) -> Certificate:
-    from ..certify.certificate import Certificate
+    from ..certificate import Certificate
     from ..certify.verification import VerificationError
     from ..result import NotProvedError
 

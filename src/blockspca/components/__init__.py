@@ -1,6 +1,5 @@
 """Several components: deflation schemes, adjusted explained variance, joint bound."""
 
-from .many import Components, solve_components
 from .orthogonal import Orthogonalised
 from .schemes import (
     DisjointSupports,
@@ -8,6 +7,7 @@ from .schemes import (
     ProjectionDeflation,
     Scheme,
 )
+from .solve import Components, solve_components
 
 __all__ = [
     "Components",

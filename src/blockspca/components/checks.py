@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._validation import FloatArray
-from ..certify.upward import EPS
 from ..certify.verification import VerificationError, require
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme
 from .variance import adjusted_variance, joint_bounds, score_covariance
 
 if TYPE_CHECKING:
-    from .many import Components
+    from .solve import Components
 
 # Of an adjusted variance, relative to the variance: regressing on nearly dependent
 # scores loses digits. Nothing is proved with it.

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..covariance.derived import corrected, projection_term
 from ..limits import Deadline
+from ..numerics.linalg import leading_eigenvector, with_sign
 from ..result import Result
-from ..vectors import leading_eigenvector, with_sign
 from .rewrite import with_component
 from .schemes import (
     SolveOne,
@@ -21,7 +22,6 @@ from .schemes import (
     restricted,
     used_features,
 )
-from .views import corrected, projection_term
 
 MAX_EVALUATIONS = 4000  # supports tried by the search for one component
 PROOF_SHARE = 0.8  # of the component's time; the rest is for the search

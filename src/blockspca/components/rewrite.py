@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from ..result import (
     NEGLIGIBLE,
     OPTIMAL_GAP,

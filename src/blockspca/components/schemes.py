@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..covariance.derived import corrected, masked, projected, restricted
 from ..limits import Deadline
 from ..result import Result
 from .rewrite import renumbered
-from .views import corrected, masked, projected, restricted
 
 RANK_TOLERANCE = 1e-10
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .. import _cost
 from .._validation import FloatArray
-from ..ceiling import small_matrix
-from ..certify.upward import EPS, sum_above
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..covariance.pca import small_matrix
 from ..limits import Deadline
+from ..numerics import cost as _cost
+from ..numerics.rounding import EPS, sum_above
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..covariance import Covariance
+    from ..covariance.covariance import Covariance
 
 VARIABLE = "BLOCKSPCA_DATA"
 
@@ -211,7 +211,7 @@ def load_paper_set(
     Traceback (most recent call last):
     blockspca.datasets.paper_sets.DataSetNotFound: LeukemiaCov needs ...
     """
-    from ..reading import ReadError, read_table
+    from ..io import ReadError, read_table
 
     chosen = paper_set(name) if isinstance(name, str) else name
     where = data_folder(folder)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._pictures import block_order, select_features
 from .._validation import FloatArray
+from ..plotting._layout import block_order, select_features
 
 if TYPE_CHECKING:
     from .page import Report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from ..words import percent, proof_in_words
+from .._messages import percent, proof_in_words
 from .block_data import slider_levels
 
 if TYPE_CHECKING:

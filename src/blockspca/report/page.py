@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..blocks.path import ThresholdPath, threshold_path
-from ..ceiling import pca_variances
+from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..components import Components
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..covariance.pca import pca_variances
 from ..sparsity_path import SparsityPath
 
 MAX_EMBEDDED_CERTIFICATE = 2**21  # characters; a larger one is left to files
@@ -91,7 +91,8 @@ def build_report(report: Report) -> str:
         ) from None
     from markupsafe import Markup
 
-    from . import charts, facts
+    from . import charts
+    from . import text as facts
     from .block_data import block_data
 
     environment = Environment(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from ..datasets.paper_sets import PAPER_SETS
 from .measurements import Measurements
 from .printed_values import Verdict, match, printed_rows

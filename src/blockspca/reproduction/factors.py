@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..solvers.guarantee_table import GuaranteeRow, guarantee_table
+from .guarantee_table import GuaranteeRow, guarantee_table
 from .measurements import Measurements
 from .printed_values import Verdict
 from .table import Column, ReproducedTable

@@ -74,7 +74,7 @@ def _sizes(sizes: np.ndarray) -> str:
 def _draw(A: np.ndarray, result: object) -> bytes:
     from matplotlib import pyplot as plt
 
-    from ..plotting import plot_blocks
+    from ..plotting.figures import plot_blocks
 
     axes = plot_blocks(A, result)  # type: ignore[arg-type]
     drawn = np.ravel(np.asarray(axes, dtype=object))[0].figure

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks.block_search import BlockSearch
-from ..blocks.deeper_path import count_above
-from ..covariance import Covariance
+from ..blocks.forest import count_above
+from ..covariance.covariance import Covariance
 from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
-from ..large_k import truncated_power
+from ..heuristics.truncated_power import truncated_power
 from ..limits import Limits
 from ..pipeline import solve, solve_path
 from ..result import Result, Status
-from ..scan import scan
+from ..scan.lists import scan
 from ..solvers import BranchAndBound, Chan
 from ..solvers.base import Solution
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..vectors import leading_eigenvector
+from ..numerics.linalg import leading_eigenvector
 
 
 class CanonicalForm:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics.linalg import on_support
 from ..result import Status
-from ..vectors import on_support
-from ._stopping import stop_reason
+from ..stopping import stop_reason
 from .base import HEURISTIC, Deadline, Guarantee, Limits, Solution
 
 LEVELS = 40  # halvings of a penalty: by then levels differ by one part in 10¹²

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
-from ..vectors import largest_entries, on_support
+from ..covariance.covariance import Covariance
+from ..numerics.linalg import largest_entries, on_support
 from ._tolerance import rounding_error, tolerance
 from .base import Deadline
 from .chan import ENTRIES_AT_ONCE

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._validation import FloatArray, check_positive, check_positive_integer
-from ..bounds import largest_eigenvalue_bound
+from ..bounds.row_sums import largest_eigenvalue_bound
+from ..numerics.linalg import leading_eigenvector
 from ..result import Status, relative_gap
-from ..vectors import leading_eigenvector
 from ._heuristic import Incumbent
 from .base import Deadline, Guarantee, Limits, Solution
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from .chan import ENTRIES_AT_ONCE
 
 EPS = float(np.finfo(np.float64).eps)
@@ -74,7 +74,7 @@ class Spectrum:
         N = I − a uu' has N² = I − c uu' with c = a (2 − a u'u), so A − c ww' = C'N²C
         has the largest eigenvalue of NCC'N = NGN, and (x'w)² ≤ Σ_S w_i² for ‖x‖ = 1.
         """
-        from ..certify.eigenvalues import eigenvalue_ceiling
+        from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 
         n, d = len(gram), cov.n_features
         N = np.eye(n) - share * np.outer(u, u)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
 from ..result import Status
 from .base import Solution
 

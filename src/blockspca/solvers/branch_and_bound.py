@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray, check_positive_integer
-from ..bounds import largest_eigenvalue_bound, row_sum_bound
-from ..covariance import Covariance
-from ..result import Status
-from ..vectors import (
+from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..covariance.covariance import Covariance
+from ..numerics.linalg import (
     largest_entries,
     leading_eigenpairs,
     leading_eigenvector,
@@ -25,9 +24,10 @@ from ..vectors import (
     rayleigh,
     with_sign,
 )
+from ..result import Status
+from ..stopping import entitled, stop_reason
 from ._reduction import ascend, reduce_features
 from ._spectrum import SPECTRUM_SIZE, Spectrum
-from ._stopping import entitled, stop_reason
 from ._tolerance import rounding_error, tolerance
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution

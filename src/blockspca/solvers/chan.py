@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance import Covariance
+from ..covariance.covariance import Covariance
+from ..numerics.linalg import largest_entries, leading_eigenvector, on_support
 from ..result import Status
-from ..vectors import largest_entries, leading_eigenvector, on_support
 from .base import Deadline, Guarantee, Limits, Solution
 
 ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._validation import FloatArray, check_positive_integer
-from ..vectors import on_support
+from ..numerics.linalg import on_support
 from ._heuristic import Heuristic
 from .base import Deadline
 

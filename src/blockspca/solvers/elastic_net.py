@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._validation import FloatArray, check_positive, check_positive_integer
-from ..vectors import leading_eigenvector, rayleigh
+from ..numerics.linalg import leading_eigenvector, rayleigh
 from ._heuristic import Heuristic, shifted_to_psd, soft_threshold, tuned_to_k
 from .base import Deadline
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds import cheap_bound, eigenvalue_error
+from ..bounds.row_sums import cheap_bound, eigenvalue_error
+from ..numerics.linalg import on_support
 from ..result import Status
-from ..vectors import on_support
-from ._stopping import entitled
+from ..stopping import entitled
 from .base import EXACT, Deadline, Limits, Solution
 
 WORK_AT_ONCE = 2**21  # supports in a batch, times k³: some 10 ms between clock readings

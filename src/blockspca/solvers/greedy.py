@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics.linalg import on_support
 from ..result import Status
-from ..vectors import on_support
 from .base import Deadline, Guarantee, Limits, Solution
 
 CANDIDATES_AT_ONCE = 16

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics.linalg import on_support
 from ..result import Status
-from ..vectors import on_support
-from ._stopping import stop_reason
+from ..stopping import stop_reason
 from .base import Deadline, Limits, Solution
 from .greedy import Greedy, best_addition
 

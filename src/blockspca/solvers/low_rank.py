@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer
-from ..bounds import largest_eigenvalue_bound, row_sum_bound
+from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..numerics.linalg import largest_entries, on_support
 from ..result import Status, relative_gap
-from ..vectors import largest_entries, on_support
 from .base import Deadline, Guarantee, Limits, Solution
 
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds import largest_eigenvalue_bound, row_sum_bound
+from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..result import Status, relative_gap
-from ..vectors import leading_eigenvector, on_support, rayleigh
-from ._stopping import entitled
+from ..stopping import entitled
 from .base import EXACT, Deadline, Limits, Solution, SolverError
 from .local_search import LocalSearch
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._validation import FloatArray, check_positive_integer
-from ..vectors import leading_eigenvector
+from ..numerics.linalg import leading_eigenvector
 from ._heuristic import Heuristic, keep_largest, shifted_to_psd
 from .base import Deadline
 

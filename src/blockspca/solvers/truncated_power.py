@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray, check_positive_integer
+from ..numerics.linalg import largest_entries, leading_eigenvector, on_support
 from ..result import Status
-from ..vectors import largest_entries, leading_eigenvector, on_support
-from ._stopping import stop_reason
+from ..stopping import stop_reason
 from .base import HEURISTIC, Deadline, Limits, Solution
 
 CONVERGED = 1e-10

@@ -1,0 +1,444 @@
+"""Depth-first proof that no k-set has an eigenvalue above τ (Schur recursion).
+
+A node is a matrix B over the features F that may still be chosen, and m, how many
+of them.  The question is always the same one: is there an m-set T in F with
+λmax(B_TT) > τ?  At the root B = A and m = k.  Choosing feature p turns B into
+
+    B'_ij = B_ij + B_ip B_jp / (τ − B_pp),      m' = m − 1,
+
+the Schur complement of τI − A, so a set beats τ under B' exactly when the set with
+p added beats it under B.  `search/schur_tree.py` derives the bounds.
+"""
+
+import numpy as np
+from numba import types
+
+from .options import ENTRY, INNER, njit
+from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
+_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
+
+FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
+
+# Slots of the integer state, which lets a paused search go on where it stopped.
+DEPTH, NODES, DEEPEST, PRUNED_FIRST, PRUNED_SUM, PRUNED_PEEL, LEAVES = range(7)
+FOUND_SIZE, MEMORY, ROOT_STOP, N_STATE = range(7, 11)
+
+# Planes of `bounds`.
+FIRST, REST, REST2, NORM = range(4)
+
+# Up to this many, the largest are found by insertion, beyond by quickselect.
+SHORT = 24
+
+
+@njit(**INNER)
+def _larger_root(a, coupling, b):
+    """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling.
+
+    Written as max(a, b) plus what the coupling adds: the mean plus the square root
+    would lose every digit of b beside an a of −1e9.
+    """
+    high = max(a, b)
+    if coupling <= 0.0:
+        return high
+    half = 0.5 * (high - min(a, b))
+    return high + coupling / (half + np.sqrt(half * half + coupling))
+
+
+@njit(**INNER)
+def _row_norm(B, row, level, orders, count, skip, q, squares):
+    """Sum of the q largest B_ij² over the level's features but the one at `skip`."""
+    if q > SHORT or q >= count - 1:
+        for b in range(count):
+            value = B[row + orders[level, b]]
+            squares[b] = value * value
+        squares[skip] = 0.0
+        return sum_of_largest(squares, count, q)
+    for a in range(q):
+        squares[a] = 0.0
+    smallest = 0.0
+    for b in range(count):
+        value = B[row + orders[level, b]]
+        value *= value
+        if value > smallest and b != skip:
+            a = q - 1
+            while a > 0 and squares[a - 1] < value:
+                squares[a] = squares[a - 1]
+                a -= 1
+            squares[a] = value
+            smallest = squares[q - 1]
+    total = 0.0
+    for a in range(q):
+        total += squares[a]
+    return total
+
+
+@njit(**INNER)
+def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares):
+    """Drop every feature that is in no m-set above τ; repeat until none drops.
+
+    Feature i stays if r² > (τ − bound)(τ − B_ii), where r² is the sum of the m − 1
+    largest B_ij², j ≠ i still there, and bound ≥ opt_B(m − 1).  Returns the number
+    left; orders[level, :count] lists them, keys[:count] has their 2×2 bounds and
+    bounds[NORM, level] their r, by column.  With bound > τ the inequality says nothing,
+    and every feature stays.
+    """
+    count = n
+    margin = tau - bound if bound <= tau else -np.inf
+    changed = True
+    while changed and count >= m:
+        changed = False
+        kept = 0
+        for a in range(count):
+            i = orders[level, a]
+            row = start + i * n
+            need = margin * (tau - B[row + i])
+            total = _row_norm(B, row, level, orders, count, a, m - 1, squares)
+            if margin < 0.0 or total > need:
+                fresh[kept] = i
+                bounds[NORM, level, i] = np.sqrt(total)
+                keys[kept] = _larger_root(B[row + i], total, bound)
+                kept += 1
+            else:
+                changed = True
+        count = kept
+        for a in range(count):
+            orders[level, a] = fresh[a]
+    return count
+
+
+@njit(**INNER)
+def _suffix_bounds(
+    B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
+):
+    """Bound opt_B(q, F_t) for the suffixes F_t = orders[level, t:], the last first.
+
+    U[q][t] = min(upper[level + q], max(U[q][t+1], λmax[[B_tt, r], [r, U[q−1][t+1]]]))
+
+    with r² the sum of the q − 1 largest B_tj², j in F_{t+1}.  Keeps, for each t, the
+    bound on m-sets whose first member is t, U[m−1][t+1] and U[m−2][t+1].
+    """
+    for q in range(m + 1):
+        table[q] = -np.inf
+    for t in range(count - 1, -1, -1):
+        i = orders[level, t]
+        row = start + i * n
+        diagonal = B[row + i]
+        later = count - 1 - t
+        for b in range(later):
+            value = B[row + orders[level, t + 1 + b]]
+            squares[b] = value * value
+        width = min(later, m - 1)
+        if width < later:
+            move_largest_first(squares, later, width)
+        sort_front(squares, width)
+        total = 0.0
+        for q in range(width):
+            total += squares[q]
+            squares[q] = total
+        bounds[REST, level, t] = table[m - 1]
+        bounds[REST2, level, t] = table[m - 2]
+        for q in range(m, 0, -1):
+            value = diagonal
+            if q > 1 and width > 0:
+                value = _larger_root(
+                    diagonal, squares[min(q - 1, width) - 1], table[q - 1]
+                )
+            if q == m:
+                bounds[FIRST, level, t] = value
+            elif upper[level + q] <= tau:
+                value = min(value, upper[level + q])
+            if value > table[q]:
+                table[q] = value
+
+
+@njit(**INNER)
+def _all_below(B, start, n, count, tau, level, orders, begin):
+    """True if λmax(B) over the level's features is below τ (Cholesky succeeds).
+
+    The factor of τI − B is written from B[begin] on.
+    """
+    for a in range(count):
+        row = start + orders[level, a] * n
+        target = begin + a * count
+        pivot = tau - B[row + orders[level, a]]
+        for b in range(a):
+            other = begin + b * count
+            value = -B[row + orders[level, b]]
+            for c in range(b):
+                value -= B[target + c] * B[other + c]
+            value *= B[other + b]
+            B[target + b] = value
+            pivot -= value * value
+        if not pivot > 0.0:  # nor a number: nothing is proved by an overflow
+            return False
+        B[target + a] = 1.0 / np.sqrt(pivot)
+    return True
+
+
+@njit(**INNER)
+def _open_level(
+    B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
+    fresh,
+):  # fmt: skip
+    """Peel, order (strongest first) and bound one level; returns how many stay."""
+    for a in range(n):
+        orders[level, a] = a
+    count = _peel(
+        B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares
+    )
+    if count < m:
+        return 0
+    sort_descending(keys, level, orders, count)
+    begin = start + n * n
+    if (
+        count <= 2 * m
+        and begin + count * count <= B.shape[0]
+        and _all_below(B, start, n, count, tau, level, orders, begin)
+    ):
+        return 0
+    _suffix_bounds(
+        B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
+    )
+    return count
+
+
+@njit(**INNER)
+def _record(level, orders, cursors, labels, last, also, found, state):
+    """Write the chosen features of the levels above and the last two to `found`."""
+    for h in range(level):
+        found[h] = labels[h, orders[h, cursors[h] - 1]]
+    found[level] = last
+    found[level + 1] = also
+    state[FOUND_SIZE] = level + 2
+
+
+@njit(**INNER)
+def _shrink(
+    B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
+    fresh,
+):  # fmt: skip
+    """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
+
+    With c = B_·p / sqrt(τ − B_pp), opt_B'(q) ≤ opt_B(q) + (sum of the q largest c_j²).
+    Feature j stays if that bound for q = left, with c_j² in the sum, exceeds τ, and if
+    it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
+    Writes the kept features to fresh, and gains[0] = a bound on opt_B'(left − 1); a
+    pair {p, j} above τ goes to fresh[0].
+    """
+    p = orders[level, t]
+    base = bounds[REST, level, t]
+    pivot_row = start + p * n
+    remaining = tau - B[pivot_row + p]
+    later = count - 1 - t
+    for b in range(later):
+        j = orders[level, t + 1 + b]
+        value = B[pivot_row + j]
+        gain = value * value / remaining
+        if gain != gain:  # 0 / 0: p alone is at τ, and j has nothing to do with it
+            gain = 0.0
+        gains[b] = gain
+        scratch[b] = gain
+        if B[start + j * n + j] + gain > tau:
+            fresh[0] = j
+            return -1
+    if left == 1:
+        return 0
+    top = sum_of_largest(scratch, later, left)
+    if base + top <= tau:
+        return 0
+    smallest = np.inf
+    for b in range(min(left, later)):
+        smallest = min(smallest, scratch[b])
+    # A feature outside the `left` best replaces the smallest of them.
+    others = max(top - smallest, 0.0)
+    floor = tau - base - others
+    bound = min(bounds[REST2, level, t] + others, chain)
+    margin = tau - bound if bound <= tau else -np.inf
+    length = np.sqrt(others)
+    kept = 0
+    for b in range(later):
+        gain = gains[b]
+        if gain > floor or gain >= smallest:
+            j = orders[level, t + 1 + b]
+            norm = bounds[NORM, level, j] + np.sqrt(gain) * length
+            room = tau - B[start + j * n + j] - gain
+            if margin < 0.0 or norm * norm > margin * room:
+                fresh[kept] = j
+                kept += 1
+    gains[0] = bound
+    return kept
+
+
+@njit(**INNER)
+def _eliminate(B, start, n, p, tau, kept, fresh, begin):
+    """B' over fresh[:kept], the Schur complement after p, from B[begin] on."""
+    pivot_row = start + p * n
+    remaining = tau - B[pivot_row + p]
+    for a in range(kept):
+        i = fresh[a]
+        source = start + i * n
+        target = begin + a * kept
+        factor = B[pivot_row + i] / remaining if B[pivot_row + i] != 0.0 else 0.0
+        for b in range(a + 1):
+            j = fresh[b]
+            value = B[source + j] + factor * B[pivot_row + j]
+            B[target + b] = value
+            B[begin + b * kept + a] = value
+
+
+@njit(**INNER)
+def _pair_above(B, begin, n, tau):
+    """a·n + b for a pair with λmax(B_{ab}) > τ, or −1."""
+    for a in range(n):
+        slack = tau - B[begin + a * n + a]
+        for b in range(a):
+            value = B[begin + a * n + b]
+            if value * value > slack * (tau - B[begin + b * n + b]):
+                return a * n + b
+    return -1
+
+
+@njit(**INNER)
+def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
+    """Copy A to the first level: PAUSED, unless that decides or does not fit."""
+    n = A.shape[0]
+    if n < k:
+        return FINISHED
+    for i in range(n):
+        if A[i, i] > tau:
+            found[0] = i
+            state[FOUND_SIZE] = 1
+            return FOUND
+    if k == 1:
+        return FINISHED
+    if B.shape[0] < n * n:
+        state[MEMORY] = n * n
+        return NEEDS_MEMORY
+    for i in range(n):
+        labels[0, i] = i
+        for j in range(n):
+            B[i * n + j] = A[i, j]
+    starts[0] = 0
+    sizes[0] = n
+    return PAUSED
+
+
+@njit(
+    (
+        _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
+        _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
+    ),
+    **ENTRY,
+)  # fmt: skip
+def explore(
+    A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
+    fresh, found, state, budget,
+):  # fmt: skip
+    """Search on from `state` for at most `budget` nodes.
+
+    Parameters
+    ----------
+    A : (n, n) survivors' matrix; k ≥ 1; tau.
+    upper : (k + 1,) upper[q] ≥ opt(q) for q < k; +inf where nothing is known.
+    B : flat memory of the levels' matrices; level l is sizes[l]² from starts[l].
+    counts, cursors : (k + 1,) features left and the next one to branch on.
+    labels, orders : (k + 1, n) level's column → column of A; branching order.
+    bounds : (4, k + 1, n) what `_suffix_bounds` keeps.
+    work : (5, max(n, k) + 1) scratch; fresh : (n,) scratch.
+    found : (k + 1,) columns of a set above τ, when one is found.
+    state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
+
+    Returns FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
+    """
+    stop_at = state[NODES] + budget
+    keys = work[0]
+    squares = work[1]
+    table = work[2]
+    gains = work[3]
+    scratch = work[4]
+    child = -1
+    bound = np.inf
+    # opt_B(m − 1) ≤ upper[k − 1] at every node, where that is at most τ.
+    chain = upper[k - 1] if upper[k - 1] <= tau else np.inf
+    if state[DEPTH] < 0:
+        code = _place_root(A, k, tau, B, starts, sizes, labels, found, state)
+        if code != PAUSED:
+            return code
+        state[DEPTH] = 0
+        bound = upper[k - 1]
+        child = 0
+    while state[DEPTH] >= 0:
+        if child >= 0:
+            # A new level, its matrix in place: the root, or a child just formed.
+            cursors[child] = 0
+            counts[child] = _open_level(
+                B, starts[child], sizes[child], k - child, tau, upper, bound, child,
+                orders, bounds, keys, squares, table, fresh,
+            )  # fmt: skip
+            if counts[child] == 0:
+                state[PRUNED_PEEL] += 1
+            else:
+                state[DEPTH] = child
+                state[DEEPEST] = max(state[DEEPEST], child)
+            child = -1
+        level = state[DEPTH]
+        t = cursors[level]
+        if t >= counts[level] or (level == 0 and t >= state[ROOT_STOP]):
+            state[DEPTH] = level - 1
+            continue
+        m = k - level
+        if bounds[FIRST, level, t] <= tau or counts[level] - t < m:
+            state[PRUNED_FIRST] += 1
+            cursors[level] = t + 1
+            continue
+        if state[NODES] >= stop_at:
+            return PAUSED
+        n = sizes[level]
+        start = starts[level]
+        p = orders[level, t]
+        left = m - 1
+        kept = _shrink(
+            B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
+            gains, scratch, fresh,
+        )  # fmt: skip
+        bound = gains[0]
+        begin = start + n * n
+        if kept >= left and begin + kept * kept > B.shape[0]:
+            state[MEMORY] = begin + kept * kept
+            return NEEDS_MEMORY
+        state[NODES] += 1
+        cursors[level] = t + 1
+        if kept < 0:
+            # A pair above τ ends the search; it may be smaller than k.
+            _record(
+                level, orders, cursors, labels, labels[level, p],
+                labels[level, fresh[0]], found, state,
+            )  # fmt: skip
+            return FOUND
+        if left == 1:
+            state[LEAVES] += 1
+            continue
+        if kept < left:
+            state[PRUNED_SUM] += 1
+            continue
+        _eliminate(B, start, n, p, tau, kept, fresh, begin)
+        for a in range(kept):
+            labels[level + 1, a] = labels[level, fresh[a]]
+        if left == 2:
+            state[LEAVES] += 1
+            pair = _pair_above(B, begin, kept, tau)
+            if pair >= 0:
+                _record(
+                    level + 1, orders, cursors, labels, labels[level + 1, pair // kept],
+                    labels[level + 1, pair % kept], found, state,
+                )  # fmt: skip
+                return FOUND
+            continue
+        child = level + 1
+        starts[child] = begin
+        sizes[child] = kept
+    return FINISHED

@@ -1,0 +1,438 @@
+"""Algorithm 3 of the paper: solve every block, lift the best solution back to A."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..bounds.row_sums import cheap_bound, largest_eigenvalue_bound
+from ..covariance.covariance import Covariance
+from ..limits import Deadline, Limits
+from ..numerics import cost as _cost
+from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
+from ..numerics.threads import blas_limited_to
+from ..result import Blocks, BlockStatus, Status, relative_gap
+from ..solvers.base import Solution, Solver, SolverError
+from ..stopping import claim
+from .threshold_path import ThresholdPath, split_by_label
+
+TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
+COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
+START_SECONDS = 3.0  # that worker processes may take until they work
+EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
+
+_STOPPED = (
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.MEMORY_LIMIT,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSolve:
+    """The best solution over the blocks at one threshold ε, and what they proved.
+
+    `upper_bound` holds for the original matrix: the largest block bound plus (k − 1)
+    times the largest entry between blocks. (The entries left out have a zero diagonal,
+    and Σ_{i≠j} |x_i x_j| = ‖x‖₁² − 1 ≤ k − 1.)
+    """
+
+    epsilon: float
+    x: FloatArray
+    support: NDArray[np.intp]
+    objective: float
+    upper_bound: float
+    status: Status
+    blocks: Blocks
+    stopped: Status | None = None  #: the limit that ended the run, if one did
+    given: tuple[int, ...] = ()  #: the blocks that the solver was given
+
+    @property
+    def nodes(self) -> int:
+        return int(self.blocks.nodes.sum())
+
+    @property
+    def failed(self) -> list[int]:
+        """The blocks on which the solver failed."""
+        return [b for b in self.given if self.blocks.statuses[b] is BlockStatus.FAILED]
+
+    @property
+    def complete(self) -> bool:
+        """True if the solver finished every block that could matter."""
+        finished = (BlockStatus.OPTIMAL, BlockStatus.FEASIBLE, BlockStatus.SKIPPED)
+        return all(status in finished for status in self.blocks.statuses)
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """What came of one block, in the block's own indices."""
+
+    status: BlockStatus
+    support: NDArray[np.intp] | None = None
+    objective: float = -math.inf
+    upper_bound: float = math.inf
+    nodes: int = 0
+    message: str = ""
+
+
+class _Ledger:
+    """The columns of `Blocks` while they are being filled, and the incumbent."""
+
+    def __init__(
+        self, cov: Covariance, k: int, path: ThresholdPath, epsilon: float
+    ) -> None:
+        self.cov = cov
+        self.k = k
+        self.epsilon = epsilon
+        self.labels = labels = path.labels(epsilon)
+        self.members = split_by_label(labels)
+        p = len(self.members)
+        self.sizes = np.bincount(labels)
+        self.objectives = np.full(p, -math.inf)
+        self.upper_bounds = np.full(p, math.inf)
+        self.statuses = [BlockStatus.SKIPPED] * p
+        self.nodes = np.zeros(p, dtype=np.int64)
+        self.messages: dict[int, str] = {}
+        variances = cov.diagonal()
+        best = int(np.argmax(variances))
+        # What the entries between blocks, and rounding in computed ones, may add.
+        self.outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
+        self.support = np.array([best], dtype=np.intp)
+        self.objective = float(variances[best])
+        for b in np.flatnonzero(self.sizes == 1):
+            self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
+            self.statuses[b] = BlockStatus.OPTIMAL
+
+    def upper_bound(self) -> float:
+        """Return the bound for A that the bounds of the blocks give."""
+        return float(self.upper_bounds.max()) + self.outside
+
+    def matrix(self, b: int) -> FloatArray:
+        return np.ascontiguousarray(self.cov.submatrix(self.members[b]))
+
+    def enter(self, b: int, outcome: _Outcome) -> None:
+        self.statuses[b] = outcome.status
+        self.nodes[b] = outcome.nodes
+        if outcome.message:
+            self.messages[b] = outcome.message
+        if outcome.support is None:
+            return
+        self.objectives[b] = outcome.objective
+        self.upper_bounds[b] = max(
+            outcome.objective, min(self.upper_bounds[b], outcome.upper_bound)
+        )
+        if outcome.objective > self.objective:
+            self.objective = outcome.objective
+            self.support = self.members[b][outcome.support]
+
+    def blocks(self) -> Blocks:
+        return Blocks(
+            labels=self.labels,
+            sizes=self.sizes,
+            objectives=self.objectives,
+            upper_bounds=self.upper_bounds,
+            statuses=tuple(self.statuses),
+            nodes=self.nodes,
+            messages=self.messages,
+        )
+
+
+def block_solve(
+    cov: Covariance,
+    k: int,
+    epsilon: float,
+    solver: Solver,
+    *,
+    path: ThresholdPath,
+    limits: Limits | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> BlockSolve:
+    """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
+
+    Parameters
+    ----------
+    cov, k, epsilon, solver
+        The problem, the threshold and the algorithm for a block.
+    path : ThresholdPath
+        Of `cov`.
+    limits : Limits, optional
+        For all blocks together.
+    n_jobs : int, optional
+        Blocks solved at a time, through joblib. The answer does not depend on it.
+    seed : int
+        Each block draws from its own stream, derived from this and its number.
+    progress : callable, optional
+        Called with the number of blocks done, their total, and the best objective.
+
+    Notes
+    -----
+    Blocks are taken by descending upper bound, and those that cannot beat the incumbent
+    are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
+    between waves only: that is why parallel and serial runs agree. With a limit on
+    nodes or memory they go one at a time, so that none is spent twice. Where k is at
+    least the size of a block, its leading eigenvector is the answer (the PCA case).
+    """
+    limits = Limits() if limits is None else limits
+    deadline = Deadline(limits.time)
+    ledger = _Ledger(cov, k, path, epsilon)
+    stopped: Status | None = None
+    done: list[int] = []
+    try:
+        queue = _queue(ledger, solver, limits, deadline)
+        for wave in _waves(queue, limits):
+            stopped = _stop_reason(ledger, deadline, limits)
+            if stopped or _gap_reached(ledger, limits):
+                break
+            wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
+            tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
+            # With little time left, worker processes would begin after its end.
+            jobs = n_jobs if deadline.affords(START_SECONDS) else 1
+            for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
+                done.append(b)
+                ledger.enter(b, outcome)
+                if progress is not None:
+                    progress(len(done), len(queue), ledger.objective)
+                if outcome.status is BlockStatus.INTERRUPTED:
+                    raise KeyboardInterrupt
+        stopped = stopped or _stop_reason(ledger, deadline, limits, final=True)
+    except KeyboardInterrupt:
+        stopped = Status.INTERRUPTED
+    ended = stopped or Status.GAP_LIMIT
+    for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
+        if ledger.statuses[b] is BlockStatus.SKIPPED:
+            ledger.statuses[b] = BlockStatus(ended.value)
+    given = tuple(b for b in done if ledger.sizes[b] > k)
+    return _conclude(ledger, limits, stopped, given)
+
+
+def _queue(
+    ledger: _Ledger, solver: Solver, limits: Limits, deadline: Deadline
+) -> list[int]:
+    """Bound every block of two features or more; the most promising comes first."""
+    larger = np.flatnonzero(ledger.sizes > 1)
+    queue = []
+    for b in larger.tolist():
+        if deadline.passed():
+            break
+        size = int(ledger.sizes[b])
+        if limits.memory is not None and 8 * COPIES_IN_USE * size**2 > limits.memory:
+            ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
+            ledger.messages[b] = f"{size} features need more than limits.memory"
+            continue
+        A = ledger.matrix(b)
+        if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
+            if not deadline.affords(_cost.eigenvalues(size)):
+                ledger.statuses[b] = BlockStatus.TIME_LIMIT
+                continue
+            _refuse_indefinite(A, b, solver)
+        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), deadline)
+        queue.append(b)
+    return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
+
+
+def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
+    eigenvalues = np.linalg.eigvalsh(A)
+    if eigenvalues[0] < -TOLERANCE * max(abs(eigenvalues[-1]), abs(eigenvalues[0])):
+        raise ValueError(
+            f"solver {solver.name!r} requires a positive semidefinite matrix, but "
+            f"block {b} ({len(A)} features) has the eigenvalue {eigenvalues[0]:.4g}; "
+            "use a solver with requires_psd = False, or add a multiple of the identity "
+            "to A, which moves every objective by that multiple."
+        )
+
+
+def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
+    one_at_a_time = limits.nodes is not None or limits.memory is not None
+    start, size = 0, 1 if one_at_a_time else 2
+    while start < len(queue):
+        yield list(queue[start : start + size])
+        start, size = start + size, 1 if one_at_a_time else 2 * size
+
+
+def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
+    if limits.gap is None:
+        return False
+    return relative_gap(ledger.objective, ledger.upper_bound()) <= limits.gap
+
+
+def _stop_reason(
+    ledger: _Ledger, deadline: Deadline, limits: Limits, final: bool = False
+) -> Status | None:
+    """The limit that ends the run now, or, once all blocks are done, ended a block."""
+    if not final and deadline.passed():
+        return Status.TIME_LIMIT
+    if not final and limits.nodes is not None and ledger.nodes.sum() >= limits.nodes:
+        return Status.NODE_LIMIT
+    if final:
+        return next((s for s in _STOPPED if BlockStatus(s) in ledger.statuses), None)
+    return None
+
+
+_Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
+
+
+def _tasks(
+    wave: list[int],
+    ledger: _Ledger,
+    solver: Solver,
+    deadline: Deadline,
+    limits: Limits,
+    seed: int,
+) -> list[_Task]:
+    nodes = limits.nodes
+    if nodes is not None:
+        nodes = max(1, nodes - int(ledger.nodes.sum()))
+    remaining = deadline.remaining()
+    # Wall-clock time, so that a worker process can tell how much of it is left.
+    until = None if remaining is None else time.time() + remaining
+    share = replace(limits, nodes=nodes)
+    return [
+        (ledger.matrix(b), ledger.k, solver, share, until, ledger.objective, [seed, b])
+        for b in wave
+    ]
+
+
+def _run(tasks: list[_Task], n_jobs: int | None) -> Iterator[_Outcome]:
+    """Run the tasks, in order."""
+    import joblib
+
+    if len(tasks) == 1 or joblib.effective_n_jobs(n_jobs) == 1:
+        yield from (_solve_block(*task) for task in tasks)
+        return
+    try:
+        # A core for each block: BLAS has one thread, here and in other processes.
+        with blas_limited_to(1):
+            outcomes = joblib.Parallel(n_jobs=n_jobs)(
+                joblib.delayed(_solve_beside_others)(os.getpid(), *task)
+                for task in tasks
+            )
+        yield from outcomes
+    except Exception as error:  # a worker died, or the solver cannot be sent to one
+        failure = _Outcome(
+            BlockStatus.FAILED,
+            message=f"could not be run with n_jobs = {n_jobs} "
+            f"({type(error).__name__}: {error})",
+        )
+        yield from (failure for _ in tasks)
+
+
+def _solve_beside_others(caller: int, *task: Any) -> _Outcome:
+    """Solve one block in a worker, which has one core."""
+    if os.getpid() == caller:  # a thread: BLAS, which all of them share, is limited
+        return _solve_block(*task)
+    with blas_limited_to(1):
+        return _solve_block(*task)
+
+
+def _solve_block(
+    A: FloatArray,
+    k: int,
+    solver: Solver,
+    limits: Limits,
+    until: float | None,
+    incumbent: float,
+    entropy: list[int],
+) -> _Outcome:
+    """Solve one block; a failure of the solver becomes an outcome, not an error."""
+    size = len(A)
+    largest = float(np.abs(A).max())
+    if until is not None:
+        limits = replace(limits, time=max(0.0, until - time.time()))
+        if limits.time == 0:
+            return _Outcome(BlockStatus.TIME_LIMIT)
+    if k >= size:
+        value = rayleigh(A, leading_eigenvector(A))
+        if limits.time is not None and _cost.eigenvalues(size) > limits.time:
+            return _Outcome(BlockStatus.TIME_LIMIT, np.arange(size), value)
+        bound = max(value, largest_eigenvalue_bound(A))
+        return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
+    unit = 1.0
+    if largest > EXTREME or 0 < largest < 1 / EXTREME:
+        unit = 2.0 ** math.floor(math.log2(largest))  # exact to divide by
+    try:
+        solution = solver.solve(
+            A / unit,  # a copy: what the solver writes to it does not matter
+            k,
+            limits=limits,
+            incumbent=incumbent / unit,
+            rng=np.random.default_rng(entropy),
+        )
+        return _checked_outcome(solution, A, k, unit)
+    except (Exception, SystemExit) as error:
+        said = str(error).rstrip(".")
+        if not isinstance(error, SolverError):
+            said = f"raised {type(error).__name__}: {said}"
+        return _Outcome(BlockStatus.FAILED, message=said)
+
+
+def _checked_outcome(solution: Any, A: FloatArray, k: int, unit: float) -> _Outcome:
+    """Recompute what a solver says, or raise if it cannot be right."""
+    if not isinstance(solution, Solution):
+        raise SolverError(
+            f"returned {type(solution).__name__} from solve; a Solution is needed"
+        )
+    support = checked_support(solution.x, len(A), k)
+    _, objective = on_support(A, support)
+    claimed = float(solution.upper_bound) * unit
+    if not claimed >= objective - TOLERANCE * abs(objective):
+        raise SolverError(
+            f"claims the upper bound {claimed:.6g}, below its objective {objective:.6g}"
+        )
+    return _Outcome(
+        BlockStatus(Status(solution.status).value),
+        support,
+        objective,
+        claimed,
+        int(solution.nodes),
+    )
+
+
+def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
+    """Return the nonzeros of a solver's vector, or say what is wrong with it."""
+    x = np.asarray(x)
+    if x.dtype.kind not in "fiub":
+        raise SolverError(
+            f"returned values of dtype {x.dtype}, not a vector of {size} real numbers"
+        )
+    if x.shape != (size,):
+        raise SolverError(f"returned shape {x.shape} instead of ({size},)")
+    if not np.isfinite(x).all():
+        raise SolverError("returned a vector with NaN or infinite entries")
+    support = np.flatnonzero(x)
+    if len(support) == 0:
+        raise SolverError("returned the zero vector; a unit vector is needed")
+    if len(support) > k:
+        raise SolverError(f"returned {len(support)} nonzeros, more than k = {k}")
+    return support
+
+
+def _conclude(
+    ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
+) -> BlockSolve:
+    within = ledger.cov.submatrix(ledger.support)
+    loadings, objective = on_support(within, np.arange(len(within)))
+    x = np.zeros(ledger.cov.n_features)
+    x[ledger.support] = loadings
+    bound = max(objective, ledger.upper_bound())
+    return BlockSolve(
+        epsilon=ledger.epsilon,
+        x=x,
+        support=np.flatnonzero(x),
+        objective=objective,
+        upper_bound=bound,
+        status=claim(objective, bound, limits, stopped),
+        blocks=ledger.blocks(),
+        stopped=stopped,
+        given=given,
+    )

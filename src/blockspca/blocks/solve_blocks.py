@@ -1,0 +1,200 @@
+"""The framework as a whole: a strategy's thresholds, solved, as one result."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from .._kernels.loading import load
+from ..covariance.covariance import Covariance
+from ..limits import Deadline, Limits
+from ..progress import Event, Listener
+from ..result import Result, Status, Visit
+from ..scan.lists import scan, scan_kernels
+from ..solvers.base import Solver, SolverError
+from ..stopping import claim
+from .block_solve import BlockSolve, block_solve
+from .forest import path_to_size
+from .strategies import ThresholdStrategy
+from .threshold_path import IncompletePathError, ThresholdPath, threshold_path
+
+# Data with more features than this are scanned once, for the path and for the proof.
+SCAN_FROM = 5000
+LONGEST_LISTS = 64  # the time of a scan grows with them; see forest.py
+
+BOUND_NAME = "blocks + (k − 1) · largest entry between them"
+
+
+def solve_blocks(
+    cov: Covariance,
+    k: int,
+    solver: Solver,
+    strategy: ThresholdStrategy,
+    limits: Limits,
+    *,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    tell: Listener | None = None,
+) -> Result:
+    """Solve at the thresholds that the strategy chooses; return the best.
+
+    Every threshold gives an upper bound on the original matrix, so the least of them
+    is one. Limits hold for all thresholds together.
+    """
+    deadline = Deadline(limits.time)
+    solves: list[BlockSolve] = []
+
+    def solve_at(epsilon: float) -> BlockSolve:
+        def report(done: int, total: int, objective: float) -> None:
+            if tell is not None:
+                tell(
+                    Event(
+                        "blocks", done, total, k, objective, elapsed=deadline.elapsed()
+                    )
+                )
+
+        spent = sum(solved.nodes for solved in solves)
+        left = limits.nodes and max(1, limits.nodes - spent)
+        solved = block_solve(
+            cov,
+            k,
+            epsilon,
+            solver,
+            path=path,
+            limits=replace(limits, time=deadline.remaining(), nodes=left),
+            n_jobs=n_jobs,
+            seed=seed,
+            progress=report,
+        )
+        solves.append(solved)
+        return solved
+
+    stopped: Status | None = None
+    visits: tuple[Visit, ...]
+    try:
+        path = _path(cov, k, strategy, limits, deadline, tell)
+        path_time = deadline.elapsed()
+        try:
+            best, visits = strategy.search(cov, k, path, solve_at)
+        except IncompletePathError:  # a threshold that only the whole of A answers
+            path = threshold_path(cov, deadline=deadline, memory=limits.memory)
+            path_time = deadline.elapsed()
+            best, visits = strategy.search(cov, k, path, solve_at)
+    except TimeoutError:
+        return _single_feature(cov, k, Status.TIME_LIMIT, deadline, solver)
+    except KeyboardInterrupt:
+        if not solves:
+            return _single_feature(cov, k, Status.INTERRUPTED, deadline, solver)
+        stopped = Status.INTERRUPTED
+        best = max(solves, key=lambda solved: solved.objective)
+        visits = tuple(
+            Visit(s.epsilon, s.blocks.largest, "solved", s.objective) for s in solves
+        )
+    upper_bound = max(best.objective, min(solved.upper_bound for solved in solves))
+    guarantee = None
+    if best.complete:
+        guarantee = solver.guarantee.after_blocks(k, best.blocks.largest, best.epsilon)
+    result = Result(
+        x=best.x,
+        support=best.support,
+        objective=best.objective,
+        upper_bound=upper_bound,
+        status=claim(
+            best.objective, upper_bound, limits, stopped or solves[-1].stopped
+        ),
+        k=k,
+        n_features=cov.n_features,
+        message=_failures(cov, solves, solver),
+        bound_name=BOUND_NAME,
+        threshold=best.epsilon,
+        blocks=best.blocks,
+        visits=visits,
+        guarantee=guarantee,
+        nodes=sum(solved.nodes for solved in solves),
+        time=deadline.elapsed(),
+        timings={
+            "threshold path": path_time,
+            "blocks": deadline.elapsed() - path_time,
+        },
+        solver=solver.name,
+        feature_names=cov.feature_names,
+    )
+    if result.message:
+        if all(len(solved.failed) == len(solved.given) for solved in solves):
+            raise SolverError(f"{result.message} It solved no block.")
+        warnings.warn(f"{result.message} The others count.", stacklevel=3)
+    return result
+
+
+def _failures(cov: Covariance, solves: list[BlockSolve], solver: Solver) -> str:
+    """Say where the solver failed, if it did."""
+    failed = [(solved, b) for solved in solves for b in solved.failed]
+    if not failed:
+        return ""
+    solved, b = failed[0]
+    report = solved.blocks[b]
+    first = cov.names_of(report.features[:1])[0]
+    given = sum(len(solved.given) for solved in solves)
+    return (
+        f"solver {solver.name!r} failed on block {b} at ε = {solved.epsilon:.4g} "
+        f"({report.size} features, first {first!r}): it {report.message}. "
+        f"{len(failed)} of {given} blocks failed."
+    )
+
+
+def _path(
+    cov: Covariance,
+    k: int,
+    strategy: ThresholdStrategy,
+    limits: Limits,
+    deadline: Deadline,
+    tell: Listener | None,
+) -> ThresholdPath:
+    """The whole threshold path, or, for large data, the part that the search needs.
+
+    Down to the largest block that the strategy solves: for `BlockSearch` the two are
+    equivalent. The proof uses the same scan.
+    """
+    local = cov.dask_source() is None
+    if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
+        return threshold_path(cov, deadline=deadline, memory=limits.memory)
+
+    def check() -> None:
+        if deadline.passed():
+            raise TimeoutError("the time was up before the scan was complete")
+
+    def report(done: int, total: int) -> None:
+        if tell is not None:
+            objective = float(cov.diagonal().max())
+            tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
+
+    if not load(*scan_kernels(cov), seconds=deadline.remaining()):
+        raise TimeoutError("the time was up before the scan was compiled")
+    wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
+    width = min(max(wanted, k - 1, 1), LONGEST_LISTS)
+    found = scan(cov, width, check, memory=limits.memory, progress=report)
+    return path_to_size(cov, found, wanted, check, limits.memory)
+
+
+def _single_feature(
+    cov: Covariance, k: int, status: Status, deadline: Deadline, solver: Solver
+) -> Result:
+    """All that is known when a run is stopped before its first block."""
+    best = int(np.argmax(cov.diagonal()))
+    x = np.zeros(cov.n_features)
+    x[best] = 1.0
+    return Result(
+        x=x,
+        support=np.array([best], dtype=np.intp),
+        objective=float(cov.diagonal()[best]),
+        upper_bound=float("inf"),
+        status=status,
+        k=k,
+        n_features=cov.n_features,
+        message="stopped before the first block was solved",
+        time=deadline.elapsed(),
+        solver=solver.name,
+        feature_names=cov.feature_names,
+    )

@@ -1,0 +1,1 @@
+"""Upper bounds on the optimum, each a theorem."""

@@ -1,0 +1,165 @@
+"""The least of the named upper bounds for one k, cheap ones first, within a time limit.
+
+They need no bound on opt(k − 1): where the chain of proofs is cut, they start it anew.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..covariance.covariance import Covariance
+from ..limits import Deadline
+from ..numerics import cost as _cost
+from ..numerics.upper_eigenvalues import psd_shift
+from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
+from .direction_dual.search import dual_bound
+
+_LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
+FEW_NODES = 7  # of the dual's search, where others wait for their turn
+MOST_NODES = 10**6
+_EPS = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, order=True)
+class NamedBound:
+    """An upper bound on opt(k) and where it comes from; the least one sorts first.
+
+    `better` is a support that the search for it came upon. `nodes` are those of the
+    dual's search, also where another bound is less.
+    """
+
+    value: float
+    name: str
+    nodes: int = field(default=0, compare=False)
+    better: NDArray[np.intp] | None = field(default=None, compare=False)
+
+
+class BoundInterrupted(KeyboardInterrupt):
+    """Ctrl-C during the search for a bound, with the best one so far."""
+
+    def __init__(self, bound: NamedBound) -> None:
+        self.bound = bound
+
+
+def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
+    """Tell whether a bound is above what was reached; warn if it is not.
+
+    It never should be. If it is, none is better than a wrong one.
+    """
+    if bound.value >= objective - allowed:
+        return True
+    warnings.warn(
+        f"the bound by {bound.name}, {bound.value:.12g}, is below the objective "
+        f"{objective:.12g} and is not used; this is a defect, please report it.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+def best_bound(
+    cov: Covariance,
+    k: int,
+    support: Sequence[int] | NDArray[np.intp],
+    *,
+    target: float,
+    time_limit: float,
+    nodes: int = FEW_NODES,
+    memory: int | None = None,
+    report: Callable[[float, int, int], None] | None = None,
+) -> NamedBound:
+    """Return the least of: variances, direction dual, largest eigenvalue, thresholds.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k : int
+    support : sequence of int
+        A good support, from which the dual starts; every bound holds for any.
+    target : float
+        Stop as soon as a bound is this low.
+    time_limit : float
+        Seconds. What cannot be stopped is begun only if they suffice for it.
+    nodes : int
+        Of the dual's search, which splits none once there are this many.
+    memory : int, optional
+        Bytes for working arrays.
+    report : callable
+        Told of the dual's search, see `dual_bound`: the best bound so far, the nodes
+        and the undecided features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import Covariance
+    >>> cov = Covariance.from_matrix(np.diag([3.0, 2.0, 1.0]))
+    >>> round(best_bound(cov, 2, [0, 1], target=3.0, time_limit=1.0).value, 6)
+    3.0
+    """
+    deadline = Deadline(time_limit)
+    error = k * cov.entry_error
+    known = [NamedBound(np.inf, "none")]
+
+    def is_open() -> bool:
+        return min(known).value > target and not deadline.passed()
+
+    def tell(value: float, nodes: int, undecided: int) -> None:
+        if report is not None:
+            report(min(value + error, min(known).value), nodes, undecided)
+
+    A = None
+    if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
+        A = cov.submatrix(slice(None))
+    if cov.known_psd:
+        known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
+    # A shift as large as the optimum itself leaves the dual nothing to work with.
+    dual_is_apt = cov.known_psd or (
+        A is not None and psd_shift(A, deadline) < abs(target) / 4
+    )
+    visited = 0
+    if dual_is_apt and is_open():
+        left = deadline.remaining() or 0.0
+        dual = dual_bound(
+            cov,
+            k,
+            start=support,
+            target=target - error - 4 * _EPS * abs(target),  # sums may round up
+            time_limit=max(0.95 * left, left - 1.0),
+            nodes=nodes,
+            memory=memory,
+            report=tell,
+        )
+        visited = dual.nodes
+        if np.isfinite(dual.value):
+            value = dual.value + error
+            known.append(NamedBound(value, "direction dual", better=dual.better))
+        if dual.interrupted:
+            raise BoundInterrupted(replace(min(known), nodes=visited))
+    if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
+        value = largest_eigenvalue_bound(cov) + error
+        known.append(NamedBound(value, "largest eigenvalue"))
+    if is_open() and A is not None:
+        value = best_threshold_bound(A, k, deadline=deadline)[0] + error
+        known.append(NamedBound(value, "soft threshold"))
+    return replace(min(known), nodes=visited)
+
+
+def _eigenvalue_is_affordable(
+    cov: Covariance, is_matrix: bool, deadline: Deadline, memory: int | None
+) -> bool:
+    """Tell whether there are time and memory for λmax, of A or of CC'."""
+    d = cov.n_features
+    if not is_matrix and cov.n_samples is None:
+        return False
+    order = d if is_matrix else min(cov.n_samples or d, d)
+    if order > _LARGEST_DENSE or (memory is not None and 24 * order**2 > memory):
+        return False
+    seconds = _cost.eigenvalues(order) + 2 * _cost.cholesky(order)
+    if not is_matrix:
+        seconds += _cost.product(order, cov.n_samples or d, d)
+    return deadline.affords(seconds)

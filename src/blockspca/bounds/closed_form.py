@@ -1,0 +1,229 @@
+"""Closed-form upper bounds on opt(k) = max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k.
+
+Every function returns a number that is at least opt(k), rounding included, for any
+symmetric A unless it says otherwise. A diagonal shift changes nothing, because x'x = 1:
+opt(A) = opt(A + δI) − δ carries bounds for PSD matrices over to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from .._validation import FloatArray
+from ..covariance.covariance import Covariance, as_covariance
+from ..limits import Deadline
+from ..numerics import cost as _cost
+from ..numerics.upper_eigenvalues import eigenvalue_ceiling
+from .row_sums import row_sum_bound
+
+_EPS = float(np.finfo(float).eps)
+
+#: Seconds that are there also when time is up.
+MOMENT = 0.3
+_LARGEST_ORDER = 3000  # of a matrix that is held as a whole
+
+BlockBound = Callable[[FloatArray, int], float]
+
+
+def _top_sum(values: FloatArray, k: int) -> FloatArray:
+    """Sum the k largest along the last axis."""
+    d = values.shape[-1]
+    if k == 0:
+        return np.zeros(values.shape[:-1])
+    if k < d:
+        values = np.partition(values, d - k, axis=-1)[..., d - k :]
+    return values.sum(axis=-1)
+
+
+def largest_eigenvalue_bound(cov: Covariance | FloatArray) -> float:
+    """Return λmax(A) ≥ opt(k), the bound without sparsity.
+
+    From data with n < d it is λmax(CC'), n × n.
+    """
+    cov = as_covariance(cov)
+    if cov.known_psd and cov.n_samples is not None and cov.n_samples < cov.n_features:
+        gram = cov.gram(np.ones(cov.n_features))
+        trace = float(np.trace(gram))
+        rounding = 2 * (cov.n_features + 16) * _EPS * trace
+        # ‖(C + E)(C + E)' − CC'‖ ≤ 2 ‖C‖ ‖E‖ + ‖E‖²
+        error = cov.factor_error
+        rounding += 2 * np.sqrt(trace) * error + error**2
+        return float(eigenvalue_ceiling(gram) + rounding)
+    return eigenvalue_ceiling(cov.submatrix(slice(None)))
+
+
+class ObviousBounds:
+    """Bounds on opt(k), for any k, that take no more than a moment.
+
+    Whatever a search has or has not come to, no reported bound is above these: the sum
+    of the largest variances, if A is positive semidefinite; the largest entry of each
+    row, k − 1 times, if A is in memory; and λmax. The last two are computed once, where
+    that takes at most so many seconds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import Covariance
+    >>> bounds = ObviousBounds(Covariance.from_matrix(np.ones((4, 4))))
+    >>> value, name = bounds.least(2)
+    >>> round(value, 6), name
+    (2.0, 'row sums')
+    """
+
+    def __init__(self, cov: Covariance, seconds: float = MOMENT) -> None:
+        self.cov, self.seconds = cov, seconds
+
+    @cached_property
+    def _strongest(self) -> FloatArray | None:
+        """The largest |A_ij|, j ≠ i, of each row."""
+        d = self.cov.n_features
+        if not self.cov.in_memory or _cost.passes(3, d * d) > self.seconds:
+            return None
+        sizes = np.abs(self.cov.submatrix(slice(None)))
+        np.fill_diagonal(sizes, 0.0)
+        return sizes.max(axis=1)
+
+    @cached_property
+    def _largest_eigenvalue(self) -> float:
+        cov = self.cov
+        order = cov.n_features if cov.in_memory else cov.n_samples
+        if order is None or order > _LARGEST_ORDER:
+            return np.inf
+        seconds = _cost.eigenvalues(order) + _cost.cholesky(order)
+        if not cov.in_memory:
+            seconds += _cost.product(order, cov.n_features, order)
+        return largest_eigenvalue_bound(cov) if seconds <= self.seconds else np.inf
+
+    def least(self, k: int) -> tuple[float, str]:
+        """The least bound and its name; infinite and "none" if there is none."""
+        diagonal = self.cov.diagonal()
+        if k == 1:
+            return float(diagonal.max()) + self.cov.entry_error, "variances"
+        known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
+        if self.cov.known_psd:
+            known.append((trace_bound(diagonal, k), "variances"))
+        if self._strongest is not None:
+            sums = (k - 1) * self._strongest
+            rounding = 4 * _EPS * (np.abs(diagonal) + sums)
+            known.append((float((diagonal + sums + rounding).max()), "row sums"))
+        value, name = min(known)
+        return value + k * self.cov.entry_error, name
+
+
+def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:
+    """Return Σ of the k largest (A_ii + δ), less δ, where A + δI is PSD.
+
+    The largest eigenvalue of a PSD matrix is at most its trace. Needs a PSD matrix, or
+    a `shift` δ that makes it one (`psd_shift`).
+    """
+    shifted = np.asarray(diagonal) + shift
+    total = float(_top_sum(shifted, k))
+    return total - shift + 2 * (k + 2) * _EPS * (total + shift)
+
+
+def threshold_bound(
+    A: FloatArray,
+    k: int,
+    epsilon: float,
+    *,
+    soft: bool = True,
+    block_bound: BlockBound | None = None,
+) -> float:
+    """Return max over blocks of (a bound on the block) + (k − 1) ε.
+
+    Let U be symmetric with a zero diagonal and |U_ij| ≤ ε. For ‖x‖₂ = 1, ‖x‖₀ ≤ k,
+
+        −x'Ux ≤ ε ((Σ|x_i|)² − Σx_i²) ≤ ε (k − 1),
+
+    so opt(A) ≤ opt(A + U) + (k − 1) ε. Dropping the off-diagonal entries |A_ij| ≤ ε is
+    one such U (`soft=False`); moving every off-diagonal entry towards zero by ε is
+    another and usually better. A + U falls into blocks, and the best k-sparse vector of
+    a block-diagonal matrix lives in one block.
+
+    Parameters
+    ----------
+    A : array of shape (d, d)
+    k : int
+    epsilon : float
+    soft : bool
+    block_bound : callable (block, k) → float, optional
+        Any upper bound for a block; λmax and row sums by default.
+    """
+    A = np.asarray(A, dtype=np.float64)
+    block_bound = _cheap_block_bound if block_bound is None else block_bound
+    size = np.abs(A)
+    kept = size > epsilon
+    np.fill_diagonal(kept, True)
+    B = np.where(kept, np.copysign(size - epsilon, A) if soft else A, 0.0)
+    np.fill_diagonal(B, np.diagonal(A))
+    graph: Any = csr_array(kept)
+    _, labels = connected_components(graph, directed=False)
+    order = np.argsort(labels, kind="stable")
+    blocks = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    bounds = [
+        float(A[block[0], block[0]])
+        if len(block) == 1
+        else block_bound(B[np.ix_(block, block)], min(k, len(block)))
+        for block in blocks
+    ]
+    # ε ± an ulp of A_ij is what was subtracted in floating point
+    rounding = k * _EPS * float(size.max(initial=0.0))
+    return max(bounds) + (k - 1) * epsilon * (1 + 2 * _EPS) + rounding
+
+
+def best_threshold_bound(
+    A: FloatArray,
+    k: int,
+    *,
+    evaluations: int = 12,
+    deadline: Deadline | None = None,
+) -> tuple[float, float]:
+    """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
+
+    Of those up to the deadline, the first of which takes no more than d² operations.
+    """
+    deadline = deadline or Deadline(None)
+    ratio = (np.sqrt(5) - 1) / 2
+    off = np.abs(A - np.diag(np.diagonal(A)))
+    low, high = 0.0, float(off.max(initial=0.0))
+    best = (threshold_bound(A, k, high), high)
+
+    def bound_at(epsilon: float) -> float:
+        if deadline.passed():
+            return float("inf")
+        return threshold_bound(A, k, epsilon, block_bound=block_bound)
+
+    def block_bound(B: FloatArray, k: int) -> float:
+        return _cheap_block_bound(B, k, deadline)
+
+    inner = [high - ratio * (high - low), low + ratio * (high - low)]
+    values = [bound_at(epsilon) for epsilon in inner]
+    for _ in range(evaluations):
+        best = min(best, *zip(values, inner, strict=True))
+        if deadline.passed():
+            break
+        if values[0] < values[1]:
+            high = inner[1]
+            inner = [high - ratio * (high - low), inner[0]]
+            values = [bound_at(inner[0]), values[0]]
+        else:
+            low = inner[0]
+            inner = [inner[1], low + ratio * (high - low)]
+            values = [values[1], bound_at(inner[1])]
+    return min(best, *zip(values, inner, strict=True))
+
+
+def _cheap_block_bound(
+    B: FloatArray, k: int, deadline: Deadline | None = None
+) -> float:
+    bound = row_sum_bound(B, k)
+    seconds = _cost.eigenvalues(len(B)) + 2 * _cost.cholesky(len(B))
+    if len(B) > 2000 or (deadline is not None and not deadline.affords(seconds)):
+        return bound
+    return min(bound, eigenvalue_ceiling(B))

@@ -1,0 +1,1 @@
+"""The direction dual: bounds for A = C'C, and their search."""

@@ -1,0 +1,281 @@
+"""Columns c_i with A = C'C, up to a shift, of the features that can matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ...covariance.covariance import Covariance
+from ...limits import Deadline
+from ...numerics import cost as _cost
+from ...numerics.linalg import leading_eigenvector
+from ...numerics.upper_eigenvalues import psd_shift
+from .columns import Columns, DenseColumns, sparse_columns
+
+_EPS = float(np.finfo(float).eps)
+_LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
+_ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
+_LARGEST_MEAN = 1e3  # beside the deviation; above it, sparse columns lose digits
+_LARGEST_INDEX = 2**31 - 1
+_MOST_ROWS = 4096  # of sparse columns: n × n arrays have to be held
+_ARRAYS = 6  # of n × n entries that an ascent holds at once
+_PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
+
+
+class NotAffordable(Exception):
+    """There is not enough time, or memory, for the columns and a step with them."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Columns that matter; those of the other features are no longer than √`floor`.
+
+    Attributes
+    ----------
+    columns : Columns
+        In multiples of √unit, the longest first.
+    k : int
+    floor : float
+        ρ must not be less.
+    penalty : float
+        ρ to begin with.
+    leading : array of shape (n,)
+        The direction of the start, a unit vector.
+    features : array of int
+        To which the columns belong.
+    unit : float
+        A power of four near the largest variance.
+    shift, slack : float
+        C'C = A/unit + shift · I, up to an error that moves no optimum by more than
+        slack.
+    """
+
+    columns: Columns
+    k: int
+    floor: float
+    penalty: float
+    leading: FloatArray
+    features: NDArray[np.intp]
+    unit: float
+    shift: float = 0.0
+    slack: float = 0.0
+
+    def inward(self, value: float) -> float:
+        """Return a value of A as one of the columns', so that `outward` is no more."""
+        if not np.isfinite(value):
+            return value
+        value /= self.unit
+        rounding = 8 * _EPS * (abs(value) + self.shift + self.slack)
+        return value + self.shift - self.slack - rounding
+
+    def outward(self, value: float) -> float:
+        """Return a bound for the columns as one for A."""
+        return float((value + self.slack - self.shift) * self.unit)
+
+
+def make_problem(
+    cov: Covariance,
+    k: int,
+    start: Sequence[int] | NDArray[np.intp] | None,
+    survivors: Sequence[int] | NDArray[np.intp] | None,
+    short: bool = False,
+    deadline: Deadline | None = None,
+    memory: int | None = None,
+) -> Problem | None:
+    """Choose the columns; None if A is not of a kind that has them.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k : int
+    start : sequence of int, optional
+        A support to take ρ and the leading direction from.
+    survivors : sequence of int, optional
+        The features to choose from, all by default.
+    short : bool
+        Choose columns that are shorter than √ρ too, if there is room: those of features
+        that are to be decided.
+    deadline : Deadline, optional
+        Columns are made only if there is time for them and for a first step with them;
+        if there is not, the shorter ones are left out.
+    memory : int, optional
+        Bytes for the columns and for the n × n arrays of a step.
+
+    Raises
+    ------
+    NotAffordable
+        If time or memory do not suffice.
+    """
+    deadline = deadline or Deadline(None)
+    everything = np.arange(cov.n_features)
+    features = everything if survivors is None else np.asarray(survivors, dtype=np.intp)
+    k = min(k, len(features))
+    shift = 0.0
+    if not cov.known_psd:
+        if cov.n_features > _LARGEST_DENSE:
+            return None
+        shift = psd_shift(cov.submatrix(features), deadline)
+        if shift == np.inf:
+            raise NotAffordable
+    diagonal = cov.diagonal()[features] + shift
+    if not diagonal.max() > 0:
+        return None
+    unit = 4.0 ** np.floor(np.log2(diagonal.max()) / 2)
+    diagonal /= unit
+    shift /= unit
+    start = (
+        truncated_power_support(cov, k, features)
+        if start is None
+        else np.asarray(start)
+    )
+    x = np.zeros(cov.n_features)
+    x[start] = leading_eigenvector(cov.submatrix(start) / unit)
+    image = cov.matvec(x) / unit + shift * x
+    scores = image[features] ** 2 / max(float(x @ image), np.finfo(float).tiny)
+    penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
+    penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
+    order = np.argsort(-diagonal, kind="stable")
+    count = 0
+    for least in (0.0, 0.8 * penalty) if short else (0.8 * penalty,):
+        count = int((diagonal > least).sum())
+        sparse = _stays_sparse(cov, features[order[:count]])
+        if not sparse:
+            count = min(count, _most_columns(cov, k, memory))
+        costs = _Costs.of(cov, features[order[:count]], sparse)
+        fits = memory is None or costs.bytes <= memory
+        if fits and deadline.affords(costs.seconds):
+            break
+    else:
+        raise NotAffordable
+    if sparse and not _kernel_is_ready(deadline):
+        raise NotAffordable
+    chosen = features[order[:count]]
+    floor = float(diagonal[order[count]]) if count < len(order) else 0.0
+    floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * _EPS
+    lengths = diagonal[order[:count]]
+    made = _make_columns(cov, chosen, lengths, unit, shift, sparse)
+    if made is None:
+        return None
+    columns, slack = made
+    leading = columns.combine(x[chosen][:, None])[:, 0]
+    if not np.linalg.norm(leading) > 0:
+        leading = columns.combine(np.eye(count, 1))[:, 0]
+    leading /= np.linalg.norm(leading)
+    penalty = max(penalty, floor)
+    return Problem(columns, k, floor, penalty, leading, chosen, unit, shift, slack)
+
+
+def _kernel_is_ready(deadline: Deadline) -> bool:
+    """Load what sparse columns are summed by, which may have to be compiled."""
+    from ..._kernels.loading import load
+
+    return load("sparse_columns", seconds=deadline.remaining())
+
+
+def _stays_sparse(cov: Covariance, chosen: NDArray[np.intp]) -> bool:
+    """Tell whether the columns need not be filled, and lose no digits for it."""
+    data = cov.sparse_data()
+    if data is None or data[0].nnz > _LARGEST_INDEX:
+        return False
+    X, mean, factor = data
+    if X.shape[0] > min(len(chosen), _MOST_ROWS):
+        return False
+    moments = X.shape[0] * (mean * factor)[chosen] ** 2
+    return bool((moments <= _LARGEST_MEAN**2 * cov.diagonal()[chosen]).all())
+
+
+def _most_columns(cov: Covariance, k: int, memory: int | None) -> int:
+    if cov.has_columns and cov.n_samples is not None:
+        entries = _ENTRIES if memory is None else min(_ENTRIES, memory // 16)
+        return max(k, entries // cov.n_samples)
+    return _LARGEST_DENSE
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """What columns, a first step with them and its proof take, at the most."""
+
+    seconds: float
+    bytes: int
+
+    @classmethod
+    def of(cls, cov: Covariance, chosen: NDArray[np.intp], sparse: bool) -> _Costs:
+        count = len(chosen)
+        if sparse:
+            X = cov.sparse_data()[0]  # type: ignore[index]
+            n = X.shape[0]
+            nonzeros = np.diff(X.indptr)[chosen].astype(np.float64)
+            step = float((nonzeros**2).sum()) / _PAIRS + _cost.passes(4, n * n)
+            seconds = _cost.passes(4, float(nonzeros.sum())) + step
+            entries = 2 * float(nonzeros.sum())
+        else:
+            rows = cov.n_samples if cov.has_columns else None
+            n = min(rows or count, count)
+            seconds = _cost.passes(3, (rows or count) * count)
+            if rows is None:
+                seconds += _cost.cholesky(count)
+            elif rows > count:
+                seconds += _cost.qr(rows, count)
+            seconds += _cost.product(n, count, n)
+            entries = 2 * (rows or count) * count
+        seconds += _cost.cholesky(n)
+        return cls(seconds, 8 * int(entries + _ARRAYS * n * n))
+
+
+def _make_columns(
+    cov: Covariance,
+    chosen: NDArray[np.intp],
+    diagonal: FloatArray,
+    unit: float,
+    shift: float,
+    sparse: bool,
+) -> tuple[Columns, float] | None:
+    """Return the columns of the chosen features and the slack that they need."""
+    count = len(chosen)
+    rows = cov.n_samples if cov.has_columns else None
+    if rows is not None:
+        if sparse:
+            X, mean, factor = cov.sparse_data()  # type: ignore[misc]
+            root = np.sqrt(unit)
+            return sparse_columns(X, mean, factor / root, chosen, diagonal), 0.0
+        C = cov.columns(chosen) / np.sqrt(unit)
+        if rows <= count:
+            return DenseColumns(C), 0.0
+        slack = 8 * (rows + count) * _EPS * float(diagonal.sum())
+        R: FloatArray = np.asarray(np.linalg.qr(C, mode="r"))
+        return DenseColumns(R), slack
+    # A little more on the diagonal, so that rounding cannot stop the factorization
+    slack = 8 * (count + 4) * _EPS * float(diagonal.sum())
+    inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
+    try:
+        C = np.linalg.cholesky(inner).T
+    except np.linalg.LinAlgError:  # indefinite after all, by more than rounding
+        return None
+    return DenseColumns(np.ascontiguousarray(C)), 2 * slack
+
+
+def truncated_power_support(
+    cov: Covariance, k: int, features: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Truncated power steps from the feature of the largest variance."""
+    diagonal = cov.diagonal()[features]
+    x = np.zeros(cov.n_features)
+    x[features[int(diagonal.argmax())]] = 1.0
+    chosen = features[:0]
+    for _ in range(20):
+        image = cov.matvec(x)[features]
+        image += max(0.0, -float(diagonal.min())) * x[features]
+        image /= max(float(np.abs(image).max()), np.finfo(float).tiny)
+        top = np.argpartition(-np.abs(image), k - 1)[:k]
+        if np.array_equal(np.sort(features[top]), np.sort(chosen)):
+            break
+        chosen = features[top]
+        x[:] = 0.0
+        x[chosen] = image[top] / max(
+            float(np.linalg.norm(image[top])), np.finfo(float).tiny
+        )
+    return np.sort(chosen)

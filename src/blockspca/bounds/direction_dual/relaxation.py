@@ -1,0 +1,264 @@
+"""The direction dual: an upper bound for A = C'C from n × n eigenvalues only.
+
+With c_i the columns of C, opt(k) = max over k-sets S and unit y of Σ_{i∈S} (c_i'y)².
+For ρ > 0, ‖c‖² > ρ and any unit z with ρ − ‖c‖² + (c'z)² > 0,
+
+    (c'y)² ≤ ρ + κ (z'y)²  for every unit y,    κ = ρ (‖c‖² − ρ) / (ρ − ‖c‖² + (c'z)²),
+
+because κzz' + ρI − cc' is ρI outside the plane of c and z, and in that plane it has
+determinant zero and a positive trace.  Where ‖c‖² ≤ ρ, (c'y)² ≤ ρ anyway.  Adding up,
+
+    opt(k) ≤ kρ + λmax( Σ_{‖c_i‖² > ρ} κ_i z_i z_i' ).
+
+Any ρ and any directions z_i give a bound.  The best ones for a density X (X ⪰ 0 of
+trace 1) are z_i ∝ (μ_i I + ρX)⁻¹ c_i, μ_i > 0 such that c_i' X (μ_i I + ρX)⁻¹ c_i = 1;
+the sum is then a supergradient of a concave function of X, which mirror ascent
+maximises.  z_i = c_i/‖c_i‖ gives the dual bound with weights t_i = 1 − ρ/A_ii.
+
+With X = Q diag(w) Q' + w₀ (I − QQ'), z_i is c_i + Qh_i up to its length: what the sum
+needs are the products Q'C, C diag(·) C' and C diag(·) H', and no array as large as C.
+
+References
+----------
+d'Aspremont, Bach, El Ghaoui (2008), Optimal solutions for sparse principal component
+analysis, whose semidefinite relaxation this evaluates; the closed form of κ is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+
+from ..._validation import FloatArray
+from ...limits import Deadline
+from ...numerics.upper_eigenvalues import eigenvalue_ceiling
+from .columns import Columns
+from .density import Density
+
+_EPS = float(np.finfo(float).eps)
+_ENTRIES = 2**17  # of an array in between
+_STEPS = 40
+_STEEPEST = 1e4  # largest (size of c + ‖h‖) / ‖c + Qh‖: more costs too many digits
+
+
+def direction_bound(
+    C: FloatArray, k: int, penalty: float, directions: FloatArray | None = None
+) -> float:
+    """Return kρ + λmax(Σ κ_i z_i z_i'), which is at least opt(k) of C'C.
+
+    Parameters
+    ----------
+    C : array of shape (n, d)
+    k : int
+    penalty : float
+        ρ > 0.
+    directions : array of shape (n, d), optional
+        z_i in its columns, of any length; c_i by default. Where z_i does not satisfy
+        ρ − ‖c_i‖² + (c_i'z_i)² > 0, c_i is used instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> direction_bound(np.diag([2.0, 1.0]), 1, 3.9) >= 4.0
+    True
+    """
+    norms = np.einsum("ij,ij->j", C, C)
+    active = norms > penalty
+    C, norms = C[:, active], norms[active]
+    Z = C.copy() if directions is None else np.array(directions[:, active])
+    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
+    Z /= np.where(lengths > 0, lengths, 1.0)
+    uncertain = 8 * (len(C) + 4) * _EPS * norms
+    squares = np.einsum("ij,ij->j", C, Z) ** 2
+    kappa = direction_weights(norms, squares, uncertain, penalty)
+    own = ~np.isfinite(kappa)
+    Z[:, own] = C[:, own] / np.sqrt(norms[own])
+    kappa[own] = own_weights(norms[own], uncertain[own], penalty)
+    total = (Z * kappa) @ Z.T
+    value = k * penalty + eigenvalue_ceiling(total)
+    n, p = C.shape
+    return value + rounding_of_sum(n, p, float(np.trace(total)) + k * penalty)
+
+
+def direction_weights(
+    norms: FloatArray, squares: FloatArray, uncertain: FloatArray, penalty: float
+) -> FloatArray:
+    """Return κ for (c'z)² = squares, rounded upwards; infinite where z is no good."""
+    room = penalty - norms + squares - uncertain
+    usable = room > 1e-7 * penalty
+    kappa = np.full(len(norms), np.inf)
+    excess = norms[usable] - penalty + uncertain[usable]
+    kappa[usable] = penalty * excess / room[usable]
+    return kappa
+
+
+def own_weights(norms: FloatArray, uncertain: FloatArray, penalty: float) -> FloatArray:
+    """Return κ for z = c/‖c‖, rounded upwards.
+
+    Where ρ is lost in the rounding of ‖c‖², (c'y)² ≤ ‖c‖² (z'y)² takes its place.
+    """
+    kappa = direction_weights(norms, norms, uncertain, penalty)
+    return np.where(np.isfinite(kappa), kappa, norms + uncertain)
+
+
+def rounding_of_sum(n: int, p: int, size: float) -> float:
+    """Bound the rounding error of a sum of p terms ww' with Σ‖w‖² ≤ size."""
+    return 2 * (n + p + 16) * _EPS * size
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """Σ κ_i z_i z_i' = Σ D_i (c_i + Qh_i)(c_i + Qh_i)' at a density, and its parts.
+
+    Attributes
+    ----------
+    total : array of shape (n, n)
+    D : array of shape (p,)
+        Zero for columns that reach no more than ρ.
+    H : array of shape (r, m)
+        h_i in its columns; zero for the columns after the first m.
+    Q : array of shape (n, r)
+    shares : array of shape (p,)
+        How much of each column the relaxation takes, 0 to 1; their sum is k where ρ is
+        best.
+    mu : array of shape (p,)
+        μ_i: their sum, with kρ, is the concave function at the density.
+    size : float
+        Σ D_i (size of c_i + ‖h_i‖)², to which rounding errors are in proportion.
+    """
+
+    total: FloatArray
+    D: FloatArray
+    H: FloatArray
+    Q: FloatArray
+    shares: FloatArray
+    mu: FloatArray
+    size: float
+
+    def within(self, space: FloatArray, columns: Columns) -> Relaxation:
+        """Return the sum in the coordinates of a space, as `columns` are."""
+        Q = space.T @ self.Q
+        return replace(self, total=_sum(columns, self.D, self.H, Q), Q=Q)
+
+
+def relax(
+    columns: Columns,
+    density: Density,
+    penalty: float,
+    deadline: Deadline | None = None,
+    before: Relaxation | None = None,
+    reach: FloatArray | None = None,
+) -> Relaxation | None:
+    """Return the sum for the best directions at a density.
+
+    None if the deadline comes first. What was found at a density nearby, for the same
+    columns, makes it faster. `reach` are the largest (c_i'y)² of the y in question,
+    ‖c_i‖² by default: where that is at most ρ, there is no term.
+    """
+    (n, p), Q = columns.shape, density.Q
+    r = Q.shape[1]
+    # A small part of all, where those that reach far come first.
+    active = np.flatnonzero((columns.norms if reach is None else reach) > penalty)
+    head = columns.head(int(active[-1]) + 1 if len(active) else 0)
+    every = len(active) == head.shape[1]
+    G = head.project(Q)
+    if not every:
+        G = G[:, active]
+    D, shares, mu = np.zeros(p), np.zeros(p), np.zeros(p)
+    h = np.empty((r, len(active)))
+    if before is not None:
+        mu[active] = before.mu[active]
+    size = 0.0
+    # Q'Q = I up to this; products with it carry the rounding of n terms.
+    skew = float(np.linalg.norm(Q.T @ Q - np.eye(r)))
+    relative = 32 * (n + 4) * np.sqrt(r + 1) * _EPS + skew
+    step = max(1, _ENTRIES // (r + 1))
+    for start in range(0, len(active), step):
+        if deadline is not None and deadline.passed():
+            return None
+        part = slice(start, start + step)
+        index = active[part]
+        found = _best_directions(
+            G[:, part],
+            head.norms[index],
+            head.sizes[index],
+            density,
+            penalty,
+            relative,
+            mu[index],
+        )
+        h[:, part], D[index], shares[index], mu[index] = found[:4]
+        size += found[4]
+    if not every:
+        H = np.zeros((r, head.shape[1]))
+        H[:, active] = h
+        h = H
+    return Relaxation(_sum(head, D, h, Q), D, h, Q, shares, mu, size)
+
+
+def _sum(columns: Columns, D: FloatArray, H: FloatArray, Q: FloatArray) -> FloatArray:
+    """Return Σ D_i (c_i + Qh_i)(c_i + Qh_i)' over the columns that have an h_i."""
+    head = columns.head(H.shape[1])
+    weights = D[: H.shape[1]]
+    weighted = weights * H
+    half = head.combine(weighted.T) + Q @ (weighted @ H.T / 2)
+    W, Z = np.hstack([half, Q]), np.hstack([Q, half])
+    total = head.gram(weights)
+    # total + WZ', all of it symmetric, without another array of its size
+    return np.asarray(dgemm(1.0, W.T, Z.T, 1.0, total.T, trans_a=1, overwrite_c=1).T)
+
+
+def _best_directions(
+    G: FloatArray,
+    norms: FloatArray,
+    sizes: FloatArray,
+    density: Density,
+    penalty: float,
+    relative: float,
+    mu: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
+    """Return h, D, the shares, μ and the size of the sum for columns with Q'c = G."""
+    weights = np.append(density.weights, density.rest)[:, None]
+    squares = np.vstack([G**2, np.zeros(len(norms))])
+    squares[-1] = np.maximum(norms - squares.sum(axis=0), 0.0)
+    # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
+    # decreasing: 1/f is nearly linear.
+    mass = weights * squares
+    shifts = penalty * weights
+    total_mass = mass.sum(axis=0)
+    first = np.maximum(total_mass - shifts[0], 1e-9 * total_mass)
+    mu = np.where(mu > 0, mu, first)
+    for _ in range(_STEPS):
+        ratio = mass / (mu + shifts)
+        f = ratio.sum(axis=0)
+        if np.abs(f - 1).max(initial=0.0) < 1e-7:
+            break
+        slope = (ratio / (mu + shifts)).sum(axis=0)
+        mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
+    pull = mass / (mu + shifts) ** 2
+    shares = (weights * pull).sum(axis=0) / pull.sum(axis=0)
+    # (μ + ρw₀) (μI + ρX)⁻¹ c = c + Qh
+    h = G * ((mu + shifts[-1]) / (mu + shifts[:-1]) - 1)
+    length = np.sqrt(np.einsum("ij,ij->j", h, h))
+    inner = np.einsum("ij,ij->j", h, G)
+    lengths = np.maximum(norms + 2 * inner + length**2, 0.0)  # ‖c + Qh‖²
+    size = sizes + length
+    good = size**2 < min(_STEEPEST**2, 0.125 / relative) * lengths
+    steepness = np.divide(size**2, lengths, out=np.ones_like(size), where=good)
+    # (c'z)² is a quotient of such sums, each off by `relative` times its size.
+    uncertain = relative * sizes**2 * steepness
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappa = direction_weights(
+            norms, (norms + inner) ** 2 / lengths, uncertain, penalty
+        )
+    own = ~(good & np.isfinite(kappa))
+    if own.any():
+        h[:, own], lengths[own], size[own] = 0.0, norms[own], sizes[own]
+        uncertain = relative * sizes[own] ** 2 * (sizes[own] ** 2 / norms[own])
+        kappa[own] = own_weights(norms[own], uncertain, penalty)
+    least = lengths - 4 * relative * size**2  # ‖c + Qh‖² at its least
+    D = np.divide(kappa, least, out=np.full_like(kappa, np.inf), where=least > 0)
+    D[own] = np.minimum(D[own], 1.0)  # cc' is always enough
+    return h, D, shares, mu, float((D * size**2).sum())

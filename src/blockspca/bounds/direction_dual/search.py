@@ -1,0 +1,315 @@
+"""Bound opt(k) by the direction dual: ascent at the root, then branch and bound.
+
+Where the relaxation is nearly tight, deciding features by its bound, ascending again
+with those that are left, and branching on the few that remain ends in a proof that the
+component is optimal, for k in the hundreds and thousands.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ...covariance.covariance import Covariance, as_covariance
+from ...limits import Deadline
+from ...numerics import cost as _cost
+from ...numerics.blas import keep_to_one_thread, single_threaded, thread_count
+from ...numerics.upper_eigenvalues import eigenvalue_ceiling
+from .ascent import Ascent
+from .density import concentrated, is_large
+from .node import Node, branches
+from .problem import NotAffordable, Problem, make_problem
+from .relaxation import rounding_of_sum
+
+_SHARE = 0.87  # of the start's direction in the first density
+_CHILD_STEPS = 40
+_ABREAST = 2  # nodes that are split at once, where steps are long
+_PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once included
+_WORTHWHILE = 0.05  # share of the features, or of k, that calls for another ascent
+
+
+@dataclass(frozen=True)
+class DualBound:
+    """An upper bound on opt(k) and how it came about.
+
+    Attributes
+    ----------
+    value : float
+        opt(k) ≤ value, rounding included.
+    iterations, nodes : int
+        Steps of ascent, and nodes of the search.
+    elapsed : float
+        Seconds.
+    better : array of int or None
+        A support above the target, up to rounding, if the search came upon one.
+    interrupted : bool
+        By the keyboard; the bound holds all the same.
+    cut_short : bool
+        Time or memory did not suffice for more.
+    """
+
+    value: float
+    iterations: int
+    nodes: int
+    elapsed: float
+    better: NDArray[np.intp] | None = None
+    interrupted: bool = False
+    cut_short: bool = False
+
+
+def dual_bound(
+    cov: Covariance | FloatArray,
+    k: int,
+    *,
+    start: Sequence[int] | NDArray[np.intp] | None = None,
+    survivors: Sequence[int] | NDArray[np.intp] | None = None,
+    target: float = -np.inf,
+    time_limit: float = 10.0,
+    iterations: int = 150,
+    nodes: int = 1,
+    memory: int | None = None,
+    report: Callable[[float, int, int], None] | None = None,
+) -> DualBound:
+    """Bound opt(k) by the direction dual, with ρ and the directions optimised.
+
+    Parameters
+    ----------
+    cov : Covariance or array
+        Made from data, or a matrix; an indefinite one is shifted by its smallest
+        eigenvalue, which x'x = 1 makes harmless.
+    k : int
+    start : sequence of int, optional
+        A good support. The better it is, the fewer steps are needed; the bound holds
+        for any.
+    survivors : sequence of int, optional
+        Bound the optimum over these features only.
+    target : float
+        Stop as soon as the bound is this low.
+    time_limit, iterations : float, int
+        Where to stop; `iterations` is for the root. If the time does not suffice for
+        the columns, a step and the proof of its bound, none is begun and the value is
+        infinite.
+    nodes : int
+        No node is split once there are this many; with 1, the root is all. Two nodes
+        may be split at once, into twelve.
+    memory : int, optional
+        Bytes for the columns and the arrays of a step; infinite if they do not suffice.
+    report : callable
+        Told after each node and each split: the bound so far, the nodes, and the
+        undecided features of the weakest node.
+
+    Notes
+    -----
+    A step costs O(n² p) for dense and O(Σ nnz(c_i)² + n²) for sparse data, for the p
+    columns that reach more than ρ: all with A_ii > ρ at first, a small part of them
+    once the gap is small. The result is valid whenever it stops. Where n is large,
+    nodes are worked on by as many threads as BLAS may use; the result does not depend
+    on their number.
+    """
+    deadline = Deadline(time_limit)
+    try:
+        problem = make_problem(
+            as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
+        )
+    except NotAffordable:
+        return DualBound(np.inf, 0, 0, deadline.elapsed(), cut_short=True)
+    if problem is None:
+        return DualBound(np.inf, 0, 0, deadline.elapsed())
+    # The bound of the step under way when time is up is still to be proved.
+    reserve = _PROOFS * _cost.cholesky(problem.columns.shape[0])
+    ends = Deadline(max(0.0, (deadline.remaining() or 0.0) - reserve))
+    search = _Search(problem, problem.inward(target), ends, report)
+    interrupted = True
+    # The steps are many and small: threads of BLAS would wait for one another.
+    with suppress(KeyboardInterrupt), single_threaded():
+        search.run(iterations, nodes)
+        interrupted = False
+    better = None if search.better is None else problem.features[search.better]
+    return DualBound(
+        problem.outward(search.value),
+        search.steps,
+        search.nodes,
+        deadline.elapsed(),
+        better,
+        interrupted,
+        cut_short=not ends.affords_step(),
+    )
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of the work on a node, beside what the node keeps.
+
+    Attributes
+    ----------
+    closed : bool
+        Nothing in the node can be above the target, except for `better`.
+    steps : int or None
+        Of ascent; None if time was up before there was any work.
+    better : array of int or None
+        Columns of a support above the target, whose value the node has as `settled`.
+    """
+
+    closed: bool
+    steps: int | None = None
+    better: NDArray[np.intp] | None = None
+
+
+class _Search:
+    """Branch and bound, the weakest nodes first."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        target: float,
+        deadline: Deadline,
+        report: Callable[[float, int, int], None] | None,
+    ) -> None:
+        self.problem, self.target, self.deadline = problem, target, deadline
+        self.report = report
+        # Nodes that are split at once: as many on any machine, for the same search.
+        self.abreast = _ABREAST if is_large(problem.columns.shape[0]) else 1
+        self.threads = thread_count()
+        self.steps = self.nodes = 0
+        self.settled = -np.inf  # the largest bound of what is closed
+        self.better: NDArray[np.intp] | None = None
+        root = Node(
+            inside=np.empty(0, np.intp),
+            undecided=np.arange(problem.columns.shape[1]),
+            density=concentrated(problem.leading, _SHARE),
+            penalty=problem.penalty,
+            reach=problem.columns.norms,
+            others=problem.floor > 0,
+        )
+        # A heap, the weakest first; the second entry settles ties. Whenever an
+        # interrupt comes, what is open covers all that is not settled: nodes leave it,
+        # and their children enter it, by one assignment.
+        self.open: list[tuple[float, int, Node]] = [(-np.inf, 0, root)]
+
+    def run(self, iterations: int, most_nodes: int) -> None:
+        order = itertools.count(1)
+        root = self.open[0][2]
+        outcome = self._work(root, self.target, iterations, decide=most_nodes > 1)
+        self._take_in(root, outcome)
+        self.open = [] if outcome.closed else [(-root.bound, 0, root)]
+        self._tell()
+        while self.open and self._goes_on() and self.nodes < most_nodes:
+            left = list(self.open)
+            split = [heapq.heappop(left)[2]]
+            if self.abreast > 1 and left and self._can_be_split(left[0][2]):
+                split.append(heapq.heappop(left)[2])
+            children = [child for node in split for child in branches(node)]
+            with self._workers(len(children)) as apply:
+                outcomes = apply(partial(self._work, target=self.target), children)
+                for child, outcome in zip(children, outcomes, strict=True):
+                    self._take_in(child, outcome)
+                    if not outcome.closed:
+                        left.append((-child.bound, next(order), child))
+                    self._tell()
+            heapq.heapify(left)
+            self.open = left
+            self._tell()
+
+    @contextmanager
+    def _workers(self, count: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
+        """Give what applies a function to the nodes, by threads if they are large."""
+        threads = min(self.threads, count)
+        if self.abreast == 1 or threads == 1:
+            yield map
+            return
+        with ThreadPoolExecutor(threads, initializer=keep_to_one_thread) as pool:
+            try:
+                yield pool.map
+            except BaseException:
+                self.deadline.end()  # the others stop, too
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _take_in(self, node: Node, outcome: _Outcome) -> None:
+        """Keep what came of the work on a node, but for the node itself."""
+        self.nodes += outcome.steps is not None
+        self.steps += outcome.steps or 0
+        self.settled = max(self.settled, node.settled)
+        if outcome.better is not None and node.settled > self.target:
+            self.better, self.target = outcome.better, node.settled
+
+    def _tell(self) -> None:
+        if self.report is not None:
+            undecided = len(self.open[0][2].undecided) if self.open else 0
+            self.report(self.problem.outward(self.value), self.nodes, undecided)
+
+    @property
+    def value(self) -> float:
+        """The bound proved so far."""
+        still_open = [max(node.bound, node.settled) for _, _, node in self.open]
+        return max([self.settled, *still_open])
+
+    def _goes_on(self) -> bool:
+        return self._can_be_split(self.open[0][2]) and self.deadline.affords_step()
+
+    def _can_be_split(self, node: Node) -> bool:
+        """Whether it has to be, and there is something to split it by."""
+        return node.bound > self.target and len(node.shares) > 0
+
+    def _work(
+        self,
+        node: Node,
+        target: float,
+        steps: int = _CHILD_STEPS,
+        decide: bool = True,
+    ) -> _Outcome:
+        """Ascend at a node and decide features, as long as that gets on."""
+        taken, deadline = 0, self.deadline
+        if not deadline.affords_step():
+            return _Outcome(closed=False)
+        while True:
+            left = self.problem.k - len(node.inside)
+            if left < 0:
+                return _Outcome(True, taken)
+            if left == 0 or (left >= len(node.undecided) and not node.others):
+                return _Outcome(True, taken, self._leaf(node, left, target))
+            if not len(node.undecided):
+                return _Outcome(False, taken)
+            ascent = Ascent(self.problem, node)
+            closed = ascent.run(steps, target, deadline, decide)
+            goes_on = decide and not closed and deadline.affords_step()
+            goes_on = goes_on and ascent.is_worth_deciding()
+            if goes_on:
+                ascent.lean(deadline)
+            taken += ascent.steps
+            if closed:
+                node.settled = max(node.settled, node.bound)
+            if not goes_on:
+                return _Outcome(closed, taken)
+            # What is ruled out now is at or below the target, no more.
+            node.settled = max(node.settled, target)
+            decided = ascent.decide(target)
+            if decided < 0:
+                return _Outcome(True, taken)
+            gained = left - (self.problem.k - len(node.inside))
+            few = (
+                decided <= _WORTHWHILE * len(ascent.at) and gained <= _WORTHWHILE * left
+            )
+            if few and left > gained and not ascent.is_interim:
+                return _Outcome(False, taken)
+            steps = _CHILD_STEPS
+
+    def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
+        """Bound the only set that is left; return it if it is above the target."""
+        chosen = node.inside
+        if left:
+            chosen = np.concatenate([chosen, node.undecided])
+        columns = self.problem.columns.take(chosen)
+        value = eigenvalue_ceiling(columns.gram(np.ones(len(chosen))))
+        value += rounding_of_sum(*columns.shape, float((columns.sizes**2).sum()))
+        node.settled = max(node.settled, value)
+        return np.sort(chosen) if value > target else None

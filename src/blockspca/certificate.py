@@ -1,0 +1,285 @@
+"""A certificate: every claim about one solve, with what is needed to check it again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from itertools import pairwise
+from typing import Any
+
+from .result import Status, refuse_unproved
+
+FORMAT = "blockspca-certificate"
+VERSION = 2  # 1 has no gap
+MAX_CHARACTERS = 256 * 2**20
+MAX_FEATURES = 10**9
+
+
+@dataclass(frozen=True)
+class StepClaim:
+    """opt(k) ≤ upper_bound, by the named bound.
+
+    For the bounds "screening", "proof tree" and "growth": features outside `survivors`
+    fail the screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤
+    `upper_previous`, and a search of the survivors found no k-set above `tau`. What
+    rounding may amount to in such a proof is upper_bound − tau.
+    """
+
+    k: int
+    upper_bound: float
+    bound_name: str
+    tau: float | None = None
+    upper_previous: float | None = None
+    survivors: tuple[int, ...] = ()
+    statistics: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a result claims. `verify` checks it against the matrix.
+
+    Attributes
+    ----------
+    k, n_features : int
+    support : tuple of int
+    loadings : tuple of float
+        The component's entries on the support.
+    objective, upper_bound : float
+    status : Status
+    tolerance : float
+        Absolute; "optimal" claims upper_bound − objective ≤ tolerance. At most
+        `OPTIMAL_GAP` of the objective.
+    steps : tuple of StepClaim
+        The chain of bounds for 1, 2, …, k; only that for k if it needs no chain.
+    component : int
+        1, or the place in a set of components: from 2 on the claims are about what the
+        scheme makes of the matrix after the earlier components.
+    scheme : str
+        The name of that scheme; empty for the first component.
+    gap : float or None
+        The gap that was asked for, relative to the objective; "gap_limit" claims it.
+        Certificates of version 1 do not have it.
+    version : int
+        Of the format, 1 or 2.
+    """
+
+    k: int
+    n_features: int
+    support: tuple[int, ...]
+    loadings: tuple[float, ...]
+    objective: float
+    upper_bound: float
+    status: Status
+    tolerance: float
+    steps: tuple[StepClaim, ...]
+    component: int = 1
+    scheme: str = ""
+    gap: float | None = None
+    version: int = VERSION
+
+    @property
+    def bound_name(self) -> str:
+        """Which bound gave the upper bound."""
+        return self.steps[-1].bound_name
+
+    def to_json(self) -> str:
+        """Write the certificate as JSON; numbers keep every digit."""
+        content = asdict(self) | {"status": self.status.value}
+        if self.version == 1:
+            del content["gap"]
+        return json.dumps(
+            {"format": FORMAT, "version": content.pop("version"), **content}
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read a certificate, refusing anything that is not exactly one."""
+        if not isinstance(text, str):
+            raise TypeError(
+                f"text is of type {type(text).__name__}; pass the JSON text of a "
+                "certificate."
+            )
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(
+                f"the certificate has {len(text)} characters, more than "
+                f"{MAX_CHARACTERS}; it is not one of ours."
+            )
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the certificate is not JSON: {error}.") from None
+        reader = _Reader(content, "certificate")
+        is_ours = reader.text("format") == FORMAT
+        version = reader.integer("version", 1)
+        if not is_ours or version > VERSION:
+            raise ValueError(
+                f"the certificate has format {content.get('format')!r} and version "
+                f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "
+                f"1 to {VERSION}."
+            )
+        steps = tuple(
+            _read_step(step, position)
+            for position, step in enumerate(reader.sequence("steps"))
+        )
+        known = {"format"} | {f.name for f in fields(cls)}
+        reader.refuse_unknown(known - {"gap"} if version == 1 else known)
+        try:
+            status = Status(reader.text("status"))
+        except ValueError:
+            raise ValueError(
+                f"certificate.status = {content['status']!r} is not a status."
+            ) from None
+        certificate = cls(
+            k=reader.integer("k", 1),
+            n_features=reader.integer("n_features", 1),
+            support=reader.indices("support"),
+            loadings=reader.numbers("loadings"),
+            objective=reader.number("objective"),
+            upper_bound=reader.number("upper_bound"),
+            status=status,
+            tolerance=reader.number("tolerance"),
+            steps=steps,
+            component=reader.integer("component", 1),
+            scheme=reader.text("scheme"),
+            gap=None if version == 1 else reader.number("gap", optional=True),
+            version=version,
+        )
+        certificate.check()
+        return certificate
+
+    def check(self) -> None:
+        """Refuse what cannot be a certificate, whatever the matrix."""
+        bounds = (step.upper_bound for step in self.steps if step.bound_name != "none")
+        searches = (
+            number
+            for step in self.steps
+            for number in (step.tau, step.upper_previous)
+            if number is not None
+        )
+        known = [self.objective, self.tolerance, *self.loadings, *bounds, *searches]
+        if not all(math.isfinite(number) for number in known):
+            raise ValueError("certificate: a number is not finite.")
+        if math.isnan(self.upper_bound):
+            raise ValueError("certificate: the upper bound is not a number.")
+        refuse_unproved(self.status, self.objective, self.upper_bound)
+        if self.gap is not None and not 0 <= self.gap < math.inf:
+            raise ValueError(
+                f"certificate.gap = {self.gap} is not a gap; it must be at least 0."
+            )
+        if self.status is Status.GAP_LIMIT and self.gap is None and self.version > 1:
+            raise ValueError(
+                "certificate: the status is gap_limit, but no gap was asked for."
+            )
+        if not 1 <= self.k <= self.n_features <= MAX_FEATURES:
+            raise ValueError(
+                f"certificate: k = {self.k} and n_features = {self.n_features} do not "
+                "go together."
+            )
+        if len(self.support) != len(self.loadings) or not self.support:
+            raise ValueError(
+                f"certificate: {len(self.support)} features but {len(self.loadings)} "
+                "loadings."
+            )
+        if (self.component == 1) != (self.scheme == ""):
+            raise ValueError(
+                f"certificate: component {self.component} and scheme "
+                f"{self.scheme!r:.80} do not go together."
+            )
+        ks = [step.k for step in self.steps]
+        if not ks or ks != list(range(ks[0], self.k + 1)):
+            raise ValueError(
+                f"certificate.steps must lead up to k = {self.k}, one after the other."
+            )
+        everything = (self.support, *(step.survivors for step in self.steps))
+        for indices in everything:
+            ascending = all(a < b for a, b in pairwise(indices))
+            if indices and not (
+                ascending and indices[0] >= 0 and indices[-1] < self.n_features
+            ):
+                raise ValueError(
+                    "certificate: feature indices must ascend and lie in 0.."
+                    f"{self.n_features - 1}."
+                )
+
+
+def _read_step(content: Any, position: int) -> StepClaim:
+    reader = _Reader(content, f"certificate.steps[{position}]")
+    reader.refuse_unknown({f.name for f in fields(StepClaim)})
+    statistics = reader.value("statistics", dict)
+    for name, count in statistics.items():
+        if isinstance(count, bool) or not isinstance(count, int):
+            raise ValueError(f"{reader.where}.statistics[{name!r}] is not an integer.")
+    return StepClaim(
+        k=reader.integer("k", 1),
+        upper_bound=reader.number("upper_bound"),
+        bound_name=reader.text("bound_name"),
+        tau=reader.number("tau", optional=True),
+        upper_previous=reader.number("upper_previous", optional=True),
+        survivors=reader.indices("survivors"),
+        statistics=statistics,
+    )
+
+
+class _Reader:
+    """One JSON object, read field by field with its types checked."""
+
+    def __init__(self, content: Any, where: str) -> None:
+        if not isinstance(content, dict):
+            raise ValueError(f"{where} is not a JSON object.")
+        self.content = content
+        self.where = where
+
+    def value(self, name: str, kind: type | tuple[type, ...]) -> Any:
+        if name not in self.content:
+            raise ValueError(f"{self.where}.{name} is missing.")
+        value = self.content[name]
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise ValueError(f"{self.where}.{name} = {value!r:.80} has the wrong type.")
+        return value
+
+    def refuse_unknown(self, known: set[str]) -> None:
+        unknown = sorted(set(self.content) - known)
+        if unknown:
+            raise ValueError(f"{self.where} has unknown fields: {unknown[:5]}.")
+
+    def text(self, name: str) -> str:
+        return self.value(name, str)
+
+    def integer(self, name: str, minimum: int) -> int:
+        value = self.value(name, int)
+        if value < minimum:
+            raise ValueError(f"{self.where}.{name} = {value} is below {minimum}.")
+        return value
+
+    def number(self, name: str, optional: bool = False) -> Any:
+        if optional and name in self.content and self.content[name] is None:
+            return None
+        value = _as_float(self.value(name, (int, float)))
+        if math.isnan(value):
+            raise ValueError(f"{self.where}.{name} is not a number.")
+        return value
+
+    def sequence(self, name: str) -> Sequence[Any]:
+        return self.value(name, list)
+
+    def indices(self, name: str) -> tuple[int, ...]:
+        values = self.sequence(name)
+        if any(isinstance(v, bool) or not isinstance(v, int) for v in values):
+            raise ValueError(f"{self.where}.{name} is not a list of integers.")
+        return tuple(values)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        values = self.sequence(name)
+        for v in values:
+            if isinstance(v, bool) or not isinstance(v, (int, float)):
+                raise ValueError(f"{self.where}.{name} is not a list of numbers.")
+        return tuple(_as_float(v) for v in values)
+
+
+def _as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,131 @@
+"""Which features to look at: the scan, widened only when variances do not suffice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..covariance.covariance import Covariance
+from ..numerics.blas import all_threads
+from ..scan.lists import known_scan, scan
+from .screening import Screening, in_units
+
+# Data with more features than this are scanned by variance, largest first.
+_SCAN_ALL = 1000
+_FIRST_CANDIDATES = 500
+
+
+class Candidates:
+    """Screening over all features, scanning no more of A than it needs.
+
+    If A is positive semidefinite by construction, only the features of largest
+    variance are scanned at first; `survivors` scans more when the variances of the
+    others do not rule them out.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k_max : int
+        Largest k that will be asked for.
+    check : callable
+        Called between tiles; raises to stop.
+    scanning : callable, optional
+        Called with the work done and the total while A is read.
+    """
+
+    def __init__(
+        self,
+        cov: Covariance,
+        k_max: int,
+        check: Callable[[], None],
+        scanning: Callable[[int, int], None] | None = None,
+    ) -> None:
+        self._cov = cov
+        self._width = max(k_max - 1, 1)
+        self._check = check
+        self._scanning = scanning
+        size = max(_FIRST_CANDIDATES, 6 * k_max)
+        partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
+        partly = partly and known_scan(cov, self._width) is None
+        features = self._largest_variances(size) if partly else None
+        found = scan(cov, self._width, check, features, progress=scanning)
+        # Large negative A_ii do not count: they are in no good set.  A positive
+        # semidefinite A has its largest entry on the diagonal, so that the unit does
+        # not change when more is scanned.
+        diagonal = cov.diagonal()
+        strongest = float(found.values[:, 0].max())
+        largest = max(abs(float(diagonal.max())), strongest)
+        self.unit = math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0 else 1.0
+        self.variances: FloatArray = in_units(diagonal, self.unit)
+        if partly:  # of what was not scanned, |A_ij| ≤ sqrt(A_ii A_jj) is known
+            strongest = largest
+        #: min A_ii and max |A_ij|, i ≠ j, in units of `unit`
+        self.lowest = float(self.variances.min())
+        self.strongest = strongest / self.unit
+        self._k_max = k_max
+        self.screening = Screening(found, self.unit, features, self.variances)
+
+    def _largest_variances(self, size: int) -> NDArray[np.int64]:
+        order = np.argpartition(-self._cov.diagonal(), size - 1)[:size]
+        return np.sort(order).astype(np.int64)
+
+    @property
+    def is_complete(self) -> bool:
+        """True once every feature has been scanned."""
+        return self.screening.candidates is None
+
+    def survivors(self, k: int, tau: float, upper: float) -> NDArray[np.int64]:
+        """Features that may be in a k-set above τ, given upper ≥ opt(k − 1)."""
+        while missing := self.screening.unscanned(k, tau, upper):
+            assert self.screening.candidates is not None
+            size = 2 * len(self.screening.candidates) + missing
+            features = None
+            # Of sparse data a part costs nearly as much as the whole.
+            most = self._cov.n_features // (8 if self._cov.sparse_data() else 2)
+            if size <= most:
+                features = self._largest_variances(size)
+            with all_threads():
+                found = scan(
+                    self._cov,
+                    self._width,
+                    self._check,
+                    features,
+                    progress=self._scanning,
+                )
+            self.screening = Screening(found, self.unit, features, self.variances)
+        return self.screening.survivors(k, tau, upper)
+
+    def promising(self, size: int) -> NDArray[np.int64]:
+        """Features that weigh most with their strongest partners, ascending.
+
+        The one of largest variance, where every path begins, is always among them.
+        """
+        diagonal = self.screening.diagonal
+        weight = np.maximum(diagonal, 0.0) ** 2 + self.screening.prefix[:, -1]
+        weight[diagonal.argmax()] = np.inf
+        size = min(size, len(weight))
+        rows = np.argpartition(-weight, size - 1)[:size]
+        rows.sort()
+        return self.screening.to_features(rows)
+
+    def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
+        """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
+        if k == 1:
+            return [(float(self.variances.max()), "variances")]
+        found = [
+            (self.screening.nested_bound(k, upper), "nested 2×2"),
+            (self.screening.row_sum_bound(k), "row sums"),
+        ]
+        if self._cov.known_psd:
+            found.append((float(self._variance_sums[k - 1]), "variances"))
+        return found
+
+    @cached_property
+    def _variance_sums(self) -> FloatArray:
+        """Sums of the 1, 2, …, k_max largest variances."""
+        return np.cumsum(-np.sort(-self.variances)[: self._k_max])

@@ -1,0 +1,366 @@
+"""Several sparse components, each with a proof for its own problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import (
+    FloatArray,
+    check_n_jobs,
+    check_positive_integer,
+    check_sparsity,
+)
+from ..certify.verify import Verification, verify
+from ..covariance.covariance import Covariance, as_covariance, refuse_constant
+from ..limits import Deadline, Limits, as_limits
+from ..numerics.threads import allowed_threads
+from ..pipeline import solve
+from ..progress import Listener, as_listener
+from ..result import Result, Status, relative_gap
+from .checks import check_relations, check_variances
+from .rewrite import tidied
+from .schemes import DisjointSupports, Scheme
+from .variance import adjusted_variance, joint_upper_bound, score_covariance
+
+
+@dataclass(frozen=True)
+class Components:
+    """Sparse components x_1, …, x_m with what is known about each and about the set.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        Component j solves its own problem, `problem(j, cov)`: the matrix without what
+        the earlier components have used or explained. Its objective, upper bound,
+        status and certificate are claims about that problem.
+    components : array of shape (n_components, n_features)
+        The unit vectors x_j, as rows.
+    explained_variance : array of shape (n_components,)
+        x_j'Ax_j on the original matrix. Counts variance twice where scores correlate.
+    adjusted_explained_variance : array of shape (n_components,)
+        The variance of score j that scores 1, …, j − 1 do not explain by regression;
+        nothing is counted twice. Never more than PCA with as many components.
+    total_variance : float
+        The trace of A.
+    joint_upper_bound : float
+        Proved: no components with the same sparsities, however chosen, have a larger
+        sum of adjusted variances. See `variance.joint_upper_bound` for the proof.
+    joint_bound_name : str
+        Which argument gave it: "components", "eigenvalues" or "variances".
+    scheme : Scheme
+    """
+
+    results: tuple[Result, ...]
+    components: FloatArray
+    explained_variance: FloatArray
+    adjusted_explained_variance: FloatArray
+    total_variance: float
+    joint_upper_bound: float
+    joint_bound_name: str
+    scheme: Scheme
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __getitem__(self, index: int) -> Result:
+        return self.results[self._checked(index)]
+
+    def _checked(self, index: int) -> int:
+        """Return the index counted from the start, or say how many there are."""
+        try:
+            return range(len(self))[index]
+        except IndexError:
+            raise IndexError(
+                f"index = {index} is outside 0..{len(self) - 1}; there are {len(self)} "
+                "component(s)."
+            ) from None
+
+    @property
+    def supports(self) -> tuple[NDArray[np.intp], ...]:
+        """The features of each component, ascending."""
+        return tuple(result.support for result in self.results)
+
+    @property
+    def upper_bounds(self) -> FloatArray:
+        """Proved for each component's own problem."""
+        return np.array([result.upper_bound for result in self.results])
+
+    @property
+    def gaps(self) -> FloatArray:
+        return np.array([result.gap for result in self.results])
+
+    @property
+    def statuses(self) -> tuple[Status, ...]:
+        return tuple(result.status for result in self.results)
+
+    @property
+    def explained_variance_ratio(self) -> FloatArray:
+        """Adjusted variance over total variance; zeros if nothing varies."""
+        if self.total_variance <= 0:
+            return np.zeros(len(self))
+        return self.adjusted_explained_variance / self.total_variance
+
+    @property
+    def joint_gap(self) -> float:
+        """(joint_upper_bound − sum of adjusted variances) / that sum."""
+        total = float(self.adjusted_explained_variance.sum())
+        return relative_gap(total, self.joint_upper_bound)
+
+    def problem(self, index: int, cov: Covariance | Any) -> Covariance:
+        """Return the matrix that component `index` is certified for.
+
+        It is computed from the original matrix `cov` on demand, and not kept here.
+        """
+        index = self._checked(index)
+        return self.scheme.problem(as_covariance(cov), self.results[:index])
+
+    def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
+        """Check every component's certificate against its own problem, and the set.
+
+        Of the set: that supports are disjoint, or components orthogonal, where the
+        scheme says so; what they explain; and the joint upper bound. What was found of
+        it is said with the last component.
+
+        Parameters
+        ----------
+        cov : Covariance or symmetric matrix
+            The original matrix.
+        **options
+            Passed to `blockspca.verify`.
+
+        Raises
+        ------
+        VerificationError
+            Naming the claim that failed.
+        """
+        cov = as_covariance(cov)
+        said = check_relations(self.results, self.scheme)
+        said += check_variances(self, cov)
+        *others, last = (
+            verify(result, self.problem(index, cov), **options)
+            for index, result in enumerate(self.results)
+        )
+        return (*others, replace(last, checks=(*last.checks, *said)))
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return one dict for each component, for tables and files."""
+        return [
+            {
+                "component": index + 1,
+                "k": result.k,
+                "explained_variance": float(self.explained_variance[index]),
+                "adjusted_explained_variance": float(
+                    self.adjusted_explained_variance[index]
+                ),
+                "ratio": float(self.explained_variance_ratio[index]),
+                "objective": result.objective,
+                "upper_bound": result.upper_bound,
+                "gap": result.gap,
+                "status": result.status.value,
+                "loadings": result.loadings,
+            }
+            for index, result in enumerate(self.results)
+        ]
+
+    def __str__(self) -> str:
+        share = float(self.explained_variance_ratio.sum())
+        lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
+        lines.append(
+            f"together: {share:.2%} of the variance, counted once; at most "
+            f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
+        )
+        return "\n".join(lines)
+
+
+def solve_components(
+    cov: Covariance | Any,
+    k: int | Sequence[int],
+    n_components: int,
+    *,
+    scheme: Scheme | None = None,
+    limits: Limits | None = None,
+    progress: Listener | bool | None = None,
+    **options: Any,
+) -> Components:
+    """Find several sparse components, each proved for its own problem.
+
+    Component j solves max x'A_j x over k_j-sparse unit vectors, where A_1 = A and A_j
+    is what the scheme makes of A after components 1, …, j − 1.
+
+    Parameters
+    ----------
+    cov : Covariance or symmetric matrix
+    k : int or sequence of int
+        How many features each component may use.
+    n_components : int
+    scheme : scheme, optional
+        `DisjointSupports()` by default; `ProjectionDeflation()`, `Orthogonalised()`,
+        `HotellingDeflation()`.
+    limits : Limits, optional
+        For all components together. Each gets an equal share of the time and nodes
+        that are left. The gap and the memory apply to each.
+    progress : bool or callable, optional
+        True shows a log with a progress bar; a callable gets an `Event`.
+    **options
+        Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
+        `n_jobs` holds for what comes after the components as well: with 1, one core
+        does all the work.
+
+    Returns
+    -------
+    Components
+        After Ctrl-C it holds those that were reached, at least one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> A = np.diag([5.0, 5.0, 3.0, 3.0, 1.0])
+    >>> A[0, 1] = A[1, 0] = A[2, 3] = A[3, 2] = 1.0
+    >>> found = bs.solve_components(A, k=2, n_components=2)
+    >>> [support.tolist() for support in found.supports]
+    [[0, 1], [2, 3]]
+    >>> found.explained_variance.round(6), round(found.joint_upper_bound, 6)
+    (array([6., 4.]), 10.0)
+    >>> all(check.complete for check in found.verify(A))
+    True
+    """
+    limits = as_limits(limits)
+    deadline = Deadline(limits.time)
+    n_jobs = check_n_jobs(options.get("n_jobs"))
+    cov = as_covariance(cov)
+    usable = refuse_constant(cov)
+    scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
+    sparsities = check_sparsities(k, n_components, cov.n_features)
+    if len(sparsities) > usable:
+        raise ValueError(
+            f"n_components = {len(sparsities)} is more than the {usable} feature(s) "
+            "that vary; pass at most as many components."
+        )
+    scheme.check(sparsities, usable)
+    results: list[Result] = []
+    with allowed_threads(n_jobs), as_listener(progress) as tell:
+        for j, sparsity in enumerate(sparsities):
+            share = _share(limits, deadline, results, len(sparsities) - j)
+            solve_one = _SolveOne(share, Deadline(share.time), tell, options)
+            result = scheme.solve(cov, tuple(results), sparsity, solve_one)
+            result = tidied(result, scheme.problem(cov, tuple(results)))
+            results.append(_placed(result, j, scheme))
+            if result.status is Status.INTERRUPTED:
+                break
+        return collect(cov, tuple(results), scheme, deadline)
+
+
+@dataclass(frozen=True)
+class _SolveOne:
+    """Solves the problems of one component, of which a scheme may have several.
+
+    `deadline` is that of the component: what one problem has used, the next has not.
+    """
+
+    limits: Limits
+    deadline: Deadline
+    tell: Listener
+    options: Mapping[str, Any]
+
+    def __call__(
+        self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
+    ) -> Result:
+        left = self.deadline.remaining()
+        limits = replace(self.limits, time=None if left is None else share * left)
+        chosen = {
+            **self.options,
+            "certify": certify and self.options.get("certify", True),
+        }
+        return solve(problem, k, limits=limits, progress=self.tell, **chosen)
+
+
+def _placed(result: Result, index: int, scheme: Scheme) -> Result:
+    """Return the result with a certificate that says to which problem it belongs."""
+    if index == 0 or result.certificate is None:
+        return result
+    certificate = replace(
+        result.certificate, component=index + 1, scheme=type(scheme).__name__
+    )
+    return replace(result, certificate=certificate)
+
+
+def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
+    """Check k, an integer or one per component, against n_components and d."""
+    m = check_positive_integer(n_components, "n_components")
+    if m > d:
+        raise ValueError(
+            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
+            "components as features."
+        )
+    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
+        return [check_sparsity(k, d)] * m
+    if len(k) != m:
+        raise ValueError(
+            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
+            "for each component."
+        )
+    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
+
+
+#: What the command line calls the schemes, and a user may try in Python.
+_SCHEMES = {
+    "projection": "ProjectionDeflation()",
+    "orthogonal": "Orthogonalised()",
+    "orthogonalised": "Orthogonalised()",
+    "hotelling": "HotellingDeflation()",
+}
+
+
+def _checked_scheme(scheme: Any) -> Scheme:
+    if isinstance(scheme, type) or not all(
+        hasattr(scheme, name) for name in ("check", "problem", "solve")
+    ):
+        raise TypeError(
+            f"scheme = {scheme!r} is not a scheme; pass an instance: "
+            f"{_SCHEMES.get(str(scheme).lower(), 'DisjointSupports()')}, from "
+            "blockspca."
+        )
+    return scheme
+
+
+def _share(
+    limits: Limits, deadline: Deadline, results: list[Result], to_go: int
+) -> Limits:
+    """An equal share, for the components to go, of what is left."""
+    remaining = deadline.remaining()
+    nodes = limits.nodes
+    if nodes is not None:
+        nodes = max(1, (nodes - sum(result.nodes for result in results)) // to_go)
+    return replace(
+        limits, time=None if remaining is None else remaining / to_go, nodes=nodes
+    )
+
+
+def collect(
+    cov: Covariance,
+    results: tuple[Result, ...],
+    scheme: Scheme,
+    deadline: Deadline | None = None,
+) -> Components:
+    """Put results together: what they explain of A, each and jointly."""
+    components = np.array([result.x for result in results])
+    scores = score_covariance(cov, components)
+    sparsities = [result.k for result in results]
+    bound, name = joint_upper_bound(cov, results[0], sparsities, deadline)
+    adjusted = adjusted_variance(scores)
+    return Components(
+        results=results,
+        components=components,
+        explained_variance=np.diagonal(scores).copy(),
+        adjusted_explained_variance=adjusted,
+        total_variance=float(cov.diagonal().sum()),
+        joint_upper_bound=max(bound, float(adjusted.sum())),
+        joint_bound_name=name,
+        scheme=scheme,
+    )

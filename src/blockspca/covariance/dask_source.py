@@ -1,0 +1,305 @@
+"""The scan and the products of a covariance whose data are a dask array.
+
+Every tile of A is one task, its row tops another, and the tops of a chunk of features
+are merged by a tree. Nothing but tops, means and variances comes back to the caller. A
+worker that is lost takes only its own tasks with it: dask computes them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, describe
+from .fingerprint import Fingerprint, part_fingerprint, refuse_change
+from .rounding import (
+    UNIT_ROUNDOFF,
+    column_exponents,
+    factor_norm_error,
+    moment_error,
+    out_of_range,
+    split_mean,
+)
+from .sources import Indices
+
+if TYPE_CHECKING:
+    from .ingest import Preparation
+
+TREE_ARITY = 8
+
+Tops = tuple[FloatArray, NDArray[np.int64]]
+
+
+def is_dask(value: object) -> bool:
+    """Tell whether `value` is a dask array, without importing dask."""
+    return type(value).__module__.startswith("dask.array")
+
+
+class DaskSource:
+    """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns.
+
+    `given` is the array as it was passed and `seen` its fingerprint; X is that less its
+    rounded means, which leaves means μ as small as rounding.
+    """
+
+    known_psd = True
+    has_columns = True
+
+    def __init__(
+        self,
+        X: Any,
+        mean: FloatArray,
+        factor: FloatArray,
+        variance: FloatArray,
+        given: Any,
+        seen: Fingerprint,
+    ) -> None:
+        self.X, self.mean, self.factor = X, mean, factor
+        self.given, self.seen = given, seen
+        self._diagonal = variance
+        self.n_samples, self.n_features = X.shape
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal.copy()
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        block = np.asarray(self.X[start:stop, index].compute(), dtype=np.float64)
+        return (block - self.mean[index]) * self.factor[index]
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        left = self.columns(rows, 0, self.n_samples)
+        if columns is rows:
+            return left.T @ left
+        if isinstance(columns, slice) and columns == slice(None):
+            return self._rows(left)
+        return left.T @ self.columns(columns, 0, self.n_samples)
+
+    def _rows(self, left: FloatArray) -> FloatArray:
+        """left' C without gathering C."""
+        product = (left.T @ self.X).compute() - np.outer(left.sum(axis=0), self.mean)
+        return product * self.factor
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        scores = (self.X @ scaled).compute() - self.mean @ scaled
+        total = scores.sum(axis=0)
+        back = (self.X.T @ scores).compute()
+        back = back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
+        return weights * back
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        gram = 0.0
+        for j0, j1 in _bounds(self.X.chunks[1]):
+            C = self.columns(slice(j0, j1), 0, self.n_samples)
+            gram = gram + (C * weights[j0:j1]) @ C.T
+        return np.asarray(gram)
+
+    def check_unchanged(self) -> None:
+        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        import dask
+
+        lines = dask.compute(_fingerprints(self.given))[0]
+        refuse_change(self.seen, _added(lines))
+
+    def moments(self) -> FloatArray:
+        """‖D x_j‖² of the stored X, before the means that are left are subtracted."""
+        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self.moments().sum()))
+
+    def entry_error(self) -> float:
+        # μ is subtracted before the product in tiles, after it in rows and products.
+        # It is the mean of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖.
+        n = self.n_samples
+        shift = (n + 3) * UNIT_ROUNDOFF * (1 + float(np.sqrt(n)))
+        largest, factor = float(self.moments().max()), float(self.factor.max())
+        return moment_error(n, largest, factor) + 2 * shift**2 * largest
+
+
+def _fingerprints(X: Any) -> list[list[Any]]:
+    """The fingerprint of every chunk, as a task."""
+    import dask
+
+    starts = [start for start, _ in _bounds(X.chunks[0])]
+    return [
+        [dask.delayed(part_fingerprint)(block, start) for block in line]
+        for start, line in zip(starts, X.to_delayed(), strict=True)
+    ]
+
+
+def _added(lines: list[list[Fingerprint]]) -> Fingerprint:
+    """Of chunks of features beside each other, and of samples below each other."""
+    return np.sum([np.concatenate(line) for line in lines], axis=0, dtype=np.uint64)
+
+
+def dask_data(X: Any, prepare: Preparation) -> DaskSource:
+    """Means and variances by two passes over the chunks; refuses what is not finite."""
+    import dask
+    import dask.array as da
+
+    from .ingest import refuse_out_of_range
+
+    X = X.astype(np.float64)
+    n, d = X.shape
+    first = X[0]
+    # Relative to the first sample, so that a constant column has variance 0 exactly.
+    offset, constant, finite, lines = dask.compute(
+        (X - first).mean(axis=0),
+        (first == X).all(axis=0),
+        da.isfinite(X).all(axis=0),
+        _fingerprints(X),
+    )
+    if not finite.all():
+        bad = np.flatnonzero(~finite).tolist()
+        raise ValueError(
+            "X has missing or infinite values, in feature(s) "
+            f"{describe(bad, prepare.names)}; fill them or drop those features."
+        )
+    given = X
+    mean = np.zeros(d)
+    if prepare.center:
+        start = np.asarray(first.compute())
+        point, mean = split_mean(start, np.where(constant, 0.0, offset))
+        X = X - point
+    else:
+        constant &= np.asarray(first.compute()) == 0
+    variance = _variances(X, mean, prepare)
+    lost = prepare.scale & ~constant & out_of_range(variance)
+    if lost.any():  # any unit of a feature gives the same correlations
+        units = np.where(lost, column_exponents(abs(X).max(axis=0).compute()), 0)
+        X = _ldexp(X, -units)
+        if prepare.center:  # now with all its digits
+            mean = np.where(lost, np.array(X.mean(axis=0).compute()), mean)
+        variance = _variances(X, mean, prepare)
+    variance[constant] = 0.0
+    refuse_out_of_range(variance, constant, prepare)
+    factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
+    if prepare.scale:
+        factor = factor / prepare.scales(variance, constant)
+        variance = np.where(constant, 0.0, 1.0)
+    return DaskSource(X, mean, factor, variance, given, _added(lines))
+
+
+def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
+    squares = ((X - mean) ** 2).sum(axis=0) / (len(X) - prepare.ddof)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by the caller
+        return np.array(squares.compute())
+
+
+def _ldexp(X: Any, exponents: NDArray[np.intc]) -> Any:
+    import dask.array as da
+
+    return da.ldexp(X, exponents)
+
+
+def dask_tops(
+    source: DaskSource,
+    width: int,
+    features: NDArray[np.int64] | None,
+    tick: Callable[[int, int], None],
+) -> Tops:
+    """The `width` largest |A_ij| of every row, computed where the chunks are."""
+    import dask
+
+    X, mean, factor = source.X, source.mean, source.factor
+    if features is not None:
+        X, mean, factor = X[:, features], mean[features], factor[features]
+    bounds = _bounds(X.chunks[1])
+    blocks = X.to_delayed()
+    prepared = [
+        [
+            dask.delayed(_centred)(block, mean[j0:j1], factor[j0:j1])
+            for block, (j0, j1) in zip(line, bounds, strict=True)
+        ]
+        for line in blocks
+    ]
+    partial: list[list[Any]] = [[] for _ in bounds]
+    for a, (i0, _) in enumerate(bounds):
+        for b in range(a, len(bounds)):
+            products = [dask.delayed(_product)(line[a], line[b]) for line in prepared]
+            tile = _tree(products, _sum)
+            pair = dask.delayed(_tile_tops, nout=2)(tile, i0, bounds[b][0], width)
+            partial[a].append(pair[0])
+            if b != a:
+                partial[b].append(pair[1])
+    merged = [
+        _tree(tops, lambda some: _merge(some, width), even_one=True) for tops in partial
+    ]
+    tick(0, 1)
+    results = dask.compute(*merged)
+    tick(1, 1)
+    values = np.concatenate([values for values, _ in results])
+    indices = np.concatenate([indices for _, indices in results])
+    return np.ascontiguousarray(values), np.ascontiguousarray(indices)
+
+
+def _bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    ends = np.cumsum(sizes).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _tree(
+    parts: list[Any], join: Callable[[list[Any]], Any], even_one: bool = False
+) -> Any:
+    """Reduce delayed parts, a few at a time, so that no task gathers them all."""
+    import dask
+
+    while len(parts) > 1 or even_one:
+        even_one = False
+        parts = [
+            dask.delayed(join)(parts[i : i + TREE_ARITY])
+            for i in range(0, len(parts), TREE_ARITY)
+        ]
+    return parts[0]
+
+
+def _centred(block: FloatArray, mean: FloatArray, factor: FloatArray) -> FloatArray:
+    return (np.asarray(block) - mean) * factor
+
+
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+    return left.T @ right
+
+
+def _sum(parts: list[FloatArray]) -> FloatArray:
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def _tile_tops(tile: FloatArray, i0: int, j0: int, width: int) -> tuple[Tops, Tops]:
+    """Row tops of A[i0:, j0:] for its rows, and for its columns."""
+    from .._kernels.rowtops import add_rows
+
+    tops = []
+    for block, own, other in ((tile, i0, j0), (tile.T, j0, i0)):
+        block = np.array(block, dtype=np.float64, order="C")
+        rows = np.arange(len(block))
+        values = np.zeros((len(block), width))
+        indices = np.full((len(block), width), -1, dtype=np.int64)
+        if own == other:
+            np.fill_diagonal(block, 0.0)
+        # The lists number rows from 0, so columns are numbered past them.
+        columns = np.arange(block.shape[1]) + len(block)
+        add_rows(block.view(np.int64), rows, columns, values.view(np.int64), indices)
+        indices[indices >= 0] += other - len(block)
+        tops.append((values, indices))
+    return tops[0], tops[1]
+
+
+def _merge(parts: list[Tops], width: int) -> Tops:
+    """The `width` largest of several lists of each row; ties by position."""
+    values = np.concatenate([values for values, _ in parts], axis=1)
+    indices = np.concatenate([indices for _, indices in parts], axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")[:, :width]
+    return (
+        np.take_along_axis(values, order, axis=1),
+        np.take_along_axis(indices, order, axis=1),
+    )

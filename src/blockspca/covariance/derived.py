@@ -1,0 +1,263 @@
+"""Matrices derived from another without forming them: fewer features, less variance.
+
+Each function takes a `Covariance` A and returns one whose entries are computed from
+those of A when they are asked for. From data, nothing of size d × d is ever stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from .covariance import Covariance
+from .sources import EPS, DenseDataSource, Indices, MatrixSource, MomentSource, Source
+
+
+class DerivedCovariance(Covariance):
+    """A `Covariance` computed from another one."""
+
+    is_derived = True
+
+    def __init__(
+        self, source: Source, feature_names: tuple[str, ...] | None, origin: str
+    ) -> None:
+        super().__init__(source, feature_names)
+        self.origin = origin
+
+    def __repr__(self) -> str:
+        return f"Covariance(n_features={self.n_features}, {self.origin})"
+
+
+def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
+    """Return A[keep, keep], the problem in which the other features do not exist."""
+    names = None if cov.feature_names is None else tuple(cov.names_of(keep))
+    origin = f"{len(keep)} of {cov.n_features} features"
+    source = cov._source
+    if isinstance(source, DenseDataSource):
+        chosen: Source = DenseDataSource(
+            np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
+        )
+    elif isinstance(source, MomentSource):
+        chosen = MomentSource(source.A[np.ix_(keep, keep)], source.entry_error())
+    elif isinstance(source, MatrixSource) and not source.sparse:
+        chosen = MatrixSource(source.A[np.ix_(keep, keep)])
+    else:
+        chosen = SubsetSource(source, keep)
+    return DerivedCovariance(chosen, names, origin)
+
+
+def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
+    """Return A with some features cut off from the rest and too small to be chosen.
+
+    Rows and columns of `used` are zero, except for their diagonal: 0 if A is known to
+    be positive semidefinite, the smallest variance of the other features if not. No
+    sparse component can gain from such a feature, so A with `used` masked has the same
+    optimum as A without them, and keeps the numbering of the features.
+    """
+    base = cov._source
+    if isinstance(base, DenseDataSource):
+        # Its rounding error is that of the features that are left, as in `restricted`.
+        C = base.C.copy()
+        C[:, used] = 0.0
+        uncentred = base.uncentred.copy()
+        uncentred[used] = 0.0
+        source: Source = DenseDataSource(C, uncentred)
+    else:
+        source = MaskedSource(base, used)
+    return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
+
+
+def corrected(
+    cov: Covariance, left: FloatArray, right: FloatArray, *, psd: bool, origin: str
+) -> Covariance:
+    """Return A − (L R' + R L'), with L and R of shape (d, m)."""
+    source = cov._source
+    if isinstance(source, MatrixSource) and not source.sparse:
+        cross = left @ right.T
+        new: Source = MatrixSource(source.A - (cross + cross.T))
+        new.known_psd = psd
+    else:
+        new = LowRankSource(source, left, right, psd)
+    return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
+    """Return P A P with P = I − QQ', Q = `basis` having orthonormal columns."""
+    source = cov._source
+    if isinstance(source, DenseDataSource):
+        # PAP = (CP)'(CP): the data projected once are exact data of their own.
+        C = source.C - (source.C @ basis) @ basis.T
+        return DerivedCovariance(DenseDataSource(C), cov.feature_names, origin)
+    right = projection_term(cov, basis)
+    return corrected(cov, basis, right, psd=cov.known_psd, origin=origin)
+
+
+def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
+    """Return H with P A P = A − (Q H' + H Q'), namely H = AQ − Q (Q'AQ) / 2."""
+    image = cov.matvec(basis)
+    within = basis.T @ image
+    return image - basis @ ((within + within.T) / 4)
+
+
+def sparse_parts(source: Any) -> tuple[Any, FloatArray, FloatArray] | None:
+    """X, μ and D of A = D (X'X − n μμ') D if a source comes from sparse data."""
+    parts = getattr(source, "sparse_parts", None)
+    return None if parts is None else parts()
+
+
+def factor_error(source: Any) -> float:
+    """Rounding in the columns of a source, 0 if it says nothing of it."""
+    error = getattr(source, "factor_error", None)
+    return 0.0 if error is None else float(error())
+
+
+class SubsetSource:
+    """Some features of another source."""
+
+    def __init__(self, base: Any, keep: NDArray[np.intp]) -> None:
+        self.base = base
+        self.keep = keep
+        self.has_columns = getattr(base, "has_columns", False)
+        self.known_psd = base.known_psd
+        self.n_samples = base.n_samples
+        self.n_features = len(keep)
+
+    def diagonal(self) -> FloatArray:
+        return self.base.diagonal()[self.keep]
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        at_rows = self.keep[rows]
+        at_columns = at_rows if columns is rows else self.keep[columns]
+        return self.base.submatrix(at_rows, at_columns)
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.base.matvec(self._lift(x))[self.keep]
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return self.base.gram(self._lift(weights))
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return self.base.columns(self.keep[index], start, stop)
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of the features kept, if the base is made from sparse data."""
+        parts = sparse_parts(self.base)
+        if parts is None:
+            return None
+        X, mean, factor = parts
+        return X[:, self.keep], mean[self.keep], factor[self.keep]
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return factor_error(self.base)
+
+    def _lift(self, x: FloatArray) -> FloatArray:
+        lifted = np.zeros((self.base.n_features, *x.shape[1:]))
+        lifted[self.keep] = x
+        return lifted
+
+
+class MaskedSource:
+    """Another source with some features cut off; see `masked`."""
+
+    def __init__(self, base: Any, used: NDArray[np.intp]) -> None:
+        self.base = base
+        self.has_columns = getattr(base, "has_columns", False)
+        self.used = np.zeros(base.n_features, dtype=bool)
+        self.used[used] = True
+        self.known_psd = base.known_psd
+        self.n_samples = base.n_samples
+        self.n_features = base.n_features
+        self.fill = 0.0
+        if not base.known_psd and not self.used.all():
+            self.fill = float(base.diagonal()[~self.used].min())
+
+    def diagonal(self) -> FloatArray:
+        return np.where(self.used, self.fill, self.base.diagonal())
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        block = np.array(self.base.submatrix(rows, columns))
+        block[self.used[rows]] = 0.0
+        block[:, self.used[columns]] = 0.0
+        index = np.arange(self.n_features)
+        same = index[rows][:, None] == index[columns]
+        block[same & self.used[columns]] = self.fill
+        return block
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        used = self.used if x.ndim == 1 else self.used[:, None]
+        image = self.base.matvec(np.where(used, 0.0, x))
+        return np.where(used, self.fill * x, image)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return self.base.gram(np.where(self.used, 0.0, weights))
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return np.where(self.used[index], 0.0, self.base.columns(index, start, stop))
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
+        parts = sparse_parts(self.base)
+        if parts is None or self.fill != 0:
+            return None
+        X, mean, factor = parts
+        return X, mean, np.where(self.used, 0.0, factor)
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return factor_error(self.base)
+
+
+class LowRankSource:
+    """A − (L R' + R L'), entry by entry.
+
+    A correction that takes most of A away leaves the rounding errors of the larger
+    matrix, which `entry_error` states. No factor is known, so it has no samples.
+    """
+
+    n_samples = None
+
+    def __init__(
+        self, base: Source, left: FloatArray, right: FloatArray, psd: bool
+    ) -> None:
+        self.base = base
+        self.left = left
+        self.right = right
+        self.known_psd = psd
+        self.n_features = base.n_features
+
+    def entry_error(self) -> float:
+        largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
+        size = float(np.abs(self.base.diagonal()).max()) + 2 * float(largest.sum())
+        return self.base.entry_error() + 4 * (self.left.shape[1] + 1) * EPS * size
+
+    def diagonal(self) -> FloatArray:
+        both = np.einsum("ij,ij->i", self.left, self.right)
+        return self.base.diagonal() - 2 * both
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        block = np.array(self.base.submatrix(rows, columns))
+        # Elementwise, not by BLAS: the same entry of every tile, and its mirror image,
+        # come out the same to the last bit.
+        for left, right in zip(self.left.T, self.right.T, strict=True):
+            term = np.multiply.outer(left[rows], right[columns])
+            term += np.multiply.outer(right[rows], left[columns])
+            block -= term
+        return block
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)
+        return self.base.matvec(x) - correction
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs a covariance made from data; this one has a low-rank "
+            "correction, and its factor is not known."
+        )

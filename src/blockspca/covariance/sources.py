@@ -1,0 +1,430 @@
+"""Where the entries of A come from: a matrix, or data in memory, on disk or with gaps.
+
+Each class answers the same questions (diagonal, submatrix, matvec, gram, entry_error)
+and trusts its input; `Covariance` validates and is the only caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from .fingerprint import Fingerprint, part_fingerprint, refuse_change
+from .rounding import (
+    EPS,
+    SMALLEST,
+    factor_norm_error,
+    factored_error,
+    in_units,
+    moment_error,
+)
+
+Indices = NDArray[np.intp]
+PART_BYTES = 2**25  # of samples read from disk at a time
+
+
+def sample_parts(n: int, d: int) -> Iterator[slice]:
+    """Stretches of n samples of d features that take about PART_BYTES each."""
+    step = max(1, PART_BYTES // (8 * d))
+    return (slice(i, min(i + step, n)) for i in range(0, n, step))
+
+
+class Source(Protocol):
+    """What `Covariance` needs to know about a matrix."""
+
+    known_psd: bool
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def n_samples(self) -> int | None: ...
+
+    def diagonal(self) -> FloatArray: ...
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        """Return A[rows, columns]; possibly a view, so the caller does not write."""
+        ...
+
+    def matvec(self, x: FloatArray) -> FloatArray: ...
+
+    def gram(self, weights: FloatArray) -> FloatArray: ...
+
+    def entry_error(self) -> float:
+        """Bound |computed A_ij − A_ij|; see `_rounding`."""
+        ...
+
+
+def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
+    if isinstance(rows, slice) or isinstance(columns, slice):
+        return rows, columns
+    return rows[:, None], columns
+
+
+class MatrixSource:
+    """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
+
+    A dense one is made read-only: it is this object's own, and what is computed from it
+    is kept.
+    """
+
+    n_samples = None
+    known_psd = False
+
+    def __init__(self, A: Any) -> None:
+        self.A = A
+        self.sparse = not isinstance(A, np.ndarray)
+        self.n_features = A.shape[0]
+        if not self.sparse:
+            A.flags.writeable = False
+
+    def diagonal(self) -> FloatArray:
+        return np.array(self.A.diagonal(), dtype=np.float64)
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        if self.sparse:
+            return self.A[rows][:, columns].toarray()
+        return self.A[_cross(rows, columns)]
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.A @ x
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs a covariance made from data (Covariance.from_data); this one "
+            "was made from a matrix, whose factor is not known."
+        )
+
+    def entry_error(self) -> float:
+        return 0.0
+
+
+class DenseDataSource:
+    """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
+
+    `uncentred` are the A_jj before the second of two centrings, from which follows how
+    far C may be from what it stands for; A_jj itself if C is exact.
+    """
+
+    known_psd = True
+    has_columns = True
+
+    def __init__(
+        self,
+        C: FloatArray,
+        uncentred: FloatArray | None = None,
+        diagonal: FloatArray | None = None,
+    ) -> None:
+        C.flags.writeable = False
+        self.C = C
+        self.n_samples, self.n_features = C.shape
+        known = np.einsum("ij,ij->j", C, C) if diagonal is None else diagonal
+        self._diagonal: FloatArray = known
+        self.uncentred = known if uncentred is None else uncentred
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal.copy()
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        return self.C[start:stop, index]
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        left = self.C[:, rows]
+        # The same array on both sides makes BLAS return an exactly symmetric product.
+        right = left if columns is rows else self.C[:, columns]
+        return left.T @ right
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return self.C.T @ (self.C @ x)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return (self.C * weights) @ self.C.T
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self.uncentred.sum()))
+
+    def entry_error(self) -> float:
+        n, uncentred = self.n_samples, float(self.uncentred.max())
+        return factored_error(n, float(self._diagonal.max()), uncentred, n)
+
+
+class MappedDataSource:
+    """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
+
+    X is memory-mapped and never copied as a whole; samples are read in parts. The mean
+    is `mean` + `rest`, the second None where it makes no difference; all in units of
+    2^`units`, if given, for each feature.
+    """
+
+    known_psd = True
+    has_columns = True
+
+    def __init__(
+        self,
+        X: Any,
+        mean: FloatArray,
+        factor: FloatArray,
+        rest: FloatArray | None = None,
+        units: np.ndarray | None = None,
+    ) -> None:
+        self.X = X
+        self.mean = mean
+        self.factor = factor
+        self.rest = rest
+        self.units = units
+        self.seen: Fingerprint | None = None
+        self.n_samples, self.n_features = X.shape
+        self._diagonal: FloatArray | None = None
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        block = np.asarray(self.X[start:stop, index], dtype=np.float64)
+        if self.units is not None:
+            block = in_units(block, self.units[index])
+        block = block - self.mean[index]
+        if self.rest is not None:
+            block -= self.rest[index]
+        block *= self.factor[index]
+        return block
+
+    def check_unchanged(self) -> None:
+        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        total = np.zeros(self.n_features, dtype=np.uint64)
+        for part in self.parts():
+            total += part_fingerprint(self.X[part], part.start)
+        if self.seen is not None:
+            refuse_change(self.seen, total)
+
+    def parts(self) -> Iterator[slice]:
+        """Stretches of samples of about PART_BYTES."""
+        return sample_parts(self.n_samples, self.n_features)
+
+    def diagonal(self) -> FloatArray:
+        if self._diagonal is None:
+            total = np.zeros(self.n_features)
+            for part in self.parts():
+                C = self.columns(slice(None), part.start, part.stop)
+                total += np.einsum("ij,ij->j", C, C)
+            self._diagonal = total
+        return self._diagonal.copy()
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        product: Any = 0.0
+        for part in self.parts():
+            left = self.columns(rows, part.start, part.stop)
+            same = columns is rows
+            right = left if same else self.columns(columns, part.start, part.stop)
+            product = product + left.T @ right
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        product: Any = 0.0
+        for part in self.parts():
+            C = self.columns(slice(None), part.start, part.stop)
+            product = product + C.T @ (C @ x)
+        return product
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        gram = np.zeros((self.n_samples, self.n_samples))
+        step = max(1, PART_BYTES // (8 * self.n_samples))
+        for j in range(0, self.n_features, step):
+            index = slice(j, min(j + step, self.n_features))
+            C = self.columns(index, 0, self.n_samples)
+            gram += (C * weights[index]) @ C.T
+        return gram
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return factor_norm_error(self.n_samples, float(self._uncentred().sum()))
+
+    def _uncentred(self) -> FloatArray:
+        if self.rest is None:
+            return self.diagonal()
+        return self.diagonal() + self.n_samples * (self.rest * self.factor) ** 2
+
+    def entry_error(self) -> float:
+        # The mean is that of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖. A
+        # `rest` left out is worth one eps of A_jj.
+        n = self.n_samples
+        steps = next(iter(self.parts())).stop
+        summed = (steps + -(-n // steps) + 3) * (1 + float(np.sqrt(n)))
+        largest = float(self.diagonal().max())
+        uncentred = float(self._uncentred().max())
+        return factored_error(n, largest, uncentred, int(summed)) + EPS * largest
+
+
+class MomentSource(MatrixSource):
+    """A covariance accumulated from chunks of samples: a matrix that is known PSD."""
+
+    known_psd = True
+
+    def __init__(self, A: FloatArray, error: float) -> None:
+        super().__init__(A)
+        self._error = error
+
+    def entry_error(self) -> float:
+        return self._error
+
+
+class SparseDataSource:
+    """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
+
+    known_psd = True
+    has_columns = True
+
+    def __init__(
+        self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray
+    ) -> None:
+        # factor_j = 1 / (scale_j sqrt(n − ddof)): column j of C is factor_j (x_j − μ_j)
+        self.X = X.tocsc()
+        self.mean = mean
+        self.factor = factor
+        self._diagonal = variance
+        self.n_samples, self.n_features = X.shape
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal.copy()
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray]:
+        """X, μ and D of A = D (X'X − n μμ') D."""
+        return self.X, self.mean, self.factor
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        """Columns start, …, stop − 1 of C, dense: for a few features at a time."""
+        block = self.X[:, index][start:stop].toarray()
+        block -= self.mean[index]
+        block *= self.factor[index]
+        return block
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        left, right = self.X[:, rows], self.X[:, columns]
+        product = (left.T @ right).toarray().astype(np.float64, copy=False)
+        product -= np.outer(self.n_samples * self.mean[rows], self.mean[columns])
+        product *= self.factor[rows][:, None]
+        product *= self.factor[columns]
+        # Subtracting nμ² loses digits; the two-pass variance does not.
+        index = np.arange(self.n_features)
+        same = index[rows][:, None] == index[columns]
+        at_row, at_column = np.nonzero(same)
+        product[at_row, at_column] = self._diagonal[index[rows][at_row]]
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        scores = self.X @ scaled - self.mean @ scaled
+        back = self.X.T @ scores
+        total = scores.sum(axis=0)
+        back -= self.mean * total if x.ndim == 1 else np.outer(self.mean, total)
+        back *= weights
+        return np.asarray(back)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        # From centred columns: subtracting products of large means would cancel.
+        n = self.n_samples
+        gram = np.zeros((n, n))
+        used = np.flatnonzero(weights)
+        step = max(1, PART_BYTES // (8 * n))
+        for j in range(0, len(used), step):
+            index = used[j : j + step]
+            C = self.columns(index, 0, n)
+            gram += (C * weights[index]) @ C.T
+        return gram
+
+    def moments(self) -> FloatArray:
+        """‖D x_j‖², before nμμ' is subtracted: a large mean costs digits."""
+        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖: every entry carries the rounding of its mean."""
+        return factor_norm_error(self.n_samples, float(self.moments().sum()))
+
+    def entry_error(self) -> float:
+        largest, factor = float(self.moments().max()), float(self.factor.max())
+        return moment_error(self.n_samples, largest, factor)
+
+
+class PairwiseSource:
+    """Each A_ij from the samples where both i and j are observed; may be indefinite.
+
+    With N = M'M the counts of common samples (M the mask of observed entries) and the
+    gaps of X filled with zeros, A_ij = (X'X − (X'M)(M'X)/N)_ij / (N_ij − ddof), the
+    means being those over the common samples.
+    """
+
+    known_psd = False
+
+    def __init__(
+        self, X: FloatArray, observed: FloatArray, ddof: int, center: bool
+    ) -> None:
+        self.X = X
+        self.observed = observed
+        self.ddof = ddof
+        self.center = center
+        self.scale: FloatArray | None = None
+        self.n_samples = None
+        self.n_features = X.shape[1]
+
+    def counts(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        return self.observed[:, rows].T @ self.observed[:, columns]
+
+    def diagonal(self) -> FloatArray:
+        counts = self.observed.sum(axis=0)
+        total = np.einsum("ij,ij->j", self.X, self.X)
+        if self.center:
+            total -= self.X.sum(axis=0) ** 2 / counts
+        variance = total / (counts - self.ddof)
+        return variance if self.scale is None else variance / self.scale**2
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        Xr, Xc = self.X[:, rows], self.X[:, columns]
+        counts = self.counts(rows, columns)
+        product = Xr.T @ Xc
+        if self.center:
+            product -= (
+                (Xr.T @ self.observed[:, columns])
+                * (self.observed[:, rows].T @ Xc)
+                / counts
+            )
+        product /= counts - self.ddof
+        if self.scale is not None:
+            product /= self.scale[rows][:, None]
+            product /= self.scale[columns]
+        return product
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        step = max(1, 2**22 // self.n_features)
+        parts = [
+            self.submatrix(slice(i, i + step), slice(None)) @ x
+            for i in range(0, self.n_features, step)
+        ]
+        return np.concatenate(parts)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs complete data; a pairwise-complete covariance has no factor."
+        )
+
+    def entry_error(self) -> float:
+        """Bound |computed A_ij − A_ij|.
+
+        With s = max of the sums of squares (over scale²), in units of u · s: n for the
+        product, 2n + 4 for the two sums, their product and the quotient, 4 for the
+        rounding of the shifted data, 4 for divisor and scales, and with `scale` half of
+        3n + 12 for each deviation. That is below 8 (n + 4), over the smallest divisor
+        that can occur.
+        """
+        n = len(self.X)
+        squares = np.einsum("ij,ij->j", self.X, self.X)
+        smallest = 1.0
+        if self.scale is not None:
+            squares = squares / self.scale**2
+            smallest = float(self.scale.min())
+        shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
+        underflow = SMALLEST * (n + 4) * (4 + np.sqrt(n * squares.max()))
+        error = 4 * (n + 4) * EPS * squares.max() + underflow / min(smallest, 1.0) ** 2
+        return float(error / shared)

@@ -1,0 +1,277 @@
+"""Truncated power iteration on a whole covariance, for k in the hundreds and beyond.
+
+Works by products A x alone: neither A nor a row of it is kept, so that d = 100,000 and
+k = 2000 take seconds. It finds; it proves nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, check_positive_integer, check_sparsity
+from ..covariance.covariance import Covariance, as_covariance
+from ..numerics import cost as _cost
+from ..numerics.linalg import largest_entries, on_support
+from ..result import Status
+from ..solvers.base import Deadline, Limits, Solution
+
+# Supports are cut down in steps: what a larger k settles first is a better start.
+RATIOS = (2.0, 1.5, 1.2, 1.0)
+CONVERGED = 1e-12
+EIGENVECTOR_TOLERANCE = 1e-4
+POLISH_CANDIDATES = 200
+POLISH_SHARE = 0.5  # of the time that is left
+
+
+def truncated_power(
+    cov: Covariance | Any,
+    k: int,
+    *,
+    limits: Limits | None = None,
+    n_starts: int = 4,
+    max_iterations: int = 200,
+    polish: bool = True,
+) -> Solution:
+    """Repeat x ← the k largest entries of Ax, normalised, from several starts at once.
+
+    Parameters
+    ----------
+    cov : Covariance or symmetric matrix
+        Used through `matvec` and one k × k submatrix.
+    k : int
+    limits : Limits, optional
+        Time and nodes (products with all starts); the best so far is returned.
+    n_starts : int
+        Rows of A to start from, those of largest variance; the leading eigenvector and
+        the variances themselves come on top.
+    max_iterations : int
+        For each of the supports 2k, 1.5k, 1.2k and k that a start goes through.
+    polish : bool
+        Exchange single features as long as that raises the objective.
+
+    Returns
+    -------
+    Solution
+        Its upper bound is infinite.
+
+    Notes
+    -----
+    O(nnz(X)) per start and iteration from data. Positive semidefinite A: the objective
+    of a start never falls while k stays the same (Yuan & Zhang 2013). An indefinite A
+    is shifted by its most negative eigenvalue, as Lanczos finds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.heuristics.truncated_power import truncated_power
+    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> np.flatnonzero(truncated_power(A, 2).x)
+    array([0, 1])
+    """
+    cov = as_covariance(cov)
+    d = cov.n_features
+    k = check_sparsity(k, d)
+    check_positive_integer(max_iterations, "max_iterations")
+    limits = Limits() if limits is None else limits
+    n_starts = check_positive_integer(n_starts, "n_starts")
+    search = _Search(cov, k, limits, max_iterations)
+    try:
+        search.run(n_starts)
+        if polish and search.status is Status.FEASIBLE:
+            search.polish()
+    except KeyboardInterrupt:
+        search.status = Status.INTERRUPTED
+    within = cov.submatrix(search.support)
+    loadings, _ = on_support(within, np.arange(len(within)))
+    x = np.zeros(d)
+    x[search.support] = loadings
+    return Solution(x, status=search.status, nodes=search.nodes)
+
+
+class _TimeIsUp(Exception):
+    """Raised from a product, to end iterations that do not look at the clock."""
+
+
+def _leading_eigenvector(
+    cov: Covariance, deadline: Deadline, c: float | None = None
+) -> tuple[float, Any]:
+    """Approximate leading eigenpair of A, or of cI − A, from products with A alone.
+
+    Where they do not converge, or time is up before, a start and the value 0.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+    d = cov.n_features
+    start = np.sqrt(np.abs(cov.diagonal())) + 1e-12
+
+    def matvec(x: FloatArray) -> FloatArray:
+        if deadline.passed():
+            raise _TimeIsUp
+        return cov.matvec(x) if c is None else c * x - cov.matvec(x)
+
+    operator: Any = LinearOperator((d, d), matvec=matvec, dtype=np.float64)
+    try:
+        values, vectors = eigsh(
+            operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
+        )
+    except (ArpackError, _TimeIsUp):  # not converged, or the matrix is zero
+        return 0.0, start
+    return float(values[0]), vectors[:, 0]
+
+
+def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
+    """Return about λmin(A), to a small part of λmax(A).
+
+    As c − λmax(cI − A): asked for λmin itself, ARPACK compares its error with λmin, and
+    where that is zero, as in every singular covariance, it does not end.
+    """
+    c = abs(_leading_eigenvector(cov, deadline)[0])
+    return c - _leading_eigenvector(cov, deadline, c)[0]
+
+
+def _starts(cov: Covariance, n_starts: int, deadline: Deadline) -> FloatArray:
+    d = cov.n_features
+    variances = cov.diagonal()
+    rows = largest_entries(variances, min(n_starts, d))
+    starts = [*cov.rows(rows), np.abs(variances)]
+    if d > 3:
+        starts.append(_leading_eigenvector(cov, deadline)[1])
+    return np.column_stack(starts)
+
+
+def _cut(
+    y: FloatArray, k: int, least: FloatArray | None = None
+) -> tuple[FloatArray, list[NDArray[np.intp]]]:
+    """Keep the k largest |entries| of each column, at unit length; and where they are.
+
+    At least k entries of column j are known to be no less than least[j], which saves
+    most of the search for them.
+    """
+    x, kept = np.zeros_like(y), []
+    for j, column in enumerate(np.ascontiguousarray(y.T)):
+        sizes = np.abs(column)
+        if least is None:  # among equal sizes, as of zeros, a partition is slow
+            chosen = np.flatnonzero(sizes)
+            zeros = np.flatnonzero(sizes == 0)[: max(0, k - len(chosen))]
+            chosen = np.concatenate([chosen, zeros])
+        else:
+            chosen = np.flatnonzero(sizes >= least[j])
+        if len(chosen) > k:
+            order = np.argpartition(sizes[chosen], len(chosen) - k)
+            chosen = chosen[order[len(chosen) - k :]]
+        length = float(np.linalg.norm(column[chosen]))
+        x[chosen, j] = column[chosen] / (length if length > 0 else 1.0)
+        kept.append(chosen)
+    return x, kept
+
+
+class _Search:
+    """The best support so far, and what has been spent on it."""
+
+    def __init__(
+        self, cov: Covariance, k: int, limits: Limits, max_iterations: int
+    ) -> None:
+        self.cov, self.k, self.limits = cov, k, limits
+        self.max_iterations = max_iterations
+        self.deadline = Deadline(limits.time)
+        self.status = Status.FEASIBLE
+        self.nodes = 0
+        self.value = -np.inf
+        self.support: NDArray[np.intp] = largest_entries(cov.diagonal(), k)
+        self.shift = 0.0
+
+    def stop(self) -> bool:
+        if self.deadline.passed():
+            self.status = Status.TIME_LIMIT
+        elif self.limits.nodes is not None and self.nodes >= self.limits.nodes:
+            self.status = Status.NODE_LIMIT
+        return self.status is not Status.FEASIBLE
+
+    def run(self, n_starts: int) -> None:
+        cov, d = self.cov, self.cov.n_features
+        if self.stop():  # the support of largest variances is all there is
+            return
+        if not cov.known_psd and d > 3:
+            self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov, self.deadline))
+        elif not cov.known_psd:
+            self.shift = float(np.abs(cov.rows(slice(None))).sum())
+        starts = _starts(cov, n_starts, self.deadline)
+        sizes = sorted({min(d, int(r * self.k)) for r in RATIOS}, reverse=True)
+        # Straight to k, and by way of larger supports: neither is always better.
+        for route in ([self.k], sizes):
+            x = starts
+            for size in route:
+                x = self.settle(x, size)
+                if self.stop():
+                    return
+
+    def settle(self, x: FloatArray, size: int) -> FloatArray:
+        """Cut, and iterate until no start improves; finished ones drop out."""
+        x, kept = _cut(x, size)
+        settled = np.zeros_like(x)
+        active = np.arange(x.shape[1])
+        value = np.full(len(active), -np.inf)
+        for _ in range(self.max_iterations):
+            if self.stop():
+                break
+            y = self.cov.matvec(x)
+            self.nodes += 1
+            now = np.einsum("ij,ij->j", x, y)
+            if size <= self.k:
+                self.offer(x, now)
+            if self.shift:
+                y += self.shift * x
+            # As many as are kept are no less than the least of those kept before.
+            least = [np.abs(y[chosen, j]).min() for j, chosen in enumerate(kept)]
+            x, kept = _cut(y, size, np.array(least))
+            rising = now > value + CONVERGED * np.abs(now)
+            value = now[rising]
+            if not rising.all():
+                settled[:, active[~rising]] = x[:, ~rising]
+                active, x = active[rising], x[:, rising]
+                kept = [kept[j] for j in np.flatnonzero(rising)]
+            if len(active) == 0:
+                break
+        settled[:, active] = x
+        return settled
+
+    def offer(self, x: FloatArray, values: FloatArray) -> None:
+        best = int(np.argmax(values))
+        if values[best] > self.value:
+            self.value = float(values[best])
+            support = np.flatnonzero(x[:, best])
+            if len(support) < self.k:
+                missing = np.setdiff1d(np.arange(len(x)), support)
+                support = np.concatenate([support, missing[: self.k - len(support)]])
+            self.support = np.sort(support)
+
+    def polish(self) -> None:
+        """Swap features of the support for the next best, one at a time."""
+        from .pool import swapped
+
+        remaining = self.deadline.remaining()
+        clock = Deadline(None if remaining is None else POLISH_SHARE * remaining)
+        d, k = self.cov.n_features, self.k
+        size = min(d, k + POLISH_CANDIDATES)
+        # A round of swaps, the eigenvectors before and after it, and two submatrices
+        round_ = _cost.inverse(k) + 2 * _cost.product(k, k, size)
+        round_ += _cost.passes(40, size * size)
+        while not self.stop() and clock.affords(round_) and not clock.passed():
+            within = self.cov.submatrix(self.support)
+            x = np.zeros(d)
+            x[self.support], _ = on_support(within, np.arange(len(within)))
+            pull = np.abs(self.cov.matvec(x))
+            outside = np.delete(np.arange(d), self.support)
+            count = min(POLISH_CANDIDATES, len(outside))
+            others = outside[largest_entries(pull[outside], count)]
+            pool = np.concatenate([self.support, others]).astype(np.int64)
+            matrix = np.ascontiguousarray(self.cov.submatrix(pool))
+            start = np.arange(self.k, dtype=np.int64)
+            chosen, _, _ = swapped(matrix, start, max_swaps=1)
+            self.nodes += 1
+            if np.array_equal(chosen, start):
+                return
+            self.support = np.sort(pool[chosen])

@@ -1,0 +1,250 @@
+"""A file as a table of numbers with names, and the table as a covariance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from .._validation import FloatArray
+    from ..covariance.covariance import Covariance
+
+#: Told (bytes read, bytes in the file) while a file is read.
+Tick = Callable[[int, int], None]
+
+# How a name ends, and the function that reads such a file: fn(path, request). They are
+# imported when asked for, so that pyarrow or h5py is needed for their formats only.
+_READERS = {
+    ".csv": "delimited:read_delimited",
+    ".csv.gz": "delimited:read_delimited",
+    ".tsv": "delimited:read_delimited",
+    ".tsv.gz": "delimited:read_delimited",
+    ".txt": "delimited:read_delimited",
+    ".txt.gz": "delimited:read_delimited",
+    ".parquet": "columnar:read_parquet",
+    ".h5ad": "columnar:read_h5ad",
+    ".npy": "arrays:read_npy",
+    ".npz": "arrays:read_npz",
+    ".mtx": "arrays:read_mtx",
+    ".mtx.gz": "arrays:read_mtx",
+}
+
+#: The endings that are understood.
+FORMATS = tuple(_READERS)
+
+
+class ReadError(ValueError):
+    """A file cannot be read as a table of numbers; the message says why."""
+
+
+def _no_tick(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted from a file; see `read_table`."""
+
+    key: str | None = None
+    index: str | None = None
+    drop: tuple[str, ...] = ()
+    header: bool | None = None
+    tick: Tick = _no_tick
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers from a file: samples × features, or a symmetric matrix.
+
+    Attributes
+    ----------
+    values : array or scipy sparse matrix of shape (n, d)
+    feature_names, sample_names : tuple of str or None
+        Names of the columns and of the rows, where the file has them.
+    is_matrix : bool
+        True if the values are a symmetric matrix A, and not data X.
+    source : str
+        Where it came from.
+    """
+
+    values: Any
+    feature_names: tuple[str, ...] | None = None
+    sample_names: tuple[str, ...] | None = None
+    is_matrix: bool = False
+    source: str = ""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape
+
+    def transposed(self) -> Table:
+        """Swap samples and features."""
+        return replace(
+            self,
+            values=self.values.T,
+            feature_names=self.sample_names,
+            sample_names=self.feature_names,
+        )
+
+    def named(self, names: Sequence[str]) -> Table:
+        """Give the features other names."""
+        if len(names) != self.shape[1]:
+            raise ReadError(
+                f"there are {len(names)} names for {self.shape[1]} features in "
+                f"{self.source}; give one name for each feature."
+            )
+        return replace(self, feature_names=tuple(names))
+
+    def without(self, columns: Iterable[str]) -> Table:
+        """Leave out features by name."""
+        columns = list(columns)
+        names = self.feature_names or tuple(str(j) for j in range(self.shape[1]))
+        unknown = [name for name in columns if name not in names]
+        if unknown:
+            raise ReadError(
+                f"{self.source} has no column {unknown[0]!r} to drop; its columns are "
+                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+            )
+        keep = [j for j, name in enumerate(names) if name not in set(columns)]
+        if not keep:
+            raise ReadError(f"no column of {self.source} is left; drop fewer.")
+        values = self.values
+        values = (
+            values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
+        )
+        if self.is_matrix:
+            values = values.tocsr()[keep] if hasattr(values, "tocsr") else values[keep]
+        return replace(self, values=values, feature_names=tuple(names[j] for j in keep))
+
+    def covariance(
+        self,
+        *,
+        center: bool = True,
+        scale: bool = False,
+        missing: Literal["raise", "pairwise"] = "raise",
+        constant: Literal["raise", "ignore"] = "raise",
+    ) -> Covariance:
+        """Return A: the matrix itself, or the covariance of the data."""
+        from ..covariance.covariance import Covariance
+
+        if self.is_matrix:
+            return Covariance.from_matrix(self.values, feature_names=self.feature_names)
+        return Covariance.from_data(
+            self.values,
+            center=center,
+            scale=scale,
+            missing=missing,
+            constant=constant,
+            feature_names=self.feature_names,
+        )
+
+    def scores(
+        self, loadings: FloatArray, *, center: bool = True, scale: bool = False
+    ) -> FloatArray | None:
+        """Return (X − μ) D x for each component, or None for a matrix.
+
+        D divides by the standard deviation where `scale` is True. A missing value
+        counts as its column's mean: it adds nothing.
+
+        Parameters
+        ----------
+        loadings : array of shape (n_components, d)
+        """
+        import numpy as np
+
+        if self.is_matrix:
+            return None
+        support = np.flatnonzero(loadings.any(axis=0))
+        values = self.values
+        if hasattr(values, "tocsc"):
+            X = values.tocsc()[:, support].toarray().astype(np.float64)
+        else:
+            X = np.array(values[:, support], dtype=np.float64)
+        observed = ~np.isnan(X)
+        counts = observed.sum(axis=0)
+        if center:
+            X -= np.where(observed, X, 0.0).sum(axis=0) / counts
+        X[~observed] = 0.0
+        if scale:
+            X /= np.sqrt((X**2).sum(axis=0) / (counts - 1))
+        return X @ loadings[:, support].T
+
+
+def read_table(
+    path: str | Path,
+    *,
+    key: str | None = None,
+    index: str | None = None,
+    drop: Iterable[str] = (),
+    header: bool | None = None,
+    tick: Tick | None = None,
+) -> Table:
+    """Read a file by what its name ends with; see `FORMATS`.
+
+    Parameters
+    ----------
+    path : str or Path
+    key : str, optional
+        Which array of an NPZ file, or which layer of an h5ad file.
+    index : str, optional
+        The column of a CSV, TSV or Parquet file that names the samples.
+    drop : iterable of str
+        Columns to leave out, by name.
+    header : bool, optional
+        Whether the first row of a CSV or TSV file names its columns; by default it
+        does if one of its cells is not a number.
+    tick : callable, optional
+        Told (bytes read, bytes in the file) now and then.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    ReadError
+        With one sentence that says what is wrong and what to do.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ReadError(f"{path} is a directory; give a file.")
+    if not path.exists():
+        raise ReadError(f"{path} does not exist; check the name.")
+    ending = next((e for e in sorted(_READERS, key=len)[::-1] if _ends(path, e)), None)
+    if ending is None:
+        what = f"ends with {path.suffix!r}" if path.suffix else "has no ending"
+        raise ReadError(
+            f"{path} {what}; the kind of a file is told by its ending: "
+            f"{', '.join(FORMATS)}."
+        )
+    for option, value, endings in (
+        ("--key", key, (".npz", ".h5ad")),
+        ("--index", index, (".csv", ".tsv", ".txt", ".parquet")),
+        ("--header", header, (".csv", ".tsv", ".txt")),
+    ):
+        if value is not None and not ending.startswith(endings):
+            words = f"{option} {value}"
+            if isinstance(value, bool):
+                words = option if value else option.replace("--", "--no-")
+            raise ReadError(
+                f"{path}: {words} does not apply to {ending} files; leave it out."
+            )
+    if path.stat().st_size == 0:
+        raise ReadError(f"{path} is empty; give a file with numbers.")
+    module, name = _READERS[ending].split(":")
+    reader = getattr(import_module(f".{module}", __package__), name)
+    request = Request(key, index, tuple(drop), header, tick or _no_tick)
+    try:
+        table: Table = reader(path, request)
+    except PermissionError:
+        raise ReadError(
+            f"{path} cannot be opened; its permissions forbid it."
+        ) from None
+    return table.without(request.drop) if request.drop else table
+
+
+def _ends(path: Path, ending: str) -> bool:
+    return path.name.lower().endswith(ending)

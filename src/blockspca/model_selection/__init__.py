@@ -1,0 +1,1 @@
+"""Choosing k: a reference without correlations, cross-validation."""

@@ -1,0 +1,400 @@
+"""Choosing k: a reference without correlations, and a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._validation import (
+    FloatArray,
+    as_generator,
+    check_n_jobs,
+    check_positive_integer,
+    check_real,
+    check_sparsity,
+    is_sparse,
+    numeric_array,
+    refuse_other_things,
+    split_names,
+)
+from ..certify.results import certified_results
+from ..covariance.covariance import Covariance, refuse_constant
+from ..limits import Limits
+from ..scan.lists import scan
+from ..sparsity_path import SparsityPath
+
+K_MAX = 30
+FRACTION = 0.9
+N_PERMUTATIONS = 20
+SIGNIFICANCE = 0.05
+DOMINANT = 0.5  # share of the variance from which one feature decides every curve
+
+N_STARTS = 30  # rows of A that searches start from
+
+
+@dataclass(frozen=True)
+class _AnyGap(Limits):
+    """Limits with a gap that is proved at once; a user would mean a percentage."""
+
+    def __post_init__(self) -> None:
+        """No gap is too wide."""
+
+
+SEARCH_ONLY = _AnyGap(gap=1e6)  # the curves need good components, not proofs
+
+
+@dataclass(frozen=True)
+class PermutationReference:
+    """The objectives of the data beside those of data without correlations.
+
+    Attributes
+    ----------
+    ks : array of int
+        1, 2, …, k_max.
+    objectives : array of shape (k_max,)
+        Of the data.
+    reference : array of shape (n_permutations, k_max)
+        Of the data with every column permuted by itself: the variances are the same,
+        what the columns have to do with one another is gone.
+    """
+
+    ks: np.ndarray
+    objectives: FloatArray
+    reference: FloatArray
+
+    @property
+    def gap_statistic(self) -> FloatArray:
+        """log objective(k) − mean of log reference(k); 0 at k = 1."""
+        if self.objectives[0] <= 0:
+            return np.zeros(len(self.ks))
+        return np.log(self.objectives) - np.log(self.reference).mean(axis=0)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Standard deviation of log reference(k)."""
+        if self.objectives[0] <= 0:
+            return np.zeros(len(self.ks))
+        return np.log(self.reference).std(axis=0, ddof=1)
+
+    @property
+    def standard_error(self) -> FloatArray:
+        """Of the mean log reference(k): spread / sqrt(n_permutations)."""
+        return self.spread / np.sqrt(len(self.reference))
+
+    @property
+    def p_value(self) -> float:
+        """How often permuted data look as structured as the data, over all k.
+
+        (1 + b) / (1 + n_permutations), where b counts the permutations whose largest
+        gap statistic, against the other permutations and in units of the spread, is at
+        least that of the data.
+        """
+        observed = _largest_excess(self.objectives, self.reference)
+        n = len(self.reference)
+        others = [
+            _largest_excess(self.reference[b], np.delete(self.reference, b, axis=0))
+            for b in range(n)
+        ]
+        return (1 + sum(other >= observed for other in others)) / (1 + n)
+
+    @property
+    def best_k(self) -> int:
+        """The smallest k with the largest gap statistic, up to a standard error."""
+        gap = self.gap_statistic
+        best = int(np.argmax(gap))
+        return int(self.ks[np.argmax(gap >= gap[best] - self.standard_error[best])])
+
+    def __repr__(self) -> str:
+        return (
+            f"PermutationReference(k = 1..{self.ks[-1]}, {len(self.reference)} "
+            f"permutations, best_k = {self.best_k}, p_value = {self.p_value:.3g})"
+        )
+
+
+@dataclass(frozen=True)
+class ChoiceOfK:
+    """A choice of k with its reason.
+
+    Attributes
+    ----------
+    k : int
+    reason : str
+        One sentence.
+    reference : PermutationReference or None
+        None if no data were given to permute.
+    """
+
+    k: int
+    reason: str
+    reference: PermutationReference | None = None
+
+
+def choose_k(
+    data: Any,
+    k_max: int | None = None,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    fraction: float = FRACTION,
+    scale: bool = False,
+    missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
+    feature_names: Sequence[str] | None = None,
+    n_jobs: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> ChoiceOfK:
+    """Choose k by the rule behind ``SparsePCA(k="auto")``.
+
+    With data: the smallest k whose gap statistic (log objective(k) minus the mean of
+    log objective(k) over copies of the data with permuted columns) is within a standard
+    error of the largest; and k = 1 if the permuted data look as structured as the data
+    (`PermutationReference.p_value` above 0.05).
+
+    With a `Covariance` there is nothing to permute: the smallest k that reaches
+    `fraction` of the largest eigenvalue, or k_max if none does.
+
+    Parameters
+    ----------
+    data : array, sparse matrix or DataFrame of shape (n, d), or Covariance
+    k_max : int, optional
+        The largest k considered; 30, or d if that is smaller, by default.
+    n_permutations : int
+        At least 2; with fewer than 19, no p-value is below 0.05.
+    fraction : float
+        Used with a `Covariance` only.
+    scale, missing, constant, feature_names
+        As in `Covariance.from_data`.
+    n_jobs : int, optional
+        Permutations at a time (joblib).
+    rng : int or Generator, optional
+        0 by default.
+
+    Returns
+    -------
+    ChoiceOfK
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 20))
+    >>> X[:, :5] += 2 * rng.normal(size=(80, 1))  # five features share a factor
+    >>> bs.choose_k(X).k
+    5
+    """
+    if isinstance(data, Covariance):
+        return _choose_by_fraction(data, k_max, fraction)
+    found = permutation_reference(
+        data,
+        k_max,
+        n_permutations=n_permutations,
+        scale=scale,
+        missing=missing,
+        constant=constant,
+        n_jobs=n_jobs,
+        rng=rng,
+    )
+    hidden = "" if scale else _about_one_variance(data, missing, feature_names)
+    if found.p_value > SIGNIFICANCE:
+        reason = (
+            f"k = 1: with their columns permuted, the data look as structured as they "
+            f"are (p = {found.p_value:.2g}), so no set of features stands out."
+        )
+        return ChoiceOfK(1, reason + hidden, found)
+    k = found.best_k
+    ratio = float(np.exp(found.gap_statistic[k - 1]))
+    digits = 3 if ratio >= 1.01 else 6
+    reason = (
+        f"k = {k}: its variance is {ratio:.{digits}g} times that of permuted data, the "
+        f"largest ratio among k = 1, …, {found.ks[-1]}, up to a standard error."
+    )
+    if k == found.ks[-1]:
+        reason += " More features may belong to it: the ratio still grows."
+    return ChoiceOfK(k, reason + hidden, found)
+
+
+def _about_one_variance(data: Any, missing: Any, names: Sequence[str] | None) -> str:
+    """Say so if one feature has most of the variance: its unit then decides on k."""
+    cov = Covariance.from_data(data, missing=missing, feature_names=names)
+    variances = cov.diagonal()
+    largest = int(np.argmax(variances))
+    share = float(variances[largest] / variances.sum())
+    if cov.n_features < 3 or share <= DOMINANT:
+        return ""
+    return (
+        f" Feature {cov.names_of([largest])[0]!r} alone has {share:.1%} of the "
+        "variance, so that k says little about the others; pass scale=True to give "
+        "every feature the same variance."
+    )
+
+
+def _choose_by_fraction(
+    cov: Covariance, k_max: int | None, fraction: float
+) -> ChoiceOfK:
+    fraction = check_real(fraction, "fraction", minimum=0)
+    k_max = checked_k_max(k_max, cov.n_features)
+    path = searched_path(cov, k_max)
+    try:
+        k = path.smallest_k(fraction)
+    except ValueError:
+        if fraction > 1:
+            raise
+        share = path[k_max].objective / path.ceiling
+        reason = f"k = {k_max}: the largest allowed, with {share:.3g} of the ceiling."
+        return ChoiceOfK(k_max, reason)
+    return ChoiceOfK(
+        k, f"k = {k}: the smallest that reaches {fraction:g} of the largest eigenvalue."
+    )
+
+
+def permutation_reference(
+    X: Any,
+    k_max: int | None = None,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    scale: bool = False,
+    missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
+    n_jobs: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> PermutationReference:
+    """Objectives for k = 1, …, k_max, of the data and of the data permuted.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or DataFrame of shape (n, d)
+    k_max, n_permutations, scale, missing, constant, n_jobs, rng
+        As in `choose_k`.
+
+    Returns
+    -------
+    PermutationReference
+
+    Notes
+    -----
+    Costs 1 + n_permutations paths, searched but not proved. Gaps stay where they are,
+    and a sparse matrix stays sparse.
+
+    References
+    ----------
+    R. Tibshirani, G. Walther, T. Hastie, "Estimating the number of clusters in a data
+    set via the gap statistic", JRSS B, 2001. D. Witten, R. Tibshirani, "A framework for
+    feature selection in clustering", JASA, 2010, use it for a sparsity parameter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 8)) + 3 * rng.normal(size=(60, 1)) * (np.arange(8) < 3)
+    >>> bs.permutation_reference(X, k_max=6).best_k
+    3
+    """
+    n_permutations = check_positive_integer(n_permutations, "n_permutations")
+    if n_permutations < 2:
+        raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
+    n_jobs = check_n_jobs(n_jobs)
+    X = as_rows(X)
+    k_max = checked_k_max(k_max, X.shape[1])
+    generators = as_generator(rng).spawn(n_permutations)
+
+    def objectives(generator: np.random.Generator | None) -> FloatArray:
+        rows = X if generator is None else permuted_columns(X, generator)
+        cov = Covariance.from_data(
+            rows, scale=scale, missing=missing, constant=constant
+        )
+        refuse_constant(cov)
+        return searched_path(cov, k_max).objectives
+
+    # First the data alone: what is wrong with them is said once, and plainly.
+    observed = objectives(None)
+    reference = each(objectives, generators, n_jobs)
+    return PermutationReference(
+        np.arange(1, k_max + 1), observed, np.array(list(reference))
+    )
+
+
+def searched_path(cov: Covariance, k_max: int) -> SparsityPath:
+    """Return good components for k = 1, …, k_max without proving that they are best.
+
+    Every k starts from the component of k − 1 and from the best truncated row of A, and
+    swaps features while that helps.
+    """
+    starts = row_starts(cov, k_max)
+    results = certified_results(cov, 1, k_max, SEARCH_ONLY, starts)
+    return SparsityPath(results, cov)
+
+
+def row_starts(cov: Covariance, k_max: int) -> dict[int, list[int]]:
+    """For each k, a feature with its k − 1 strongest partners, the best of 30 sets.
+
+    The features are those whose variance and strongest covariances weigh most.
+    """
+    if k_max < 2:
+        return {}
+    tops = scan(cov, k_max - 1)
+    complete = np.flatnonzero(tops.indices[:, 0] >= 0)
+    weights = tops.diagonal[complete] ** 2 + (tops.values[complete] ** 2).sum(axis=1)
+    rows = complete[np.argsort(-weights, kind="stable")[:N_STARTS]]
+    sets = np.column_stack([rows, tops.indices[rows]])
+    pool = np.unique(sets[sets >= 0])
+    if len(pool) == 0:
+        return {}
+    A = cov.submatrix(pool)
+    starts = {}
+    for k in range(2, k_max + 1):
+        chosen = sets[(sets[:, :k] >= 0).all(axis=1), :k]
+        if len(chosen):
+            at = np.searchsorted(pool, chosen)
+            values = np.linalg.eigvalsh(A[at[:, :, None], at[:, None, :]])[:, -1]
+            starts[k] = np.sort(chosen[np.argmax(values)]).tolist()
+    return starts
+
+
+def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
+    """Permute every column by itself; NaNs stay in place, sparse data stays sparse."""
+    if is_sparse(X):
+        permuted = X.tocsc(copy=True)
+        for start, stop in zip(permuted.indptr, permuted.indptr[1:], strict=False):
+            rows = rng.choice(X.shape[0], size=stop - start, replace=False)
+            permuted.indices[start:stop] = rows
+        permuted.has_sorted_indices = False
+        permuted.sort_indices()
+        return permuted
+    permuted = rng.permuted(X, axis=0)
+    for j in np.flatnonzero(np.isnan(X).any(axis=0)):
+        seen = ~np.isnan(X[:, j])
+        permuted[:, j] = np.nan
+        permuted[seen, j] = rng.permutation(X[seen, j])
+    return permuted
+
+
+def as_rows(X: Any) -> Any:
+    """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
+    refuse_other_things(X, "X")
+    X, _ = split_names(X)
+    return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
+
+
+def checked_k_max(k_max: int | None, d: int) -> int:
+    return min(K_MAX, d) if k_max is None else check_sparsity(k_max, d, "k_max")
+
+
+def each(
+    function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None
+) -> Iterable[Any]:
+    import joblib
+
+    return joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(function)(i) for i in items)
+
+
+def _largest_excess(objectives: FloatArray, reference: FloatArray) -> float:
+    """The largest gap statistic over k > 1, in units of its spread."""
+    if objectives[0] <= 0 or len(objectives) == 1 or len(reference) < 2:
+        return 0.0
+    logs = np.log(reference[:, 1:])
+    excess = np.log(objectives[1:]) - logs.mean(axis=0)
+    return float((excess / np.maximum(logs.std(axis=0, ddof=1), 1e-12)).max())

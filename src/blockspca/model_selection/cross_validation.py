@@ -1,0 +1,179 @@
+"""Variance that a component explains on samples it has not seen, for every k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .._validation import (
+    FloatArray,
+    as_generator,
+    check_n_jobs,
+    check_positive_integer,
+    is_sparse,
+)
+from ..covariance.covariance import Covariance, refuse_constant
+from .choose_k import as_rows, checked_k_max, each, searched_path
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Variance explained on samples that were not used to find the component.
+
+    Attributes
+    ----------
+    ks : array of int
+        1, 2, …, k_max.
+    train, held_out : arrays of shape (n_folds, k_max)
+        Share of the total variance that the component of the other folds has in those
+        folds, and in the fold that was left out.
+    """
+
+    ks: np.ndarray
+    train: FloatArray
+    held_out: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """Held-out share for each k, over the folds."""
+        return self.held_out.mean(axis=0)
+
+    @property
+    def standard_error(self) -> FloatArray:
+        folds = len(self.held_out)
+        return self.held_out.std(axis=0, ddof=1) / np.sqrt(folds)
+
+    @property
+    def best_k(self) -> int:
+        """The smallest k with the largest held-out share."""
+        return int(self.ks[np.argmax(self.mean)])
+
+    @property
+    def one_standard_error_k(self) -> int:
+        """The smallest k within one standard error of the best."""
+        best = int(np.argmax(self.mean))
+        enough = self.mean >= self.mean[best] - self.standard_error[best]
+        return int(self.ks[np.argmax(enough)])
+
+    def __repr__(self) -> str:
+        return (
+            f"CrossValidation(k = 1..{self.ks[-1]}, {len(self.held_out)} folds, "
+            f"best_k = {self.best_k}, one_standard_error_k = "
+            f"{self.one_standard_error_k})"
+        )
+
+
+def cross_validate(
+    X: Any,
+    k_max: int | None = None,
+    *,
+    n_folds: int = 5,
+    scale: bool = False,
+    missing: Literal["raise", "pairwise"] = "raise",
+    constant: Literal["raise", "ignore"] = "raise",
+    n_jobs: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> CrossValidation:
+    """Share of variance that the first component explains on samples left out.
+
+    For a fold F and the component x found on the other samples, the share is
+    Σ_F (x'(s − μ))² / Σ_F ‖s − μ‖², with the mean μ (and scaling) of the others.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or DataFrame of shape (n, d)
+    k_max, scale, missing, constant, n_jobs, rng
+        As in `choose_k`; rng decides the folds. A missing value counts as the mean of
+        its feature in the sum over the fold.
+    n_folds : int
+        From 2 to the number of samples.
+
+    Returns
+    -------
+    CrossValidation
+
+    Notes
+    -----
+    Held-out variance says how well a component generalises. It favours large k more
+    than `choose_k` does: a feature that adds little still adds something.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 8)) + 3 * rng.normal(size=(60, 1)) * (np.arange(8) < 3)
+    >>> bs.cross_validate(X, k_max=6).one_standard_error_k
+    3
+    """
+    n_jobs = check_n_jobs(n_jobs)
+    X = as_rows(X)
+    n, d = X.shape
+    k_max = checked_k_max(k_max, d)
+    n_folds = check_positive_integer(n_folds, "n_folds")
+    if not 2 <= n_folds <= n:
+        raise ValueError(
+            f"n_folds = {n_folds} is outside 2..{n}; pass at least 2 folds, and no "
+            "more than there are samples."
+        )
+    order = as_generator(rng).permutation(n)
+    folds = np.array_split(order, n_folds)
+
+    def shares(fold: np.ndarray) -> tuple[FloatArray, FloatArray]:
+        others = np.setdiff1d(np.arange(n), fold)
+        try:
+            cov = Covariance.from_data(
+                X[others], scale=scale, missing=missing, constant=constant
+            )
+            refuse_constant(cov)
+        except ValueError as error:
+            raise ValueError(
+                f"with a fold of {len(fold)} sample(s) left out, {error}"
+            ) from None
+        path = searched_path(cov, k_max)
+        vectors = np.array([result.x for result in path.values()])
+        mean, size = _mean_and_scale(X[others], cov, scale)
+        return (
+            path.objectives / float(cov.diagonal().sum()),
+            _share_of_variance(X[fold], vectors, mean, size),
+        )
+
+    found = list(each(shares, folds, n_jobs))
+    return CrossValidation(
+        np.arange(1, k_max + 1),
+        np.array([train for train, _ in found]),
+        np.array([held_out for _, held_out in found]),
+    )
+
+
+def _mean_and_scale(
+    X: Any, cov: Covariance, scale: bool
+) -> tuple[FloatArray, FloatArray]:
+    sparse = is_sparse(X)
+    mean = np.asarray(X.mean(axis=0)).ravel() if sparse else np.nanmean(X, axis=0)
+    if not scale:
+        return mean, np.ones(cov.n_features)
+    unscaled = Covariance.from_data(X, missing="raise" if sparse else "pairwise")
+    # A constant that is ignored counts for nothing, in the fold left out as well.
+    return mean, np.sqrt(np.where(cov.diagonal() > 0, unscaled.diagonal(), np.inf))
+
+
+def _share_of_variance(
+    X: Any, vectors: FloatArray, mean: FloatArray, size: FloatArray
+) -> FloatArray:
+    """Σ (x'(s − μ))² / Σ ‖s − μ‖² over the rows s of X, for each row x of vectors."""
+    weights = (vectors / size).T
+    if is_sparse(X):
+        scores = X @ weights - mean @ weights
+        columns = X.tocsc()
+        squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
+        sums = np.asarray(columns.sum(axis=0)).ravel()
+        squares = squares - 2 * mean * sums + X.shape[0] * mean**2
+    else:
+        centred = np.nan_to_num(X - mean)
+        scores = centred @ weights
+        squares = np.einsum("ij,ij->j", centred, centred)
+    total = max(float((squares / size**2).sum()), np.finfo(float).tiny)
+    return (scores**2).sum(axis=0) / total

@@ -1,0 +1,1 @@
+"""Linear algebra with its rounding: eigenvalues from above, threads."""

@@ -1,0 +1,106 @@
+"""The one form of a sparse component: unit norm, best loadings on its support, sign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+
+SMALL = 64
+LARGE = 300  # from here on all eigenvalues cost more than the steps to the largest
+
+
+def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the `count` largest eigenvalues, ascending, and their eigenvectors.
+
+    LAPACK's search by index may fail, or return fewer than asked for, where
+    eigenvalues are repeated; then all of them are computed.
+    """
+    n = len(B)
+    count = min(count, n)
+    if n <= SMALL:  # all of them are faster than the search for a few
+        values, vectors = np.linalg.eigh(B)
+        return values[n - count :], vectors[:, n - count :]
+    from scipy.linalg import LinAlgError, eigh
+
+    try:
+        values, vectors = eigh(B, subset_by_index=[n - count, n - 1])
+    except LinAlgError:
+        values, vectors = np.empty(0), np.empty((n, 0))
+    if len(values) != count:
+        values, vectors = np.linalg.eigh(B)
+    return values[-count:], vectors[:, -count:]
+
+
+def leading_eigenvector(A: FloatArray) -> FloatArray:
+    """Return a unit eigenvector of the largest eigenvalue, largest entry positive."""
+    if len(A) == 1:
+        return np.ones(1)
+    x = _by_lanczos(A) if len(A) >= LARGE else None
+    if x is None:
+        x = leading_eigenpairs(A, 1)[1][:, 0]
+    return with_sign(x)
+
+
+def _by_lanczos(A: FloatArray) -> FloatArray | None:
+    """Return a leading eigenvector by Lanczos' method, None if it does not converge.
+
+    Good for a component, whose objective is computed from it; never for a bound.
+    """
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    size = float(np.abs(A).max())
+    if size == 0:
+        return None
+    start = np.random.default_rng(0).normal(size=len(A))
+    try:
+        values, vectors = eigsh(A / size, k=1, which="LA", v0=start)
+    except ArpackError:
+        return None
+    x = vectors[:, 0]
+    residual = np.linalg.norm(A @ x / size - values[0] * x)
+    return x if residual <= 1e-12 * len(A) else None
+
+
+def with_sign(x: FloatArray) -> FloatArray:
+    """Return x or −x, whichever has a positive entry of largest size.
+
+    Entries tied for the largest are told apart by position, so that the sign does not
+    depend on rounding.
+    """
+    size = np.abs(x)
+    first = (size >= size[size.argmax()] * (1 - 1e-9)).argmax()
+    return x if x[first] > 0 else -x
+
+
+def rayleigh(A: FloatArray, x: FloatArray) -> float:
+    """Return x'Ax / x'x, which is never above the largest eigenvalue."""
+    return float(x @ A @ x / (x @ x))
+
+
+def on_support(
+    A: FloatArray, support: Sequence[int] | NDArray[np.intp]
+) -> tuple[FloatArray, float]:
+    """Best unit vector on a support of A, and its objective.
+
+    Returns
+    -------
+    x : array of shape (len(A),)
+        Zero outside the support.
+    objective : float
+        x'Ax, the largest eigenvalue of A restricted to the support.
+    """
+    support = np.asarray(support, dtype=np.intp)
+    within = A[support[:, None], support]
+    loadings = leading_eigenvector(within)
+    x = np.zeros(len(A))
+    x[support] = loadings
+    return x, rayleigh(within, loadings)
+
+
+def largest_entries(values: FloatArray, k: int) -> NDArray[np.intp]:
+    """Return the ascending indices of the k largest |values|, ties by position."""
+    return np.sort(np.argsort(-np.abs(values), kind="stable")[:k])

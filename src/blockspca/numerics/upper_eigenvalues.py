@@ -1,0 +1,95 @@
+"""Largest eigenvalues bounded from above, with the rounding error accounted for."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+
+from .._validation import FloatArray
+from ..limits import Deadline
+from . import cost as _cost
+from .linalg import leading_eigenpairs
+
+_EPS = float(np.finfo(float).eps)
+_ESTIMATED = 1e-7  # relative error of an estimate, at the best
+
+
+def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
+    """Return a number that is at least λmax(B), and very near it.
+
+    An estimate of λmax saves the eigenvalues. It need not be trusted, but the result is
+    no less, and up to eight times its error above λmax.
+
+    Notes
+    -----
+    If the Cholesky factorization of sI − B runs to completion in floating point, then
+    λmin(sI − B) ≥ −γ tr(sI − B) with γ = (n + 2) eps (Rump 2006, with room to spare),
+    so that λmax(B) ≤ s + γ tr(sI − B). The estimate of λmax that s is taken from need
+    not be trusted: an s that is too small makes the factorization fail.
+
+    References
+    ----------
+    Rump (2006), Verification of positive definiteness, BIT 46.
+    """
+    n = len(B)
+    if n == 0:
+        return 0.0
+    size = float(np.abs(B).max())
+    if size == 0 or not np.isfinite(size):
+        return size
+    scale = 2.0 ** np.floor(np.log2(size))  # a power of two: scaling is exact
+    B = B / scale
+    if estimate is None or not np.isfinite(estimate / scale):
+        top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * _EPS
+    else:
+        top, relative = estimate / scale, _ESTIMATED
+    slack = relative * max(abs(top), 1.0)
+    while True:
+        s = top + slack
+        test = -B
+        test[np.diag_indices(n)] += s
+        try:
+            cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            slack *= 8
+            continue
+        trace = n * abs(s) + float(np.abs(np.diagonal(B)).sum())
+        return float((s + (n + 4) * _EPS * trace) * scale)
+
+
+def is_below(B: FloatArray, t: float) -> bool:
+    """Tell whether λmax(B) ≤ t is proved, by one Cholesky factorization."""
+    if not (np.isfinite(t) and np.isfinite(B).all()):  # LAPACK may not notice
+        return False
+    trace = len(B) * abs(t) + float(np.abs(np.diagonal(B)).sum())
+    test = -B
+    test[np.diag_indices(len(B))] += t - 2 * (len(B) + 4) * _EPS * trace
+    try:
+        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
+
+
+def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
+    """Return δ ≥ 0, as small as rounding allows, such that A + δI is PSD.
+
+    It is about n eps tr(A) if A is PSD, and −λmin(A) and a little more if not. As
+    x'x = 1, opt(A) = opt(A + δI) − δ: bounds that need a PSD matrix hold for any.
+    Infinite if the time up to the deadline does not suffice to find it.
+    """
+    n = len(A)
+    deadline = deadline or Deadline(None)
+    if not deadline.affords(_cost.cholesky(n)):
+        return float("inf")
+    gamma = (n + 4) * _EPS
+    test = A.copy()
+    slack = 4 * gamma * float(np.abs(np.diagonal(A)).sum())
+    test[np.diag_indices(n)] += slack
+    try:
+        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        if not deadline.affords(_cost.eigenvalues(n) + 2 * _cost.cholesky(n)):
+            return float("inf")
+        return max(eigenvalue_ceiling(-A), 0.0)
+    return 2 * slack

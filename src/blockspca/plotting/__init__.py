@@ -1,0 +1,27 @@
+"""Pictures of a matrix, its blocks and its sparse components (matplotlib)."""
+
+from .figures import (
+    plot_blocks,
+    plot_cross_validation,
+    plot_largest_block,
+    plot_loadings,
+    plot_matrix,
+    plot_permutation_reference,
+    plot_proof,
+    plot_scores,
+    plot_sparsity_path,
+    save,
+)
+
+__all__ = [
+    "plot_blocks",
+    "plot_cross_validation",
+    "plot_largest_block",
+    "plot_loadings",
+    "plot_matrix",
+    "plot_permutation_reference",
+    "plot_proof",
+    "plot_scores",
+    "plot_sparsity_path",
+    "save",
+]

@@ -1,0 +1,154 @@
+"""The sentences and tables of the page."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._messages import count, percent, proof_in_words
+from ..result import Result, Status
+
+if TYPE_CHECKING:
+    from .page import Report
+
+_BOUNDS = {
+    "proof tree": "a search of all sets that the screening left",
+    "screening": "the screening inequality: no set is left",
+    "nested 2×2": "the bound for k − 1 and the largest row norm",
+    "row sums": "the largest row sum of k entries",
+    "variances": "the largest variances",
+    "none": "nothing",
+}
+
+
+def gather(report: Report) -> dict[str, Any]:
+    """Return everything that the template shows and that needs computing."""
+    components = report.components
+    return {
+        "summary": summary(report),
+        "components": [
+            about_component(report, index) for index in range(len(components))
+        ],
+        "share": percent(float(components.explained_variance_ratio.sum())),
+        "steps": [certificate_steps(result) for result in components.results],
+        "timings": timings(report),
+        "versions": versions(),
+        "parameters": {str(key): _text(v) for key, v in report.parameters.items()},
+        "any_certificate": any(r.certificate is not None for r in components.results),
+    }
+
+
+def summary(report: Report) -> list[str]:
+    """Say the main things in a few sentences."""
+    components, d = report.components, report.cov.n_features
+    m = len(components)
+    share = float(components.explained_variance_ratio.sum())
+    ceiling = float(report.pca.sum()) / (components.total_variance or 1.0)
+    n = report.cov.n_samples
+    if n is None and report.scores is not None:  # data with gaps, pair by pair
+        n = len(report.scores)
+    size = count(d, "feature") if n is None else f"{count(n, 'sample')} × {d} features"
+    sizes = sorted({len(result.support) for result in components.results})
+    each = " to ".join(str(size) for size in {sizes[0]: 0, sizes[-1]: 0})
+    said = [
+        f"{count(m, 'sparse component')}{' of ' if m == 1 else ', each of '}"
+        f"{each} of the {d} features, {'explains' if m == 1 else 'together explain'} "
+        f"{percent(share)} of the variance of {report.source} ({size}).",
+        f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
+        f"{'one component' if m == 1 else 'as many components'}.",
+    ]
+    proved = sum(r.status is Status.OPTIMAL for r in components.results)
+    if proved == m:
+        said.append(
+            "The component is proved optimal: no other choice of as many features has "
+            "more variance."
+            if m == 1
+            else "Every component is proved optimal for its own problem: given the "
+            "ones before it, no other choice of as many features has more variance."
+        )
+    else:
+        worst = max(components.results, key=lambda result: result.gap)
+        index = components.results.index(worst) + 1
+        said.append(
+            f"{proved} of {m} proved optimal. Component {index} is "
+            f"{proof_in_words(worst)}."
+        )
+    return said
+
+
+def about_component(report: Report, index: int) -> dict[str, Any]:
+    """Return the texts and loadings of one component."""
+    result = report.components.results[index]
+    widest = max(abs(value) for value in result.loadings.values())
+    return {
+        "number": index + 1,
+        "proof": proof_in_words(result),
+        "optimal": result.status is Status.OPTIMAL,
+        "status": str(result.status),
+        "objective": f"{result.objective:.6g}",
+        "upper_bound": _text(result.upper_bound),
+        "gap": "unknown" if np.isinf(result.gap) else f"{result.gap:.2%}",
+        "share": percent(float(report.components.explained_variance_ratio[index])),
+        "loadings": [
+            {"name": name, "value": value, "width": 100 * abs(value) / widest}
+            for name, value in result.loadings.items()
+        ],
+        "blocks": _about_blocks(result),
+        "nodes": result.nodes,
+    }
+
+
+def _about_blocks(result: Result) -> str:
+    if result.blocks is None or result.threshold is None:
+        return ""
+    return (
+        f"Found at threshold ε = {result.threshold:.4g}, among "
+        f"{count(len(result.blocks), 'block')}, the largest of "
+        f"{count(result.blocks.largest, 'feature')}."
+    )
+
+
+def certificate_steps(result: Result) -> list[dict[str, Any]]:
+    """Return the chain of bounds of a certificate, one row for each k."""
+    if result.certificate is None:
+        return []
+    return [
+        {
+            "k": step.k,
+            "bound": _text(step.upper_bound),
+            "by": _BOUNDS.get(step.bound_name, step.bound_name),
+            "left": len(step.survivors) if step.tau is not None else "–",
+            "nodes": step.statistics.get("nodes", "–"),
+        }
+        for step in result.certificate.steps
+    ]
+
+
+def timings(report: Report) -> list[tuple[str, str]]:
+    """Return where the time went, summed over components."""
+    total: dict[str, float] = {}
+    for result in report.components.results:
+        for stage, seconds in result.timings.items():
+            total[stage] = total.get(stage, 0.0) + seconds
+    rows = [(stage, f"{seconds:.3f} s") for stage, seconds in total.items()]
+    if report.path is not None:
+        path_time = sum(result.time for result in report.path.values())
+        rows.append(("sparsity path", f"{path_time:.3f} s"))
+    rows.append(("components in all", f"{report.seconds:.3f} s"))
+    return rows
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the versions that the numbers depend on."""
+    packages = ("blockspca", "numpy", "scipy", "numba", "scikit-learn")
+    rows = [(name, version(name)) for name in packages]
+    return [*rows, ("Python", platform.python_version()), ("on", platform.platform())]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return "unknown" if np.isinf(value) else f"{value:.6g}"
+    return "–" if value is None else str(value)

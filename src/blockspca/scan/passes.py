@@ -1,0 +1,342 @@
+"""The ways through A that a scan takes: rows, stored entries, products or tiles."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray, MemoryLimitError
+from ..covariance.covariance import Covariance
+from ..covariance.dask_source import DaskSource
+from ..numerics.threads import scan_threads
+
+TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
+SMALLEST_TILE = 64
+SMALLEST_WIDTH = 8  # a limit on memory shortens the lists, but not below this
+PANEL_BYTES = 2**25  # of data gathered for one side of a tile
+SECONDS_BETWEEN_TICKS = 0.1
+SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
+NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
+
+Progress = Callable[[int, int], None]
+
+
+ALONE_UP_TO = 1000
+
+
+class PassStopped(Exception):
+    """Raised in a worker once the pass has been stopped; it ends the worker."""
+
+
+class Pass:
+    """One pass: its limits, its lists, and the way through A that suits its source."""
+
+    def __init__(
+        self,
+        cov: Covariance,
+        width: int,
+        check: Callable[[], None] | None,
+        features: NDArray[np.int64] | None,
+        memory: int | None,
+        threads: int | None,
+        progress: Progress | None,
+        precision: str,
+    ) -> None:
+        self.cov = cov
+        self.features = features
+        self.d = cov.n_features if features is None else len(features)
+        self.memory = memory
+        if threads is None:
+            size = cov.n_features if features is None else len(features)
+            # Starting a thread takes longer than a small scan.
+            threads = 1 if size <= ALONE_UP_TO else scan_threads()
+        self.threads = threads
+        self.single = precision == "single"
+        self._check = check
+        self._progress = progress
+        self.width = max(1, min(width, self.d - 1))
+        diagonal = np.array(cov.diagonal(), dtype=np.float64)
+        self.diagonal = diagonal if features is None else diagonal[features]
+        # An entry computed twice differs by at most twice its error.
+        self.rounding = 2 * cov.entry_error
+        self.tile_size = TILE_SIZE
+        self.stopped = threading.Event()
+        self._own_thread = threading.get_ident()  # where `check` may be called
+
+    def run(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64], float]:
+        """Return the diagonal, the lists (values, indices) and the rounding error."""
+        pass_over = self.choose()
+        shape = (self.d, self.width)
+        self.values = np.zeros(shape)
+        self.bits = self.values.view(np.int64)
+        self.indices = np.full(shape, -1, dtype=np.int64)
+        if self.d > 1:
+            if self.threads == 1:
+                pass_over()
+            else:
+                with ThreadPoolExecutor(self.threads) as self.pool:
+                    pass_over()
+        return self.diagonal, self.values, self.indices, self.rounding
+
+    # -- the plan ------------------------------------------------------------------
+
+    def choose(self) -> Callable[[], None]:
+        """Choose the way through A and fit it into the memory allowed."""
+        remote = self.cov.dask_source()
+        if remote is not None:
+            self.fit(0)
+            return lambda: self.dask_data(remote)
+        stored = self.cov.stored_entries()
+        if stored is not None:
+            self.fit(0)
+            return lambda: self.sparse_matrix(stored)
+        sparse = self.cov.sparse_data()
+        if sparse is not None and self.products_pay(sparse[0]):
+            nonzeros = sparse[0].nnz
+            self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
+            return lambda: self.sparse_data(*sparse)
+        if self.cov.has_columns:
+            self.fit_tiles()
+            return self.dense_data
+        self.fit(8 * self.d * (4 if self.cov.in_memory else 12))
+        return self.strips
+
+    def fit(self, needed: int) -> None:
+        """Shorten the lists until they and `needed` bytes fit into the memory."""
+        if self.memory is None:
+            return
+        shortest = min(self.width, SMALLEST_WIDTH)
+        room = (self.memory - needed) // (16 * self.d)
+        if room < shortest:
+            least = needed + 16 * self.d * shortest
+            raise MemoryLimitError(
+                f"the memory limit of {self.memory:,} bytes is too small for one pass "
+                f"over {self.d:,} features, which needs at least {least:,} above the "
+                "data; raise limits.memory."
+            )
+        self.width = int(min(self.width, room))
+
+    def fit_tiles(self) -> None:
+        if self.memory is None:
+            return
+        lists = 16 * self.d * self.width
+        while self.tile_size > SMALLEST_TILE and (
+            self.tile_bytes() + lists > self.memory
+        ):
+            self.tile_size //= 2
+        self.fit(self.tile_bytes())
+
+    def tile_bytes(self) -> int:
+        """For each worker a tile, a second one if samples come in parts, and panels."""
+        size = min(self.tile_size, self.d)
+        n = self.cov.n_samples or 1
+        tiles = 2 if self.single or n > self.samples_at_once() else 1
+        panels = 4 * size * min(n, self.samples_at_once())
+        worker = tiles * size**2 + panels + 8 * size
+        return 8 * (self.threads * worker + 4 * self.d)
+
+    def samples_at_once(self) -> int:
+        """How many samples a panel of the current tile size holds."""
+        budget = PANEL_BYTES
+        if self.memory is not None:
+            budget = min(budget, self.memory // 8)
+        return max(64, budget // (8 * self.tile_size))
+
+    def products_pay(self, X: Any) -> bool:
+        """Whether the sparse kernel beats BLAS on tiles."""
+        per_sample = np.diff(X.tocsr().indptr).astype(np.float64)
+        pairs = float((per_sample**2).sum()) * (self.d / self.cov.n_features) ** 2
+        return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
+
+    # -- the passes ----------------------------------------------------------------
+
+    def tick(self, done: int, total: int) -> None:
+        if self._check is not None:
+            self._check()
+        if self._progress is not None:
+            self._progress(done, total)
+
+    def check_within_task(self) -> None:
+        """Raise if the pass is to stop: for tasks that take longer than a tick."""
+        if self.stopped.is_set():
+            raise PassStopped
+        if self._check is not None and threading.get_ident() == self._own_thread:
+            self._check()
+
+    def each(self, parts: int, work: Callable[[int, int], Any]) -> None:
+        """Run work(start, stop) over equal parts of range(parts) on the threads."""
+        if self.threads == 1 or parts < SMALLEST_TILE:
+            work(0, parts)
+            return
+        bounds = np.linspace(0, parts, self.threads + 1).astype(int).tolist()
+        list(self.pool.map(lambda pair: work(*pair), pairwise(bounds)))
+
+    def distribute(
+        self,
+        tasks: Sequence[Any],
+        make_worker: Callable[[], Callable[[Any], None]],
+        threads: int | None = None,
+    ) -> None:
+        """Have workers, one on each thread, take the tasks in order.
+
+        This thread keeps the clock: `tick` may raise, and then no task begins any more.
+        """
+        threads = self.threads if threads is None else threads
+        total = len(tasks)
+        if threads == 1:
+            work = make_worker()
+            for done, task in enumerate(tasks):
+                self.tick(done, total)
+                work(task)
+            self.tick(total, total)
+            return
+        waiting = deque(tasks)
+
+        def loop() -> None:
+            work = make_worker()
+            while True:
+                try:
+                    task = waiting.popleft()
+                except IndexError:
+                    return
+                try:
+                    work(task)
+                except PassStopped:
+                    return
+
+        futures = [self.pool.submit(loop) for _ in range(threads)]
+        try:
+            pending = set(futures)
+            while pending:
+                self.tick(max(0, total - len(waiting) - threads), total)
+                ended, pending = wait(
+                    pending, timeout=SECONDS_BETWEEN_TICKS, return_when=FIRST_EXCEPTION
+                )
+                for future in ended:
+                    future.result()
+        except BaseException:
+            self.stopped.set()
+            raise
+        finally:
+            waiting.clear()
+        self.tick(total, total)
+
+    def strips(self) -> None:
+        """Whole rows, some at a time: a matrix in memory, or data with gaps."""
+        from .._kernels.rowtops import add_rows
+
+        labels = np.arange(self.d)
+        at_once = max(1, 2**17 // self.d) * 8
+        if not self.cov.in_memory:  # enough for a matrix product, 4 MiB
+            at_once = max(1, 2**19 // self.d)
+        if not self.cov.in_memory and self.memory is not None:
+            room = self.memory - 16 * self.d * self.width
+            at_once = max(1, min(at_once, room // (64 * self.d)))
+        for start in range(0, self.d, at_once):
+            self.tick(start, self.d)
+            rows = labels[start : start + at_once]
+            strip = self.strip(start, start + len(rows)).view(np.int64)
+            self.each(
+                len(rows),
+                lambda a, b, rows=rows, strip=strip: add_rows(  # type: ignore[misc]
+                    strip[a:b], rows[a:b], labels, self.bits, self.indices
+                ),
+            )
+
+    def strip(self, start: int, stop: int) -> FloatArray:
+        if self.features is None:
+            rows = self.cov.rows(slice(start, stop))
+        else:
+            rows = self.cov.submatrix(self.features[start:stop], self.features)
+        return np.ascontiguousarray(rows)
+
+    def dask_data(self, source: DaskSource) -> None:
+        """Tiles as dask tasks, merged by a tree."""
+        from ..covariance.dask_source import dask_tops
+
+        tops = dask_tops(source, self.width, self.features, self.tick)
+        self.values[:], self.indices[:] = tops
+
+    def sparse_matrix(self, A: Any) -> None:
+        """A sparse matrix in memory: its stored entries."""
+        from .._kernels.sparse_tops import add_stored
+
+        if self.features is not None:
+            A = A[self.features][:, self.features]
+        A.sum_duplicates()
+        arrays = (A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data)
+        self.tick(0, 1)
+        self.each(
+            self.d,
+            lambda a, b: add_stored(a, b, *arrays, self.values, self.indices),
+        )
+
+    def sparse_data(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
+        """Sparse data: rows of X'X by the samples that have the feature."""
+        from .._kernels.sparse_tops import add_products
+
+        n = X.shape[0]
+        if self.features is not None:
+            X, mean, factor = (
+                X[:, self.features],
+                mean[self.features],
+                factor[self.features],
+            )
+        shift = mean * factor * np.sqrt(n)
+        order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
+        self.check_within_task()  # each of these takes a part of a second
+        by_feature = X.tocsc()[:, order]
+        self.check_within_task()
+        by_sample = by_feature.tocsr()
+        by_sample.sum_duplicates()
+        nonnegative = by_feature.nnz == 0 or by_feature.data.min() >= 0
+        layout = (
+            by_sample.indptr.astype(np.int64),
+            by_sample.indices.astype(np.int32, copy=False),
+            by_sample.data.astype(np.float64, copy=False),
+            by_feature.indptr.astype(np.int64),
+            by_feature.indices.astype(np.int32, copy=False),
+            by_feature.data.astype(np.float64, copy=False),
+            factor[order],
+            shift[order],
+            order,
+            float(factor.max()) if nonnegative else np.inf,
+        )
+        self.check_within_task()
+        cost = self.pair_counts(by_sample, by_feature)
+        bounds = _equal_shares(cost, SPARSE_SLICE)
+        lists = (self.values, self.indices)
+
+        def worker() -> Callable[[tuple[int, int]], None]:
+            total = np.zeros(self.d)
+            return lambda rows: add_products(*rows, *layout, total, *lists)
+
+        self.distribute(list(pairwise(bounds.tolist())), worker)
+
+    def pair_counts(self, by_sample: Any, by_feature: Any) -> FloatArray:
+        """Pairs of nonzeros that each row of A takes, and the pass over its shifts."""
+        per_sample = np.diff(by_sample.indptr).astype(np.float64)
+        running = np.concatenate([[0.0], np.cumsum(per_sample[by_feature.indices])])
+        return np.diff(running[by_feature.indptr]) + self.d / 4
+
+    def dense_data(self) -> None:
+        """Tiles of the symmetric half, features by descending variance."""
+        from .tiles import Tiles
+
+        Tiles(self).pass_over()
+
+
+def _equal_shares(cost: FloatArray, share: float) -> NDArray[np.int64]:
+    """Bounds of stretches of rows that cost about `share` each."""
+    running = np.cumsum(cost)
+    n_parts = max(1, int(np.ceil(running[-1] / share)))
+    targets = running[-1] * np.arange(1, n_parts) / n_parts
+    inner = np.searchsorted(running, targets)
+    return np.unique(np.concatenate([[0], inner, [len(cost)]])).astype(np.int64)

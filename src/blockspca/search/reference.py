@@ -1,0 +1,284 @@
+"""The depth-first proof once more, plainly in NumPy, to check the compiled one.
+
+Slow and short on purpose. The mathematics is that of `schur_tree.py`: after choosing P,
+the rest of the problem is sparse PCA on B = A + A_·P (τI − A_PP)⁻¹ A_P· at the same τ.
+
+Rounding. Eliminating a feature t turns B_ij into B_ij + B_it B_tj / (τ − B_tt), with
+three roundings of the term and one of the sum. Along a set S of k features these are
+the steps of an LDL' factorization of M = τI − A_SS, so what is computed is exact for a
+matrix A + E. As long as the factorization of M + E succeeds its terms add up to its
+diagonal, and by Cauchy and Schwarz, to first order in u = eps/2,
+
+    |E_ij| ≤ (k + 3) u sqrt(M_ii M_jj),      |E_ii| ≤ (k + 3) u M_ii + (k − 1) u |τ|,
+
+the last because the diagonal of B moves from A_ii up to τ at most. Let λ(S) > τ and x
+its unit eigenvector. Then x'Ex ≤ (k + 3) k u w + (k − 1) u |τ| with w = Σ x_i² M_ii,
+where w ≤ max M_ii, and also w = τ − Σ x_i² A_ii < λ(S) − Σ x_i² A_ii =
+Σ_{i≠j} x_i A_ij x_j ≤ (k − 1) max |A_ij|: a diagonal entry of −1e9 costs nothing.
+`search_rounding` is this δ with 1.2 u in the place of u, for the terms of second order.
+
+A search at τ − δ that closes every node proves λ(S) ≤ τ for all S, if the tests that
+close nodes are exact for the B that was computed: they round upwards (`rounding.py`),
+or are a Cholesky factorization with Rump's margin. Bounds on opt(q) are for A, not
+A + E, and are used with δ added.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..limits import Deadline
+from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.rounding import (
+    EPS,
+    increased,
+    larger_root_above,
+    product_below,
+    root_above,
+    squared,
+    sums_above,
+)
+from ..numerics.upper_eigenvalues import is_below
+from .spectral import Tightened, tighten
+
+SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
+SPECTRAL_SIZE = 600
+FEW = 20  # sets above τ − δ that are looked at, to tell whether one is above τ
+
+
+class Refuted(Exception):
+    """A set with an eigenvalue above τ exists, so the claim is false."""
+
+
+class Undecided(Exception):
+    """A set comes so close to τ that rounding hides on which side it is."""
+
+
+class NodeCapReached(Exception):
+    """The proof is larger than the number of nodes that was allowed."""
+
+
+def search_rounding(A: FloatArray, k: int, tau: float) -> float:
+    """Return δ: a search of A at τ − δ proves that no k-set exceeds τ."""
+    off = np.abs(A)
+    np.fill_diagonal(off, 0.0)
+    weight = min(
+        max(float(tau - np.diagonal(A).min()), 0.0),
+        (k - 1) * float(off.max(initial=0.0)),
+    )
+    return 0.6 * EPS * (k * (k + 3) * weight + (k - 1) * abs(tau))
+
+
+def prove_none_above(
+    A: FloatArray,
+    k: int,
+    tau: float,
+    upper: FloatArray,
+    max_nodes: int,
+    deadline: Deadline | None = None,
+) -> int:
+    """Prove that no k-set S has λmax(A_SS) > τ; return the number of nodes it took.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        The survivors of screening, in units in which squares neither overflow nor
+        vanish.
+    upper : array of shape (k,)
+        upper[q] ≥ opt(q) for q = 1, …, k − 1; upper[0] is not used.
+
+    Raises
+    ------
+    Refuted
+        If such a set is found.
+    Undecided
+        If a set is found whose eigenvalue is so near τ that it may be on either side.
+    NodeCapReached
+        If `max_nodes` nodes did not suffice, or the deadline passed.
+    """
+    rounding = search_rounding(A, k, tau)
+    search = _Search(A, k, tau, rounding, upper, max_nodes, deadline)
+    if k >= SPECTRAL_FROM:
+        kept, forced = _tightened(A, k, search.tau)
+        if len(kept) < k:
+            return 1
+        if len(forced) < k:
+            rest = np.setdiff1d(kept, forced)
+            reduced = _eliminated(A, forced, rest, search.tau)
+            if reduced is not None:
+                search.visit(reduced, rest, forced)
+                return search.nodes
+    if len(A) >= k:
+        everything = np.arange(len(A), dtype=np.int64)
+        search.visit(A, everything, everything[:0])
+    return search.nodes
+
+
+class _Search:
+    """One depth-first search, at τ − δ."""
+
+    def __init__(
+        self,
+        A: FloatArray,
+        k: int,
+        tau: float,
+        rounding: float,
+        upper: FloatArray,
+        max_nodes: int,
+        deadline: Deadline | None,
+    ) -> None:
+        self.A, self.k, self.claimed = A, k, tau
+        self.tau = float(np.nextafter(tau - rounding, -np.inf))
+        self.upper = increased(upper + rounding)
+        self.max_nodes, self.deadline = max_nodes, deadline
+        self.nodes = 0
+
+    def refuse(
+        self,
+        diagonal: FloatArray,
+        features: NDArray[np.int64],
+        chosen: NDArray[np.int64],
+    ) -> None:
+        """Raise if a chosen set exceeds τ with one more feature."""
+        if (diagonal <= self.tau).all():
+            return
+        above = features[~(diagonal <= self.tau)]
+        for i in above[:FEW]:
+            support = np.append(chosen, i)
+            if reaches(self.A[np.ix_(support, support)], self.claimed):
+                raise Refuted
+        raise Undecided
+
+    def visit(
+        self, B: FloatArray, features: NDArray[np.int64], chosen: NDArray[np.int64]
+    ) -> None:
+        """Close the sets that hold `chosen` and others of `features`, the rows of B."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes or (
+            self.deadline is not None and self.deadline.passed()
+        ):
+            raise NodeCapReached
+        tau, m = self.tau, self.k - len(chosen)
+        self.refuse(np.diagonal(B), features, chosen)
+        if m == 1:
+            return
+        # opt_B(q) ≤ upper[chosen + q] wherever that is at most τ
+        known = np.where(self.upper <= tau, self.upper, np.inf)[len(chosen) :]
+        left, strength = _peel(B, m, tau, known[m - 1])
+        order = left[np.argsort(-strength, kind="stable")]
+        B, features = B[np.ix_(order, order)], features[order]
+        if len(B) < m or is_below(B, tau):
+            return
+        first, rest = _suffix_bounds(B, m, known)
+        for t in range(len(B) - m + 1):
+            if first[t] <= tau:
+                continue
+            column, pivot = B[t + 1 :, t], tau - B[t, t]
+            if not pivot > 0:
+                raise Undecided
+            gains = column**2 / pivot
+            with_t = np.append(chosen, features[t])
+            self.refuse(np.diagonal(B)[t + 1 :] + gains, features[t + 1 :], with_t)
+            if m == 2:
+                continue
+            # four roundings a term and the additions, of terms that are not negative
+            most = np.sort(gains)[-(m - 1) :].sum() * (1 + (m + 4) * EPS)
+            if increased(rest[t] + most) <= tau:
+                continue
+            later = B[t + 1 :, t + 1 :] + np.outer(column, column) / pivot
+            self.visit(later, features[t + 1 :], with_t)
+
+
+def reaches(A: FloatArray, tau: float) -> bool:
+    """Tell whether λmax(A) > τ for sure.
+
+    The quotient x'Ax / x'x of any x is at most λmax. It is computed from 2n products
+    and sums for every one of its terms.
+    """
+    x = leading_eigenvector(A)
+    size = np.abs(x)
+    error = (2 * len(A) + 8) * EPS * float(size @ np.abs(A) @ size / (x @ x))
+    return rayleigh(A, x) - error > tau
+
+
+def _tightened(
+    A: FloatArray, k: int, tau: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the leading eigenvectors exclude and force; see `spectral.py`."""
+    tightened = Tightened.nothing_known(len(A))
+    for p in (1, 2, 3):
+        if len(A) <= SPECTRAL_SIZE:
+            tightened = tighten(A, k, tau, p)
+        if len(tightened.kept) < k:
+            break
+    return tightened.kept, tightened.forced
+
+
+def _eliminated(
+    A: FloatArray, chosen: NDArray[np.int64], rest: NDArray[np.int64], tau: float
+) -> FloatArray | None:
+    """B after choosing features, one after the other; None if they reach τ alone."""
+    order = np.concatenate([chosen, rest])
+    B = A[np.ix_(order, order)]
+    for _ in range(len(chosen)):
+        pivot = tau - B[0, 0]
+        if not pivot > 0:
+            return None
+        column = B[1:, 0]
+        B = B[1:, 1:] + np.outer(column, column) / pivot
+    return B
+
+
+def squared_norms(B: FloatArray, q: int) -> FloatArray:
+    """Return r_q(i)², the sum of the q largest B_ij² over j ≠ i, for every i."""
+    squares = squared(B)
+    np.fill_diagonal(squares, 0.0)
+    if q < len(B):
+        squares = np.partition(squares, len(B) - q, axis=1)[:, len(B) - q :]
+    return squares.sum(axis=1)
+
+
+def _peel(
+    B: FloatArray, m: int, tau: float, bound: float
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Drop what is in no m-set above τ, given bound ≥ opt_B(m − 1).
+
+    Returns the rows of B that are left, and a bound for each to order them by.
+    """
+    left = np.arange(len(B))
+    while len(B) >= m:
+        norms = sums_above(squared_norms(B, m - 1), m - 1)
+        diagonal = np.diagonal(B)
+        if bound == np.inf:
+            return left, diagonal + np.sqrt(norms)
+        keep = ~(norms <= product_below(tau - diagonal, tau - bound))
+        if keep.all():
+            return left, larger_root_above(diagonal, norms, bound)
+        B, left = B[np.ix_(keep, keep)], left[keep]
+    return left, np.diagonal(B)
+
+
+def _suffix_bounds(
+    B: FloatArray, m: int, known: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bound m-sets by their first member t, and (m − 1)-sets among those after t."""
+    n = len(B)
+    table = np.full(m + 1, -np.inf)  # table[q] ≥ opt_B(q) over the features so far
+    first, rest = np.empty(n), np.empty(n)
+    for t in range(n - 1, -1, -1):
+        rest[t] = table[m - 1]
+        squares = np.sort(squared(B[t, t + 1 :]))[::-1][: m - 1]
+        norms = sums_above(np.cumsum(squares), m - 1)
+        for q in range(m, 0, -1):
+            value = float(B[t, t])
+            if q > 1 and len(norms):
+                coupling = float(norms[min(q - 1, len(norms)) - 1])
+                value = root_above(value, coupling, float(table[q - 1]))
+            if q == m:
+                first[t] = value
+            else:
+                value = min(value, known[q])
+            table[q] = max(table[q], value)
+    return first, rest

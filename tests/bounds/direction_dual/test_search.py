@@ -1,0 +1,196 @@
+"""The direction dual's search: proofs."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import blockspca as bs
+from blockspca.bounds.direction_dual import ascent as dual_ascent
+from blockspca.bounds.direction_dual import density as density_module
+from blockspca.bounds.direction_dual.density import Density
+from blockspca.bounds.direction_dual.problem import make_problem
+from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.covariance.covariance import Covariance
+from blockspca.heuristics.truncated_power import truncated_power
+from dual_problems import DATA, Optimum, covariance, data, proved_of_three
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kind=st.sampled_from(DATA),
+    k=st.integers(1, 9),
+    seed=st.integers(0, 2**32 - 1),
+    exponent=st.sampled_from([0, 140, -140]),
+)
+def test_the_search_proves_the_optimum(
+    kind: str, k: int, seed: int, exponent: int, brute_force: Optimum
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = data(kind, rng)
+    cov = Covariance.from_data(X * 2.0 ** (exponent / 2))
+    A = cov.submatrix(slice(None))
+    optimum = brute_force(A, k)
+    target = optimum * (1 + 1e-8)
+    bound = dual_bound(cov, k, target=target, time_limit=60, nodes=3000)
+    assert optimum * (1 - 1e-12) <= bound.value
+    # Means that are large cost digits, and the bound pays for them.
+    assert bound.value <= target * (1 + (1e-6 if kind == "offset" else 1e-11))
+
+
+@settings(max_examples=40, deadline=None)
+@given(kind=st.sampled_from(DATA), k=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
+def test_a_target_below_the_optimum_is_found_out(
+    kind: str, k: int, seed: int, brute_force: Optimum
+) -> None:
+    cov = covariance(kind, np.random.default_rng(seed))
+    A = cov.submatrix(slice(None))
+    optimum = brute_force(A, k)
+    for share in (0.5, 0.9, 0.999):
+        bound = dual_bound(cov, k, target=share * optimum, time_limit=60, nodes=300)
+        assert bound.value >= optimum * (1 - 1e-12)
+        if bound.better is not None:
+            within = A[np.ix_(bound.better, bound.better)]
+            top = np.linalg.eigvalsh(within)[-1]
+            assert len(bound.better) <= k
+            assert share * optimum < top <= optimum * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("most_within", [0, 10_000])
+def test_steps_within_a_space_prove_the_same(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum, most_within: int
+) -> None:
+    """As where n is large, with fewer directions so that a space is a part of it."""
+    monkeypatch.setattr(density_module, "_SMALL", 3)
+    monkeypatch.setattr(density_module, "OTHERS", 1)
+    monkeypatch.setattr(dual_ascent, "OTHERS", 1)
+    monkeypatch.setattr(density_module, "_MOST", 3)
+    monkeypatch.setattr(dual_ascent, "_MOST_WITHIN", most_within)
+    sizes = []
+    space = Density.space
+
+    def spy(self: Density, B: np.ndarray, *others: object) -> np.ndarray | None:
+        found = space(self, B, *others)
+        assert found is not None
+        sizes.append(found.shape)
+        return found
+
+    monkeypatch.setattr(Density, "space", spy)
+    assert proved_of_three(brute_force, range(12), (20, 12)) >= 11
+    assert any(s < n for n, s in sizes)
+
+
+def test_an_infinite_target_gives_the_bound_of_a_step() -> None:
+    assert np.isfinite(dual_bound(np.diag([3.0, 2.0, 1.0]), 2, target=np.inf).value)
+
+
+@pytest.mark.filterwarnings("error")
+def test_sums_without_any_direction_make_no_density_that_is_not_a_number() -> None:
+    """M = cI tells no direction from another, and all of a space may vanish."""
+    bound = dual_bound(np.eye(300), 5, target=1 + 1e-6, nodes=5)
+    assert 1 <= bound.value <= 1 + 1e-3
+
+
+def test_a_sum_of_rank_one_does_not_stop_the_search() -> None:
+    """Most of a space is then where the sum is zero."""
+    X = np.eye(260, 270) * np.linspace(3, 1, 270)
+    cov = Covariance.from_data(X, center=False)
+    largest = float(cov.diagonal().max())
+    bound = dual_bound(cov, 1, start=[0], target=0.9 * largest, nodes=7)
+    assert bound.value >= largest
+
+
+def test_features_without_a_column_stay_in_the_bound(
+    monkeypatch: pytest.MonkeyPatch, brute_force: Optimum
+) -> None:
+    """Where there is no room for all columns, the rest are not ruled out by it."""
+    monkeypatch.setattr("blockspca.bounds.direction_dual.problem._ENTRIES", 40)
+    rng = np.random.default_rng(8)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        cov = Covariance.from_data(rng.standard_normal((8, 12)))
+        problem = make_problem(cov, 3, None, None, short=True)
+        assert problem is not None
+        assert problem.columns.shape[1] < 12
+        assert problem.floor > 0
+        optimum = brute_force(cov.submatrix(slice(None)), 3)
+        bound = dual_bound(cov, 3, target=0.9 * optimum, nodes=300, time_limit=20)
+        assert bound.value >= optimum
+
+
+@pytest.mark.data
+def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
+    X = sp.load_npz(data_dir / "Dorothea_train.npz")
+    cov = bs.Covariance.from_data(X)
+    result = bs.solve(cov, 1000, limits=bs.Limits(time=120))
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(6.4547, abs=5e-5)
+    assert bs.verify(result, cov).complete
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "k", "nodes"),
+    [
+        ("Dorothea_train", 150, 60),
+        ("Dorothea_train", 1000, 10),
+        ("Prostate_GE", 100, 200),
+    ],
+)
+def test_few_nodes_are_enough(name: str, k: int, nodes: int, data_dir: Path) -> None:
+    """If ρ swings, steps are too long, or too little is left for other directions, the
+    ascent stalls and nodes are split again and again."""
+    if name.startswith("Dorothea"):
+        X = sp.load_npz(data_dir / f"{name}.npz")
+    else:
+        X = np.load(data_dir / f"{name}.npz")["X"]
+    cov = Covariance.from_data(X.astype(float))
+    found = np.flatnonzero(truncated_power(cov, k).x)
+    objective = float(np.linalg.eigvalsh(cov.submatrix(found))[-1])
+    target = objective * (1 + 1e-9)
+    bound = dual_bound(cov, k, start=found, target=target, time_limit=300, nodes=nodes)
+    assert objective * (1 - 1e-12) <= bound.value <= target * (1 + 1e-12)
+
+
+def test_a_search_tells_its_bound() -> None:
+    X = np.random.default_rng(5).standard_normal((30, 160))
+    told: list[tuple[float, int, int]] = []
+    bound = dual_bound(
+        X.T @ X, 20, target=0.0, nodes=9, report=lambda *news: told.append(news)
+    )
+    values = [value for value, _, _ in told]
+    assert values[-1] == bound.value < values[0]
+    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
+    assert [nodes for _, nodes, _ in told] == sorted(nodes for _, nodes, _ in told)
+    assert told[-1][1] == bound.nodes > 1
+
+
+def test_a_long_solve_shows_the_bound_coming_down() -> None:
+    X = np.random.default_rng(5).standard_normal((30, 160))
+    events: list[bs.Event] = []
+    cov = Covariance.from_data(X)
+    found = bs.solve(cov, 100, limits=bs.Limits(time=3.0), progress=events.append)
+    inner = [e for e in events if e.stage == "proof" and e.status is None]
+    assert len(inner) > 2
+    assert inner[0].upper_bound >= inner[-1].upper_bound
+    assert inner[-1].upper_bound >= found.upper_bound * (1 - 1e-12)
+    assert {(e.k, e.objective) for e in inner} == {(100, inner[0].objective)}
+
+
+@pytest.mark.data
+def test_two_hundred_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
+    """The relaxation leaves 0.7 %: it takes wedges, leaning and decisions."""
+    X = sp.load_npz(data_dir / "Dorothea_train.npz").astype(float)
+    cov = Covariance.from_data(X)
+    found = bs.solve(cov, 200, limits=bs.Limits(time=300))
+    assert found.status is bs.Status.OPTIMAL
+    assert found.objective == pytest.approx(3.3453894, abs=1e-7)
+    assert found.bound_name == "direction dual"
+    assert found.nodes > 4
+    assert bs.verify(found, cov).complete

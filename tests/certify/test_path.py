@@ -1,0 +1,489 @@
+"""The certified path against brute force, its invariances, limits and bookkeeping."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.certify import path as module
+from blockspca.certify.path import certified_path
+from blockspca.covariance.covariance import Covariance
+from blockspca.heuristics.pool import swapped
+from blockspca.numerics.blas import all_threads, single_threaded
+from blockspca.result import OPTIMAL_GAP, Status
+from blockspca.search import portfolio as step_proof
+from blockspca.solvers.base import Limits
+
+
+def make(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
+    """A random symmetric matrix of a kind."""
+    X = rng.standard_normal((d + 3, d))
+    if kind == "psd":
+        A = X.T @ X
+    elif kind == "low rank":
+        A = X[:3].T @ X[:3]
+    elif kind == "indefinite":
+        A = X[:d] + X[:d].T
+    elif kind == "negative definite":
+        A = -X.T @ X
+    elif kind == "integer":
+        A = rng.integers(-2, 3, (d, d)).astype(float)
+        A = A + A.T
+    elif kind == "binary":
+        A = np.triu(rng.integers(0, 2, (d, d))).astype(float)
+        A = A + A.T
+    elif kind == "zero diagonal":
+        A = X[:d] + X[:d].T
+        np.fill_diagonal(A, 0)
+    elif kind == "duplicates":
+        X[:, d // 2 :] = X[:, : d - d // 2]
+        A = X.T @ X
+    elif kind == "zero columns":
+        X[:, d // 3 :] = 0
+        A = X.T @ X
+    elif kind == "blocks":
+        A = np.zeros((d, d))
+        for i in range(0, d, 3):
+            A[i : i + 3, i : i + 3] = X[:, i : i + 3].T @ X[:, i : i + 3]
+    elif kind == "tiny":
+        A = X.T @ X * 1e-200
+    elif kind == "huge":
+        A = X.T @ X * 1e200
+    else:
+        A = {
+            "zeros": np.zeros((d, d)),
+            "identity": np.eye(d),
+            "ones": np.ones((d, d)),
+            "minus ones": -np.ones((d, d)),
+        }[kind]
+    return (A + A.T) / 2
+
+
+KINDS = [
+    "psd",
+    "low rank",
+    "indefinite",
+    "negative definite",
+    "integer",
+    "binary",
+    "zero diagonal",
+    "duplicates",
+    "zero columns",
+    "blocks",
+    "tiny",
+    "huge",
+    "zeros",
+    "identity",
+    "ones",
+    "minus ones",
+]
+
+
+def optima(A: np.ndarray) -> np.ndarray:
+    """opt(1), …, opt(d) by trying every support."""
+    values = []
+    for k in range(1, len(A) + 1):
+        supports = np.array(list(itertools.combinations(range(len(A)), k)))
+        blocks = A[supports[:, :, None], supports[:, None, :]]
+        values.append(np.linalg.eigvalsh(blocks)[:, -1].max())
+    return np.array(values)
+
+
+def assert_exact(steps: dict, reference: np.ndarray, scale: float) -> None:
+    """Feasible, consistent and honest, whatever the status."""
+    for k, step in steps.items():
+        best = reference[k - 1]
+        rounding = 1e-13 * max(1.0, abs(best))
+        assert len(step.support) == k
+        assert np.linalg.norm(step.loadings) == pytest.approx(1, abs=1e-12)
+        assert step.objective / scale <= best + rounding
+        assert step.upper_bound / scale >= best - rounding
+        if step.status is Status.OPTIMAL:
+            tolerance = 1.001 * OPTIMAL_GAP * abs(best)
+            assert step.objective / scale >= best - tolerance - rounding
+            assert step.upper_bound / scale <= best + 2 * tolerance + rounding
+
+
+def assert_proved(
+    steps: dict, scale: float, statuses: tuple[Status, ...] = (Status.OPTIMAL,)
+) -> None:
+    """Every status is one of these, but where the optimum is 0.
+
+    Nothing but an equal bound is within a share of 0, and rounding forbids that.
+    """
+    for step in steps.values():
+        is_zero = abs(step.upper_bound) <= 1e-12 * scale
+        assert is_zero or step.status in statuses
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equals_brute_force(kind: str) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(1, 11))
+        A = make(kind, d, rng)
+        scale = float(np.abs(A).max()) or 1.0
+        reference = optima(A / scale)
+        steps = certified_path(Covariance.from_matrix(A), d)
+        assert list(steps) == list(range(1, d + 1))
+        assert_proved(steps, scale)
+        assert_exact(steps, reference, scale)
+
+
+@pytest.mark.parametrize("first", [2, 99])
+@pytest.mark.parametrize("kind", KINDS)
+def test_spectral_arguments_equal_brute_force(
+    kind: str, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small k never need eigenvectors; here they are made to use them."""
+    monkeypatch.setattr(step_proof, "SPECTRAL_FROM", 2)
+    monkeypatch.setattr(step_proof, "SPECTRAL_FIRST", first)
+    monkeypatch.setattr(step_proof, "BRIEF_NODES", 1)
+    monkeypatch.setattr(step_proof, "MANY", -99)  # connected parts for all sizes
+    for seed in range(15):
+        rng = np.random.default_rng(100 + seed)
+        A = make(kind, int(rng.integers(3, 11)), rng)
+        scale = float(np.abs(A).max()) or 1.0
+        steps = certified_path(Covariance.from_matrix(A), len(A))
+        assert_proved(steps, scale)
+        assert_exact(steps, optima(A / scale), scale)
+
+
+@pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "negative definite"])
+def test_every_value_of_d_up_to_twelve(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    for d in range(1, 13):
+        A = make(kind, d, rng)
+        scale = float(np.abs(A).max()) or 1.0
+        assert_exact(
+            certified_path(Covariance.from_matrix(A), d), optima(A / scale), scale
+        )
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-6, 0.01, 0.3])
+def test_a_requested_gap_is_proved(gap: float) -> None:
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        kind = KINDS[seed % len(KINDS)]
+        A = make(kind, int(rng.integers(2, 11)), rng)
+        scale = float(np.abs(A).max()) or 1.0
+        steps = certified_path(
+            Covariance.from_matrix(A), len(A), limits=Limits(gap=gap)
+        )
+        assert_exact(steps, optima(A / scale), scale)
+        assert_proved(steps, scale, (Status.OPTIMAL, Status.GAP_LIMIT))
+        for step in steps.values():
+            assert step.status is not Status.GAP_LIMIT or step.gap <= gap
+
+
+@pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "zero diagonal"])
+@pytest.mark.parametrize("gap", [None, 0.05])
+def test_bounds_hold_at_every_interruption(kind: str, gap: float | None) -> None:
+    rng = np.random.default_rng(7)
+    A = make(kind, 12, rng)
+    scale = float(np.abs(A).max())
+    reference = optima(A / scale)
+    cov = Covariance.from_matrix(A)
+    for nodes in range(1, 60):
+        steps = certified_path(cov, 12, limits=Limits(nodes=nodes, gap=gap))
+        assert_exact(steps, reference, scale)
+        assert sum(step.nodes for step in steps.values()) <= nodes
+
+
+@pytest.mark.parametrize("after", range(0, 40, 3))
+def test_ctrl_c_returns_what_is_known(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A = make("psd", 12, np.random.default_rng(5))
+    calls = 0
+    original = module.Meter.check
+
+    def interrupt(self: module.Meter) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > after:
+            raise KeyboardInterrupt
+        original(self)
+
+    monkeypatch.setattr(module.Meter, "check", interrupt)
+    steps = certified_path(Covariance.from_matrix(A), 12)
+    scale = float(np.abs(A).max())
+    assert_exact(steps, optima(A / scale), scale)
+    assert len(steps) == 12
+    assert {s.status for s in steps.values()} <= {Status.OPTIMAL, Status.INTERRUPTED}
+
+
+def test_ctrl_c_in_the_scan_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 12))
+    cov = Covariance.from_data(X)
+
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.certify.adaptive_screening.scan", interrupted)
+    steps = certified_path(cov, 4)
+    assert steps[1].status is Status.OPTIMAL  # the variances need no scan
+    assert all(steps[k].status is Status.INTERRUPTED for k in (2, 3, 4))
+    A = np.cov(X.T)
+    assert_exact(steps, optima(A), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["psd", "indefinite", "blocks"])
+def test_invariances(kind: str) -> None:
+    rng = np.random.default_rng(11)
+    A = make(kind, 10, rng)
+    order = rng.permutation(10)
+    signs = rng.choice([-1.0, 1.0], 10)
+    base = certified_path(Covariance.from_matrix(A), 10)
+    same = {
+        "permuted": A[np.ix_(order, order)],
+        "signs": A * np.outer(signs, signs),
+        "scaled": A * 2.0**40,
+    }
+    for name, other in same.items():
+        factor = 2.0**40 if name == "scaled" else 1.0
+        steps = certified_path(Covariance.from_matrix(other), 10)
+        for k, step in steps.items():
+            assert step.objective / factor == pytest.approx(
+                base[k].objective, rel=1e-9, abs=1e-9 * np.abs(A).max()
+            )
+            assert step.status is Status.OPTIMAL
+
+
+def test_monotone_in_k() -> None:
+    A = make("psd", 40, np.random.default_rng(2))
+    steps = certified_path(Covariance.from_matrix(A), 6)
+    values = [step.objective for step in steps.values()]
+    assert (np.diff(values) >= -1e-12 * values[-1]).all()
+
+
+def test_data_and_matrix_agree() -> None:
+    rng = np.random.default_rng(4)
+    # More features than are scanned at first, with variances of every size.
+    X = rng.standard_normal((30, 1500)) * np.exp(rng.standard_normal(1500))
+    X[:, ::7] += rng.standard_normal((30, 1)) * 2
+    from_data = certified_path(Covariance.from_data(X), 5)
+    from_matrix = certified_path(Covariance.from_matrix(np.cov(X.T)), 5)
+    for k in range(1, 6):
+        assert from_data[k].status is Status.OPTIMAL
+        assert from_data[k].objective == pytest.approx(from_matrix[k].objective)
+
+
+def test_equal_variances_are_scanned_in_full() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((40, 1300))
+    X[:, 1200:] += 2 * rng.standard_normal((40, 1))
+    cov = Covariance.from_data(X, scale=True)
+    steps = certified_path(cov, 4)
+    other = certified_path(Covariance.from_matrix(np.corrcoef(X.T)), 4)
+    for k in range(1, 5):
+        assert steps[k].status is Status.OPTIMAL
+        assert steps[k].objective == pytest.approx(other[k].objective)
+
+
+def test_survivors_are_what_the_inequality_leaves() -> None:
+    """The recorded screening can be redone from A, τ and the previous bound alone."""
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((25, 60)) * np.linspace(0.2, 2, 60)
+    A = np.cov(X.T)
+    for step in certified_path(Covariance.from_data(X), 6).values():
+        if step.bound_name not in ("proof tree", "screening"):
+            continue
+        alive = np.ones(60, dtype=bool)
+        while True:
+            squares = np.where(alive, A**2, 0.0)
+            np.fill_diagonal(squares, 0)
+            r2 = -np.sort(-squares, axis=1)[:, : step.k - 1].sum(axis=1)
+            margin = max(step.tau - step.upper_previous, 0)
+            keep = alive & (r2 > (1 + 1e-9) * margin * (step.tau - A.diagonal()))
+            if (keep == alive).all():
+                break
+            alive = keep
+        assert set(np.flatnonzero(alive)) <= set(step.survivors.tolist())
+
+
+def test_incumbents_are_used() -> None:
+    A = make("psd", 12, np.random.default_rng(1))
+    steps = certified_path(Covariance.from_matrix(A), 4)
+    given = {4: steps[4].support, 2: [0]}
+    again = certified_path(Covariance.from_matrix(A), 4, incumbents=given)
+    assert again[4].objective == pytest.approx(steps[4].objective)
+    assert again[2].status is Status.OPTIMAL
+
+
+def noise(d: int) -> Covariance:
+    rng = np.random.default_rng(0)
+    return Covariance.from_matrix(np.cov(rng.standard_normal((d + 5, d)).T))
+
+
+def test_serial_node_counts_repeat_and_threads_agree() -> None:
+    cov = noise(60)
+    one = certified_path(cov, 5)
+    two = certified_path(cov, 5)
+    many = certified_path(cov, 5, n_jobs=3)
+    for k in range(1, 6):
+        assert one[k].nodes == two[k].nodes
+        assert many[k].objective == pytest.approx(one[k].objective, rel=1e-12)
+        assert many[k].status is Status.OPTIMAL
+
+
+def test_threads_take_over_a_long_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    from blockspca.search import schur_tree as proof_tree
+
+    monkeypatch.setattr(proof_tree, "_SERIAL_NODES", 3)
+    cov = noise(40)
+    one = certified_path(cov, 6)
+    many = certified_path(cov, 6, n_jobs=4)
+    for k in range(1, 7):
+        assert many[k].objective == pytest.approx(one[k].objective, rel=1e-12)
+        assert many[k].status is Status.OPTIMAL
+
+
+def test_time_limit_is_kept() -> None:
+    cov = noise(400)
+    certified_path(noise(60), 6, limits=Limits(nodes=3000))  # compile
+    # Seconds of the processor, which others on the machine do not take.
+    started = time.process_time()
+    with single_threaded():
+        steps = certified_path(cov, 12, limits=Limits(time=0.5))
+    assert time.process_time() - started < 10 * 0.5
+    assert steps[12].status is Status.TIME_LIMIT
+    assert steps[12].upper_bound > steps[12].objective
+
+
+def test_memory_limit_is_reported() -> None:
+    steps = certified_path(noise(200), 6, limits=Limits(memory=8 * 50 * 50))
+    assert steps[6].status is Status.MEMORY_LIMIT
+    assert steps[6].upper_bound >= steps[6].objective
+
+
+def test_progress_is_reported() -> None:
+    events = []
+    certified_path(noise(30), 4, callback=events.append)
+    assert [event.k for event in events][-1] == 4
+    assert all(event.upper_bound >= event.objective - 1e-9 for event in events)
+
+
+@pytest.mark.parametrize("k_max", [0, 99])
+def test_bad_k_is_refused(k_max: int) -> None:
+    with pytest.raises(ValueError, match="k_max"):
+        certified_path(noise(10), k_max)
+
+
+def test_variances_first_equals_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    from blockspca.certify import adaptive_screening as candidates
+
+    monkeypatch.setattr(candidates, "_SCAN_ALL", 1)
+    monkeypatch.setattr(candidates, "_FIRST_CANDIDATES", 1)
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((8, 40)) * np.exp(rng.normal(0, seed / 10, 40))
+        A = np.cov(X.T)
+        for k, step in certified_path(Covariance.from_data(X), 3).items():
+            supports = np.array(list(itertools.combinations(range(40), k)))
+            blocks = A[supports[:, :, None], supports[:, None, :]]
+            assert step.status is Status.OPTIMAL
+            best = np.linalg.eigvalsh(blocks)[:, -1].max()
+            assert step.objective == pytest.approx(best)
+
+
+def test_blocks_smaller_than_k_finish() -> None:
+    rng = np.random.default_rng(0)
+    A = np.zeros((200, 200))
+    for i in range(0, 200, 5):
+        X = rng.standard_normal((9, 5))
+        A[i : i + 5, i : i + 5] = X.T @ X
+    steps = certified_path(Covariance.from_matrix(A), 20)
+    assert all(step.status is Status.OPTIMAL for step in steps.values())
+    assert steps[20].objective == pytest.approx(np.linalg.eigvalsh(A)[-1])
+
+
+@pytest.mark.parametrize("event", range(1, 9))
+def test_ctrl_c_while_the_end_is_told_loses_nothing(event: int) -> None:
+    A = make("psd", 7, np.random.default_rng(0))
+    seen = itertools.count(1)
+
+    def interrupt(_: object) -> None:
+        if next(seen) == event:
+            raise KeyboardInterrupt
+
+    path = bs.solve_path(A, 6, progress=interrupt, limits=Limits(nodes=1))
+    assert list(path) == [1, 2, 3, 4, 5, 6]
+    assert all(r.upper_bound >= r.objective for r in path.values())
+
+
+def test_a_set_that_alone_survives_needs_no_tree():
+    """Screening leaves exactly the incumbent: the certificate holds all the same."""
+    noise = 0.2 * np.random.default_rng(0).standard_normal((40, 40))
+    A = 0.5 * np.eye(40) + noise + noise.T
+    A[:4, :4] += np.outer([2.0, 1.8, 1.6, 1.4], [2.0, 1.8, 1.6, 1.4])
+    path = bs.solve_path(A, 4)
+    step = path[4].certificate.steps[-1]
+    assert step.survivors == (0, 1, 2, 3) == path[4].certificate.support
+    assert step.statistics["nodes"] == 0
+    assert path[4].status is bs.Status.OPTIMAL
+    assert bs.verify(path[4], A).complete
+
+
+def test_a_better_set_than_the_extension_is_found():
+    """The support of k − 1 plus one feature is not optimal: swaps still come."""
+    A = np.diag(np.r_[4.0, np.ones(30)])
+    A[1:4, 1:4] += 2.5
+    path = bs.solve_path(A, 3)
+    assert path[1].support.tolist() == [0]
+    assert path[3].support.tolist() == [1, 2, 3]
+    assert path[3].objective == pytest.approx(8.5)
+    assert all(result.status is bs.Status.OPTIMAL for result in path.values())
+
+
+def test_blas_has_its_threads_back():
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        found = threadpool_info()
+        return [one["num_threads"] for one in found if one["user_api"] == "blas"]
+
+    before = threads()
+    with single_threaded():
+        assert set(threads()) == {1}
+        with all_threads():
+            assert threads() == before
+    assert threads() == before
+
+
+def top(A: np.ndarray, features: np.ndarray) -> float:
+    return float(np.linalg.eigvalsh(A[np.ix_(features, features)])[-1])
+
+
+@pytest.mark.parametrize("n", [7, 9, 20])
+def test_no_single_swap_is_better(n: int) -> None:
+    """Where the support is most of the matrix, and where it is a small part of it."""
+    rng = np.random.default_rng(n)
+    k = 6
+    for _ in range(20):
+        X = rng.standard_normal((8, n))
+        A = X.T @ X
+        start = rng.choice(n, k, replace=False)
+        support, value, _ = swapped(A, start)
+        assert value == pytest.approx(top(A, support))
+        assert value >= top(A, start) * (1 - 1e-12)
+        assert len(set(support.tolist())) == k
+        for i in range(k):
+            for j in set(range(n)) - set(support.tolist()):
+                other = support.copy()
+                other[i] = j
+                assert top(A, other) <= value * (1 + 1e-6)
+
+
+def test_the_objective_is_that_of_the_matrix() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((30, 60)) * rng.gamma(1.0, size=60) * 1e3
+    A = np.cov(X.T)
+    for cov in (Covariance.from_data(X), Covariance.from_matrix(A)):
+        for step in certified_path(cov, 6, incumbents={4: [1, 2, 3, 4]}).values():
+            assert step.objective == pytest.approx(step.x @ A @ step.x, rel=1e-12)

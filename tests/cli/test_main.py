@@ -1,0 +1,65 @@
+"""The command line, as a user would call it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from blockspca import __version__
+from blockspca.cli import app
+from blockspca.cli.demonstration import breast_cancer, introduction, run
+
+runner = CliRunner()
+
+
+def test_help_lists_the_commands():
+    outcome = runner.invoke(app, ["--help"])
+    assert outcome.exit_code == 0
+    assert "demo" in outcome.output
+
+
+def test_version():
+    outcome = runner.invoke(app, ["--version"])
+    assert outcome.output.strip() == f"blockspca {__version__}"
+
+
+def test_demo_prints_what_it_promises():
+    outcome = runner.invoke(app, ["demo"])
+    assert outcome.exit_code == 0
+    for word in (
+        "10 noisy blocks of 100",
+        "breast cancer",
+        "chosen features",
+        "mean perimeter",
+        "mean radius",
+        "objective",
+        "upper bound",
+        "gap",
+        "status",
+        "time",
+        "blocks",
+    ):
+        assert word in outcome.output
+
+
+def test_demo_is_deterministic():
+    first, again = run(), run()
+    for a, b in zip(first, again, strict=True):
+        assert a.objective == b.objective
+        assert a.features == b.features
+
+
+def test_demo_examples_are_what_they_say():
+    assert introduction().cov.n_features == 1000
+    assert introduction().k == 4
+    cancer = breast_cancer()
+    assert cancer.cov.diagonal() == pytest.approx(1)
+    assert len(cancer.cov.feature_names) == 30
+
+
+def test_the_installed_script_runs():
+    command = [sys.executable, "-c", "from blockspca.cli import main; main()", "--help"]
+    assert subprocess.run(command, capture_output=True, check=True).stdout

@@ -1,0 +1,92 @@
+"""Truncated power on a whole covariance, by products alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+
+import blockspca as bs
+from blockspca.heuristics.truncated_power import (
+    _cut,
+    _lowest_eigenvalue,
+    truncated_power,
+)
+from blockspca.limits import Deadline
+from strategies import problems
+
+
+@given(problem=problems(max_features=9))
+@settings(deadline=None, max_examples=100)
+def test_feasible_and_never_above_the_optimum(problem, brute_force):
+    A, k = problem
+    x = truncated_power(A, k).x
+    assert np.count_nonzero(x) <= k
+    assert np.linalg.norm(x) == pytest.approx(1)
+    optimum = brute_force(A, k)
+    assert x @ A @ x <= optimum + 1e-9 * max(1, abs(optimum))
+
+
+def test_finds_a_planted_component():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 500))
+    X[:, 100:130] += 3 * rng.normal(size=(40, 1))
+    solution = truncated_power(bs.Covariance.from_data(sp.csr_array(X)), 30)
+    assert np.flatnonzero(solution.x).tolist() == list(range(100, 130))
+    assert solution.status is bs.Status.FEASIBLE
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"),
+    [
+        (bs.Limits(time=0.0), bs.Status.TIME_LIMIT),
+        (bs.Limits(nodes=1), bs.Status.NODE_LIMIT),
+    ],
+)
+def test_limits(limits, status):
+    cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 50)))
+    solution = truncated_power(cov, 7, limits=limits)
+    assert solution.status is status
+    assert np.count_nonzero(solution.x) == 7
+
+
+@pytest.mark.data
+def test_reaches_the_known_value_on_dorothea(data_dir):
+    cov = bs.Covariance.from_data(sp.load_npz(data_dir / "Dorothea_train.npz"))
+    x = truncated_power(cov, 200).x
+    assert round(float(x @ cov.matvec(x)), 4) >= 3.3454
+
+
+def test_a_singular_matrix_needs_no_shift_and_no_patience():
+    """λmin = 0, many times over: Lanczos' method asked for it would not end."""
+    X = np.random.default_rng(5).normal(size=(30, 400))
+    cov = bs.Covariance.from_matrix(np.cov(X, rowvar=False))
+    top = np.linalg.eigvalsh(cov.submatrix(slice(None)))[-1]
+    assert abs(_lowest_eigenvalue(cov, Deadline(None))) < 1e-3 * top
+    indefinite = bs.Covariance.from_matrix(
+        cov.submatrix(slice(None)) - 0.3 * top * np.eye(400)
+    )
+    assert _lowest_eigenvalue(indefinite, Deadline(None)) == pytest.approx(
+        -0.3 * top, rel=1e-2
+    )
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "zeros"])
+def test_the_largest_entries_are_kept(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((40, 5))
+    if kind == "ties":
+        y = np.round(y)
+    if kind == "zeros":
+        y[3:] = 0.0
+    for k in (1, 7, 40):
+        sizes = -np.sort(-np.abs(y), axis=0)
+        for least in (None, sizes[k - 1], 0.5 * sizes[k - 1], np.zeros(5)):
+            x, kept = _cut(y, k, least)
+            for j in range(5):
+                assert len(set(kept[j])) == k
+                chosen = -np.sort(-np.abs(y[kept[j], j]))
+                np.testing.assert_array_equal(chosen, sizes[:k, j])
+                assert set(np.flatnonzero(x[:, j])) <= set(kept[j])
+            np.testing.assert_allclose(np.linalg.norm(x, axis=0), 1.0)

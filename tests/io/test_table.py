@@ -1,0 +1,227 @@
+"""Files in: every format gives the same table, and names come along."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+
+from blockspca.io import FORMATS, ReadError, Table, read_table
+
+X = np.random.default_rng(0).normal(size=(6, 3))
+NAMES = ("a", "b,c", "<script>")
+
+
+def as_text(delimiter: str, header: bool = True) -> str:
+    quoted = [f'"{name}"' for name in NAMES]
+    rows = [delimiter.join(map(repr, row)) for row in X.tolist()]
+    return "\n".join([delimiter.join(quoted), *rows] if header else rows)
+
+
+def assert_reads(table: Table, names: tuple[str, ...] | None = NAMES) -> None:
+    values = table.values
+    values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    np.testing.assert_array_equal(values, X)
+    assert table.feature_names == names
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [("t.csv", ","), ("t.tsv", "\t"), ("t.txt", ";"), ("T.CSV", ";")],
+)
+def test_delimited_text(tmp_path, name, delimiter):
+    path = tmp_path / name
+    path.write_text(as_text(delimiter), encoding="utf-8-sig")
+    assert_reads(read_table(path))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt"])
+def test_compressed_text(tmp_path, ending):
+    path = tmp_path / f"t.{ending}.gz"
+    path.write_bytes(gzip.compress(as_text("\t" if ending == "tsv" else ",").encode()))
+    assert_reads(read_table(path))
+
+
+def test_text_without_a_header(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_text(",", header=False))
+    assert_reads(read_table(path), None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1,2\n0.5,1,7\n2,3,4\n",
+        "1990,2000,2005\n0.5,1,7\n2,,4\n",
+        "7,3\n0.5,1\n2,3\n",
+        "1,2,3\n5,1,7\n0,0,2\n",  # counts
+    ],
+)
+def test_a_header_of_numbers_is_asked_about(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ReadError, match="may be names or a sample; add --header"):
+        read_table(path)
+    table = read_table(path, header=True)
+    assert table.feature_names == tuple(text.split()[0].split(","))
+    assert len(table.values) == 2
+    table = read_table(path, header=False)
+    assert table.feature_names is None
+    assert len(table.values) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2,1,0\n1,2,0.1\n0,0.1,2.5\n",  # a symmetric matrix
+        "1,2,3\n2,3,4\n9,1,7\n",  # counts up, as another row does
+        "3,1,2\n0,1,5\n",
+        "3,3,1\n0.5,1,5\n",
+        "3,nan,1\n0.5,1,5\n",
+        "3.5,1,2\n0.5,1,5\n",
+        "1,2,3\n",
+    ],
+)
+def test_a_first_row_of_numbers_is_a_sample(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert len(read_table(path).values) == text.count("\n")
+
+
+@pytest.mark.parametrize("header", [",x,y", "x,y"], ids=["pandas", "R"])
+def test_names_of_samples_in_the_first_column(tmp_path, header):
+    path = tmp_path / "t.csv"
+    path.write_text(header + "\ns1,1,2\ns2,3,4\n")
+    table = read_table(path)
+    assert table.sample_names == ("s1", "s2")
+    assert table.feature_names == ("x", "y")
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 4]])
+
+
+def test_index_and_drop(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,who,kind,y\n1,ann,red,2\n3,bob,blue,4\n")
+    table = read_table(path, index="who", drop=["kind"])
+    assert table.sample_names == ("ann", "bob")
+    assert table.feature_names == ("x", "y")
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 4]])
+
+
+def test_gaps_are_nan(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z\n1,NA,\nnan,null,4\n")
+    np.testing.assert_array_equal(
+        read_table(path).values, [[1, np.nan, np.nan], [np.nan, np.nan, 4]]
+    )
+
+
+def test_arrays(tmp_path):
+    np.save(tmp_path / "t.npy", X)
+    assert_reads(read_table(tmp_path / "t.npy"), None)
+    np.savez(tmp_path / "t.npz", X=X, feature_names=NAMES)
+    assert_reads(read_table(tmp_path / "t.npz"))
+    np.savez_compressed(tmp_path / "u.npz", first=X, second=X)
+    assert_reads(read_table(tmp_path / "u.npz", key="second"), None)
+    np.savez(tmp_path / "A.npz", A=X.T @ X)
+    assert read_table(tmp_path / "A.npz").is_matrix
+    scipy.sparse.save_npz(tmp_path / "s.npz", scipy.sparse.csr_matrix(X))
+    table = read_table(tmp_path / "s.npz")
+    assert scipy.sparse.issparse(table.values)
+    assert_reads(table, None)
+    scipy.io.mmwrite(tmp_path / "t.mtx", scipy.sparse.coo_array(X), precision=17)
+    table = read_table(tmp_path / "t.mtx")
+    assert scipy.sparse.issparse(table.values)
+    assert_reads(table, None)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "t.parquet"
+    frame = pandas.DataFrame(X, columns=list(NAMES), index=[f"s{i}" for i in range(6)])
+    frame.to_parquet(path)
+    table = read_table(path)
+    assert_reads(table)
+    assert table.sample_names == ("s0", "s1", "s2", "s3", "s4", "s5")
+    frame["kind"] = "red"
+    frame.to_parquet(path)
+    with pytest.raises(ReadError, match=r"column 'kind' holds .*, not numbers"):
+        read_table(path)
+    assert_reads(read_table(path, drop=["kind"]))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_h5ad(tmp_path, sparse):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "t.h5ad"
+    with h5py.File(path, "w") as file:
+        if sparse:
+            rows = scipy.sparse.csr_array(X)
+            group = file.create_group("X")
+            group.attrs["encoding-type"] = "csr_matrix"
+            group.attrs["shape"] = rows.shape
+            for part in ("data", "indices", "indptr"):
+                group[part] = getattr(rows, part)
+        else:
+            file["X"] = X
+        var = file.create_group("var")
+        var.attrs["_index"] = "gene"
+        var["gene"] = np.array(NAMES, dtype=h5py.string_dtype())
+    assert_reads(read_table(path))
+
+
+def test_every_format_has_a_reader():
+    from importlib import import_module
+
+    from blockspca.io.table import _READERS
+
+    for ending in FORMATS:
+        module, name = _READERS[ending].split(":")
+        assert callable(getattr(import_module(f"blockspca.io.{module}"), name))
+
+
+def test_no_pickle_is_ever_run(tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "touched"), "w"))
+
+    np.save(tmp_path / "evil.npy", np.array([[Evil()]], dtype=object))
+    np.savez(tmp_path / "evil.npz", X=np.array([[Evil()]], dtype=object))
+    for name in ("evil.npy", "evil.npz"):
+        with pytest.raises(ReadError, match="not loaded"):
+            read_table(tmp_path / name)
+    assert not (tmp_path / "touched").exists()
+
+
+def test_progress_reaches_the_size_of_the_file(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "1,2\n" * 500)
+    seen: list[tuple[int, int]] = []
+    read_table(path, tick=lambda done, total: seen.append((done, total)))
+    assert len(seen) > 5
+    assert seen[-1] == (path.stat().st_size, path.stat().st_size)
+
+
+def test_transposed_and_named():
+    table = Table(values=X, sample_names=tuple("123456"))
+    assert table.transposed().feature_names == tuple("123456")
+    assert table.named(["x", "y", "z"]).feature_names == ("x", "y", "z")
+    with pytest.raises(ReadError, match="2 names for 3 features"):
+        table.named(["x", "y"])
+
+
+def test_scores_of_gaps_and_of_sparse_data():
+    loadings = np.array([[0.6, 0.8, 0.0]])
+    centred = X - X.mean(axis=0)
+    for values in (X, scipy.sparse.csr_array(X)):
+        scores = Table(values=values).scores(loadings)
+        np.testing.assert_allclose(scores, centred @ loadings.T)
+    scaled = Table(values=X).scores(loadings, scale=True)
+    np.testing.assert_allclose(scaled, centred / X.std(axis=0, ddof=1) @ loadings.T)
+    gaps = X.copy()
+    gaps[0, :2] = np.nan
+    assert Table(values=gaps).scores(loadings)[0, 0] == 0
+    assert Table(values=X.T @ X, is_matrix=True).scores(loadings) is None

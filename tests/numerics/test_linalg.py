@@ -1,0 +1,76 @@
+"""The leading eigenvector, also where LAPACK or ARPACK come back empty."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.numerics import linalg as vectors
+from blockspca.numerics.linalg import leading_eigenvector
+
+
+def test_eigenvalues_that_differ_by_ulps():
+    # An iterate of a semidefinite relaxation: three eigenvalues of 1/3, within rounding
+    A = np.zeros((4, 4))
+    A[0, 0] = 0.33333333333333415
+    A[1, 1] = 1.6434602192104395e-32
+    A[2, 1] = A[1, 2] = -7.400402612281691e-17
+    A[3, 1] = A[1, 3] = 1.2668260791804486e-18
+    A[2, 2] = 0.333333333333333
+    A[3, 2] = A[2, 3] = -1.2391459093532902e-16
+    A[3, 3] = 0.3333333333333328
+    x = leading_eigenvector(A)
+    assert np.linalg.norm(x) == pytest.approx(1)
+    assert x @ A @ x == pytest.approx(1 / 3)
+
+
+def test_lanczos_from_large_on(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    matrices = [X.T @ X, X[:40] + X[:40].T, np.eye(40), np.zeros((40, 40)), -X.T @ X]
+    exact = [vectors.leading_eigenvector(A) for A in matrices]
+    monkeypatch.setattr(vectors, "LARGE", 5)
+    for A, x in zip(matrices, exact, strict=True):
+        y = vectors.leading_eigenvector(A)
+        assert np.linalg.norm(y) == pytest.approx(1)
+        assert y @ A @ y == pytest.approx(x @ A @ x, rel=1e-10, abs=1e-10)
+
+
+def test_without_convergence_all_eigenvalues_are_computed(monkeypatch):
+    from scipy.sparse import linalg
+
+    def fail(*arguments, **options):
+        raise linalg.ArpackNoConvergence("no", [], [])
+
+    A = np.diag([1.0, 3.0, 2.0, 0.0, 0.0, 0.0])
+    monkeypatch.setattr(vectors, "LARGE", 5)
+    monkeypatch.setattr(linalg, "eigsh", fail)
+    assert vectors.leading_eigenvector(A).tolist() == [0, 1, 0, 0, 0, 0]
+
+
+def test_no_bound_rests_on_an_iterative_method(monkeypatch):
+    """Lanczos' method may end at another eigenvector: bounds must not notice."""
+
+    def second(A):
+        return np.linalg.eigh(A)[1][:, -2]
+
+    X = np.random.default_rng(1).normal(size=(40, 12))
+    A = np.cov(X.T)
+    optimum = np.linalg.eigvalsh(A[:, :])[-1]
+    monkeypatch.setattr(vectors, "LARGE", 2)
+    monkeypatch.setattr(vectors, "_by_lanczos", second)
+    for certify in (True, False):
+        result = bs.solve(A, 12, certify=certify)
+        assert result.upper_bound >= optimum
+    for k in (3, 6):
+        best = max(
+            np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+            for S in itertools.combinations(range(12), k)
+        )
+        for cov in (A, bs.Covariance.from_data(X)):
+            assert bs.solve(cov, k).upper_bound >= best * (1 - 1e-12)
+            path = bs.solve_path(cov, k, limits=bs.Limits(nodes=1))
+            assert path[k].upper_bound >= best * (1 - 1e-12)
