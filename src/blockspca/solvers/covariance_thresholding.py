@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ..numerics.linalg import leading_eigenvector
 from ._heuristic import Heuristic, soft_threshold
-from .base import Deadline
+from .template import SolverRun
 
 
 class CovarianceThresholding(Heuristic):
@@ -46,13 +46,12 @@ class CovarianceThresholding(Heuristic):
 
     name = "covariance thresholding"
 
+    _positive_integers = ("n_thresholds",)
+
     def __init__(self, n_thresholds: int = 20) -> None:
         self.n_thresholds = n_thresholds
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        check_positive_integer(self.n_thresholds, "n_thresholds")
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         entries = np.abs(A[np.triu_indices(len(A), 1)])
         if len(entries) == 0:
             return

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import FloatArray, check_positive_integer
 from ..numerics.linalg import on_support
 from ._heuristic import Heuristic
-from .base import Deadline
+from .template import SolverRun
 
 TIE = 1e-9  # relative; variances closer than this count as equal
 
@@ -51,11 +51,11 @@ class DiagonalThresholding(Heuristic):
     def __init__(self, n_kept: int | None = None) -> None:
         self.n_kept = n_kept
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
+    def _check_parameters(self) -> None:
         if self.n_kept is not None:
             check_positive_integer(self.n_kept, "n_kept")
+
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         count = min(len(A), max(k, self.n_kept or k))
         variances = np.diagonal(A)
         threshold = np.partition(variances, -count)[-count]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..numerics.linalg import on_support
-from ..result import Status
-from ..stopping import stop_reason
-from .base import Deadline, Limits, Solution
+from .base import Deadline
 from .greedy import Greedy, best_addition
+from .template import BaseSolver, SolverRun
 
 IMPROVEMENT = 1e-12  # relative to the largest entry; smaller gains are rounding
 
@@ -56,7 +53,7 @@ def best_swap(
     return best
 
 
-class LocalSearch:
+class LocalSearch(BaseSolver):
     """Forward selection followed by pairwise swaps, to a local optimum (Li & Xie 2020).
 
     Nodes are swaps made. The guarantee is that of the greedy start.
@@ -72,38 +69,19 @@ class LocalSearch:
 
     name = "local search"
     guarantee = Greedy.guarantee
-    requires_psd = False
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        deadline = Deadline(limits.time)
-        start = Greedy().solve(A, k, limits=limits)
-        support = np.flatnonzero(start.x)
-        if start.status is not Status.FEASIBLE:
-            return start
-        x, value = on_support(A, support)
-        stopped, nodes = None, 0
-        try:
-            while len(support) == k:
-                stopped = stop_reason(limits, deadline, nodes)
-                if stopped is not None:
-                    break
-                better = best_swap(A, support, value, deadline)
-                if better is None:
-                    stopped = Status.TIME_LIMIT if deadline.passed() else None
-                    break
-                loadings, reached = on_support(A, better)
-                if reached <= value:  # better by rounding only
-                    break
-                support, x, value = better, loadings, reached
-                nodes += 1
-        except KeyboardInterrupt:
-            stopped = Status.INTERRUPTED
-        return replace(start, x=x, status=stopped or Status.FEASIBLE, nodes=nodes)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        Greedy()._solve(A, k, run)
+        if run.stopped is not None:
+            return
+        support = np.flatnonzero(run.x)
+        while len(support) == k and not run.must_stop():
+            better = best_swap(A, support, run.objective, run.deadline)
+            if better is None:
+                run.time_is_up()
+                return
+            if on_support(A, better)[1] <= run.objective:  # better by rounding only
+                return
+            run.keep(better)
+            support = better
+            run.nodes += 1

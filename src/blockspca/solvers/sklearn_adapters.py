@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ._canonical import CanonicalForm
 from ._heuristic import Heuristic, tuned_to_k
-from .base import Deadline
+from .template import SolverRun
 
 FITS = 12  # values of alpha at most, for one k
 
@@ -23,6 +23,8 @@ class _ScikitLearn(Heuristic):
 
     requires_psd = True
 
+    _positive_integers = ("max_iterations",)
+
     def __init__(self, max_iterations: int = 100) -> None:
         self.max_iterations = max_iterations
 
@@ -30,17 +32,14 @@ class _ScikitLearn(Heuristic):
     def _estimator(self) -> Any:
         """Return the class to fit, not imported before."""
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         from sklearn.exceptions import ConvergenceWarning
 
-        check_positive_integer(self.max_iterations, "max_iterations")
         form = CanonicalForm(A)
         data = data_with_gram(form.matrix)
         if len(data) == 0:
             return iter(())
-        seed = int(rng.integers(2**31))
+        seed = int(run.rng.integers(2**31))
         estimator = self._estimator()
 
         def fit(alpha: float) -> FloatArray:

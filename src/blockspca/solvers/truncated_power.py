@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
-from ..numerics.linalg import largest_entries, leading_eigenvector, on_support
-from ..result import Status
-from ..stopping import stop_reason
-from .base import HEURISTIC, Deadline, Limits, Solution
+from .._validation import FloatArray
+from ..numerics.linalg import largest_entries, leading_eigenvector
+from .template import BaseSolver, SolverRun
 
 CONVERGED = 1e-10
 
 
-class TruncatedPower:
+class TruncatedPower(BaseSolver):
     """Repeat x ← the k largest entries of Ax, normalised, until it settles.
 
     An indefinite A is shifted by a multiple of the identity, which changes no maximiser
@@ -43,8 +41,7 @@ class TruncatedPower:
     """
 
     name = "truncated power"
-    guarantee = HEURISTIC
-    requires_psd = False
+    _positive_integers = ("max_iterations",)
 
     def __init__(
         self, n_starts: int = 20, n_random: int = 5, max_iterations: int = 300
@@ -53,39 +50,21 @@ class TruncatedPower:
         self.n_random = n_random
         self.max_iterations = max_iterations
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        check_positive_integer(self.max_iterations, "max_iterations")
-        deadline = Deadline(limits.time)
-        generator = np.random.default_rng(0) if rng is None else rng
-        best = largest_entries(np.diagonal(A), k)
-        stopped, nodes = None, 0
-        try:
-            x = self._starts(A, k, generator)
-            shift = _ascending_shift(A)
-            value = -np.inf
-            for _ in range(self.max_iterations):
-                stopped = stop_reason(limits, deadline, nodes)
-                if stopped is not None:
-                    break
-                y = A @ x
-                previous, value = value, np.einsum("ij,ij->j", x, y)
-                x = _truncate(y + shift * x, k)
-                nodes += 1
-                if (value - previous <= CONVERGED * np.abs(value)).all():
-                    break
-            best = self._best_support(A, x, k)
-        except KeyboardInterrupt:
-            stopped = Status.INTERRUPTED
-        vector, _ = on_support(A, best)
-        return Solution(vector, status=stopped or Status.FEASIBLE, nodes=nodes)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        x = self._starts(A, k, run.rng)
+        shift = _ascending_shift(A)
+        value = -np.inf
+        for _ in range(self.max_iterations):
+            if run.must_stop():
+                break
+            y = A @ x
+            previous, value = value, np.einsum("ij,ij->j", x, y)
+            x = _truncate(y + shift * x, k)
+            run.nodes += 1
+            if (value - previous <= CONVERGED * np.abs(value)).all():
+                break
+        for column in x.T:
+            run.offer(largest_entries(column, k))
 
     def _starts(
         self, A: FloatArray, k: int, generator: np.random.Generator
@@ -95,11 +74,6 @@ class TruncatedPower:
         rows = np.argsort(-lengths, kind="stable")[: self.n_starts]
         random = generator.standard_normal((d, self.n_random))
         return _truncate(np.column_stack([_direction(A), A[:, rows], random]), k)
-
-    @staticmethod
-    def _best_support(A: FloatArray, x: FloatArray, k: int) -> np.ndarray:
-        supports = {tuple(largest_entries(column, k).tolist()) for column in x.T}
-        return np.array(max(sorted(supports), key=lambda s: on_support(A, s)[1]))
 
 
 def _ascending_shift(A: FloatArray) -> float:
