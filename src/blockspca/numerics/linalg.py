@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,38 @@ def _by_lanczos(A: FloatArray) -> FloatArray | None:
     x = vectors[:, 0]
     residual = np.linalg.norm(A @ x / size - values[0] * x)
     return x if residual <= 1e-12 * len(A) else None
+
+
+def rough_eigenpair(
+    product: Callable[[FloatArray], FloatArray], start: FloatArray, tolerance: float
+) -> tuple[float, FloatArray]:
+    """About the largest eigenvalue of A and its eigenvector, from products with A.
+
+    Good for a start or a shift, never for a bound. Where ARPACK does not converge, what
+    it has by then, or else 0 and the start.
+    """
+    from scipy.sparse.linalg import (
+        ArpackError,
+        ArpackNoConvergence,
+        LinearOperator,
+        eigsh,
+    )
+
+    d = len(start)
+    if d <= 3:
+        A = product(np.eye(d))
+        x = leading_eigenvector((A + A.T) / 2)
+        return rayleigh(A, x), x
+    operator: Any = LinearOperator((d, d), matvec=product, dtype=np.float64)
+    try:
+        values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)
+    except ArpackNoConvergence as error:
+        values, vectors = error.eigenvalues, error.eigenvectors
+    except ArpackError:  # as of the zero matrix
+        return 0.0, start
+    if not vectors.size:
+        return 0.0, start
+    return float(values[0]), np.real(vectors[:, 0])
 
 
 def with_sign(x: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray
 from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
+from ..heuristics.pool import swapped
 from ..numerics.linalg import (
     largest_entries,
     leading_eigenpairs,
@@ -32,7 +33,6 @@ from ._tolerance import rounding_error, tolerance
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution
 from .chan import ENTRIES_AT_ONCE, Chan, best_row
-from .local_search import best_swap
 from .template import CovarianceSolver, SolverRun
 from .truncated_power import TruncatedPower
 
@@ -399,14 +399,7 @@ class _Search:
             self.swap()
 
     def swap(self) -> None:
-        while len(self.support) == self.k and not self.deadline.passed():
-            better = best_swap(self.A, self.support, self.objective, self.deadline)
-            if better is None:
-                break
-            before = self.objective
-            self.offer(better)
-            if self.objective <= before:
-                break
+        self.offer(swapped(self.A, self.support, stop=self.deadline.passed)[0])
 
     def stop_reason(self) -> Status | None:
         memory = self.limits.memory

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..numerics.linalg import largest_entries, leading_eigenvector
+from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
 from .base import Deadline, Guarantee
 from .template import CovarianceSolver, SolverRun
 
@@ -69,7 +69,7 @@ class Chan(CovarianceSolver):
         if len(A) <= EIGENVECTOR_SIZE:
             direction = leading_eigenvector(A)
         else:
-            direction = rough_eigenvector(A.__matmul__, run.variances)
+            direction = _rough_eigenvector(A.__matmul__, run.variances)
         run.offer(largest_entries(direction, k))
 
     def _solve_covariance(self, cov: Covariance, k: int, run: SolverRun) -> None:
@@ -78,7 +78,7 @@ class Chan(CovarianceSolver):
         Rows that are equal, as those of duplicated features are, count once.
         """
         run.offer(largest_entries(run.variances, k))
-        direction = rough_eigenvector(cov.matvec, run.variances)
+        direction = _rough_eigenvector(cov.matvec, run.variances)
         run.offer(largest_entries(direction, k))
         best = -math.inf
         for support, value, rows in _rows_of(cov, k):
@@ -134,25 +134,11 @@ def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp
     return np.sort(kept[best]), done
 
 
-def rough_eigenvector(
-    product: Callable[[FloatArray], FloatArray],
-    diagonal: FloatArray,
-    tolerance: float = EIGENVECTOR_TOLERANCE,
+def _rough_eigenvector(
+    product: Callable[[FloatArray], FloatArray], diagonal: FloatArray
 ) -> FloatArray:
-    """Return an approximate leading eigenvector of A, from products x → Ax alone."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-
-    d = len(diagonal)
-    if d <= 3:
-        A = product(np.eye(d))
-        return leading_eigenvector((A + A.T) / 2)
-    operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
     start = diagonal - diagonal.min() + 1e-3 * (1.0 + np.abs(diagonal).max())
-    try:
-        vectors: Any = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)[1]
-    except ArpackNoConvergence as error:
-        vectors = error.eigenvectors
-    return np.real(vectors[:, 0]) if vectors.size else start
+    return rough_eigenpair(product, start, EIGENVECTOR_TOLERANCE)[1]
 
 
 def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:

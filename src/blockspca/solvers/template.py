@@ -132,13 +132,9 @@ class SolverRun:
     @property
     def objective(self) -> float:
         """x'Ax of the best so far; −inf as long as there is none."""
-        if self._x is None:
-            self._evaluate()
-        return self._objective
-
-    def _evaluate(self) -> None:
-        if self._support is not None:
+        if self._x is None and self._support is not None:
             self._x, self._objective = self._on_support(self._support)
+        return self._objective
 
     def _on_support(self, support: NDArray[np.intp]) -> tuple[FloatArray, float]:
         matrix = self.matrix
@@ -163,13 +159,18 @@ class SolverRun:
         return self.stopped is not None
 
     @property
-    def x(self) -> FloatArray:
-        """The best so far; the k largest A_ii where nothing was found in time."""
+    def support(self) -> NDArray[np.intp]:
+        """Of the best so far; the k largest A_ii where nothing was found in time."""
         if self._support is None:
             self.keep(largest_entries(self.variances, self.k))
+        assert self._support is not None
+        return self._support
+
+    @property
+    def x(self) -> FloatArray:
+        """The best unit vector on `support`."""
         if self._x is None:
-            self._evaluate()
-        assert self._x is not None
+            self._x, self._objective = self._on_support(self.support)
         return self._x
 
 

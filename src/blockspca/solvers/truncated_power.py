@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..numerics.linalg import largest_entries, leading_eigenvector
+from ..heuristics.truncated_power import power_iteration
+from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
 from .template import BaseSolver, SolverRun
 
-CONVERGED = 1e-10
+TOLERANCE = 1e-10  # of the objective; which support it is shows long before
 
 
 class TruncatedPower(BaseSolver):
@@ -51,18 +52,19 @@ class TruncatedPower(BaseSolver):
         self.max_iterations = max_iterations
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
-        x = self._starts(A, k, run.rng)
-        shift = _ascending_shift(A)
-        value = -np.inf
-        for _ in range(self.max_iterations):
-            if run.must_stop():
-                break
-            y = A @ x
-            previous, value = value, np.einsum("ij,ij->j", x, y)
-            x = _truncate(y + shift * x, k)
+        def product(x: FloatArray) -> FloatArray:
             run.nodes += 1
-            if (value - previous <= CONVERGED * np.abs(value)).all():
-                break
+            return A @ x
+
+        x = power_iteration(
+            product,
+            self._starts(A, k, run.rng),
+            k,
+            shift=_ascending_shift(A),
+            max_iterations=self.max_iterations,
+            tolerance=TOLERANCE,
+            stop=run.must_stop,
+        )
         for column in x.T:
             run.offer(largest_entries(column, k))
 
@@ -73,7 +75,7 @@ class TruncatedPower(BaseSolver):
         lengths = np.partition(A**2, d - k, axis=1)[:, d - k :].sum(axis=1)
         rows = np.argsort(-lengths, kind="stable")[: self.n_starts]
         random = generator.standard_normal((d, self.n_random))
-        return _truncate(np.column_stack([_direction(A), A[:, rows], random]), k)
+        return np.column_stack([_direction(A), A[:, rows], random])
 
 
 def _ascending_shift(A: FloatArray) -> float:
@@ -95,20 +97,5 @@ def _direction(A: FloatArray) -> FloatArray:
     """Return a leading eigenvector, a rough one if A is large: it is only a start."""
     if len(A) <= 500:
         return leading_eigenvector(A)
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
     start = np.diagonal(A) - np.diagonal(A).min() + 1.0
-    try:
-        return eigsh(A, k=1, which="LA", v0=start, tol=1e-4)[1][:, 0]
-    except ArpackNoConvergence:
-        return start
-
-
-def _truncate(y: FloatArray, k: int) -> FloatArray:
-    """Keep the k largest entries of each column and normalise it."""
-    kept = np.argsort(-np.abs(y), axis=0, kind="stable")[:k]
-    x = np.zeros_like(y)
-    np.put_along_axis(x, kept, np.take_along_axis(y, kept, axis=0), axis=0)
-    length = np.linalg.norm(x, axis=0)
-    x[0, length == 0] = 1.0  # Ax = 0: any vector is as good
-    return x / np.where(length == 0, 1.0, length)
+    return rough_eigenpair(A.__matmul__, start, 1e-4)[1]
