@@ -93,3 +93,13 @@ def test_an_optimum_of_zero_is_not_called_optimal_for_the_size_of_the_entries():
     assert abs(result.objective) <= 1e-15
     assert 0 <= result.upper_bound <= 1e-12
     assert result.status is not Status.OPTIMAL or result.gap <= 1e-8
+
+
+def test_a_bound_sets_aside_a_share_of_itself_not_of_what_is_reached_so_far():
+    """The first support tried reaches 0, and the bound of all is 1e-12."""
+    A = np.zeros((6, 6))
+    A[3, 4] = A[4, 3] = 1e-12
+    path = bs.solve_path(A, 6)
+    for k in range(2, 7):
+        assert path[k].status is Status.OPTIMAL
+        assert bs.verify(path[k], A).complete

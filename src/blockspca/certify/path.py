@@ -204,16 +204,16 @@ class _Walk:
         underflow = k * _UNDERFLOW if self.candidates.strongest > 0 else 0.0
         return 2 * k * self.entry_error + underflow
 
-    def allowance(self, k: int) -> float:
-        """What a bound over all features sets aside for rounding."""
+    def allowance(self, k: int, level: float) -> float:
+        """What a bound of about `level`, over all features, sets aside for rounding."""
         candidates = self.candidates
         lowest, strongest = candidates.lowest, candidates.strongest
-        rounding = rounding_allowance(k, self.values[k], lowest, strongest)
+        rounding = rounding_allowance(k, level, lowest, strongest)
         return rounding + self.input_allowance(k)
 
     def cheap_bounds(self, k: int) -> None:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
-            allowance = self.allowance(k) if k > 1 else self.entry_error
+            allowance = self.allowance(k, bound) if k > 1 else self.entry_error
             self.lower_to(k, bound + allowance, name)
 
     def lower_to(self, k: int, value: float, name: str) -> None:
@@ -319,7 +319,7 @@ class _Walk:
             self.meter.nodes += bound.nodes
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
-        if is_sound(bound, objective, self.allowance(k) * self.unit):
+        if is_sound(bound, objective, self.allowance(k, self.values[k]) * self.unit):
             self.lower_to(k, value, bound.name)
         self.report(k, self.cov.n_features)
 
@@ -417,7 +417,7 @@ class _Walk:
         which the chain says nothing.
         """
         value = self.values[k]
-        wanted = 0.999 * gap * abs(value) - self.allowance(k)
+        wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
         tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
         return tau if k == 1 else max(tau, self.upper[k - 1])
 
