@@ -90,7 +90,7 @@ def fast_tests() -> Iterator[tuple[str, Any]]:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        for name, function in vars(module).items():
+        for name, function in list(vars(module).items()):
             if name.startswith("test_"):
                 yield f"{path.stem}.{name}", function
 
