@@ -96,8 +96,8 @@ def large_eps(eps: float) -> Iterator[None]:
             if hasattr(module, "_EPS"):
                 stack.enter_context(patch.object(module, "_EPS", eps))
         stack.enter_context(patch.object(spectral, "_ROUNDING", eps))
-        for name in ("entry_error", "factor_error"):
-            error = PropertyMock(return_value=100 * eps)
+        for name, times in (("entry_error", 1e2), ("factor_error", 1e4)):
+            error = PropertyMock(return_value=times * eps)
             stack.enter_context(patch.object(Covariance, name, error))
         yield
 
