@@ -13,8 +13,9 @@ the tests of the mutated module by pytest. A mutant that does not end in time co
 killed and is told apart. `mutation_survivors.md` explains survivors by their source
 text: changes that only cost time, or are no change at all.
 
-What is done is written to a file, so that a run goes on where the last one ended; a
-result holds for the sources of its file and of the fast suite.
+What is done is written to a file, so that a run goes on where the last one ended. A
+result holds for the source of its file; after a change to the tests, give another
+state.
 """
 
 from __future__ import annotations
