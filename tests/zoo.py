@@ -63,6 +63,12 @@ def binary(d: int, rng: Rng) -> np.ndarray:
     return A
 
 
+def sparse(d: int, rng: Rng) -> np.ndarray:
+    """Small integers and as many zeros: features that touch few others."""
+    A = rng.integers(-2, 3, (d, d)) * (rng.random((d, d)) < 0.5)
+    return _symmetric(A.astype(float)) + np.diag(rng.integers(-2, 3, d).astype(float))
+
+
 def constant_diagonal(d: int, rng: Rng) -> np.ndarray:
     A = _symmetric(rng.normal(scale=rng.uniform(0.05, 1.0), size=(d, d)))
     np.fill_diagonal(A, rng.choice([0.0, 1.0, -1.0]))
@@ -139,6 +145,7 @@ FAMILIES: dict[str, Callable[[int, Rng], np.ndarray]] = {
         negative,
         integer,
         binary,
+        sparse,
         constant_diagonal,
         blocks,
         duplicates,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -11,7 +12,7 @@ import numpy as np
 import judge
 import zoo
 from blockspca._kernels import selection
-from blockspca.budget import Meter
+from blockspca.budget import LimitReached, Meter
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
@@ -28,6 +29,7 @@ from blockspca.search.schur_tree import ProofTree
 from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
 
 LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change
+LESS_EPS_OF_GROWTH = 3e-4  # with the first, there is nothing left to include
 LARGE_EPS_OF_PATHS = 1e-12  # larger, and nothing would be proved
 
 
@@ -77,6 +79,40 @@ def by_variance() -> np.ndarray:
     return rng.standard_normal((8, 40)) * np.exp(rng.normal(0, 0.8, 40))
 
 
+def coarse() -> Numbers:
+    """Bounds that need no proof, and proofs of a wide gap."""
+    found: Numbers = {}
+    for name, A in matrices():
+        cov = Covariance.from_matrix(A)
+        for limits in (Limits(nodes=1), Limits(gap=0.4)):
+            steps = path_module.certified_path(cov, 5, limits=limits)
+            found[f"{name} {limits.gap}"] = [step_numbers(s) for s in steps.values()]
+    return found
+
+
+def resisting() -> Numbers:
+    """A k that is not proved in its first turn gets a bound without the chain."""
+    found: Numbers = {}
+    for name, A in matrices():
+        events: list[list[float]] = []
+        with patch.multiple(
+            step_proof,
+            _FIRST_NODES=1,
+            BRIEF_NODES=0,
+            _FIRST_SECONDS=0.0,
+            _GROWTH_SHARE=0.0,
+        ):
+            path_module.certified_path(
+                Covariance.from_matrix(A),
+                5,
+                callback=lambda event, events=events: events.append(
+                    [event.k, float(event.upper_bound)]
+                ),
+            )
+        found[name] = events
+    return found
+
+
 def deep() -> tuple[np.ndarray, np.ndarray]:
     """A matrix whose trees have some fifty nodes, and its chain."""
     A = np.eye(14) + zoo.indefinite(14, np.random.default_rng(2))
@@ -117,10 +153,64 @@ def turns() -> Numbers:
     return found
 
 
+def limited() -> Numbers:
+    """Growth counts its sets as nodes and stops where they end."""
+    found: Numbers = {}
+    A = dict(matrices())["flat"]
+    for nodes in (1, 5, 20, 10**6):
+        for k, tau, _ in by_k(A, 0.02):
+            statistics, meter = TreeStatistics(), Meter(Limits(nodes=nodes))
+            upper = np.full(k + 1, np.inf)
+            upper[k - 1] = tau  # no less, as below it nothing may be asked
+            proof = StepProof(k, upper, statistics, meter, 1, lambda _: None)
+            proof.blind = True
+            changes = {"_FIRST_NODES": 1, "BRIEF_NODES": 0, "_FIRST_SECONDS": 600.0}
+            with (
+                patch.multiple(step_proof, **changes),
+                patch.object(growth, "_SLICE", 2),
+            ):
+                try:
+                    said = proof.search(A, tau, 1).finished
+                except LimitReached as reached:
+                    said = str(reached.status)
+            found[f"{nodes} {k}"] = [said, meter.nodes, statistics.grown]
+    return found
+
+
 def branches() -> Numbers:
     """A search that two threads finish has as many nodes as one alone."""
     found: Numbers = {}
     A, upper = deep()
+    advance = ProofTree.advance
+
+    def slowly(tree: ProofTree, nodes: int) -> int:
+        time.sleep(0.01)  # so that the threads are asked whether to go on
+        return advance(tree, nodes)
+
+    for threads, allowed in ((1, 10**6), (2, 10**6), (2, 0)):
+        asked: list[int] = []
+
+        def may_go_on(nodes: int, asked: list[int] = asked, most: int = allowed) -> int:
+            asked.append(nodes)
+            return 10**6 if len(asked) < 8 else most
+
+        tree = ProofTree(A, 6, upper[6], upper, 10**6)
+        statistics = TreeStatistics()
+        with (
+            patch.multiple(
+                proof_tree,
+                _SERIAL_NODES=2,
+                _FIRST_ENTRIES=1,
+                _PARALLEL_SLICE=1,
+                _SLICE_SECONDS=1e-3,
+            ),
+            patch.object(ProofTree, "advance", slowly),
+            patch.object(
+                proof_tree, "ThreadPoolExecutor", wraps=proof_tree.ThreadPoolExecutor
+            ) as pool,
+        ):
+            said = proof_tree.run_tree(tree, statistics, may_go_on, threads)
+        found[f"{threads} {allowed}"] = [said.finished, pool.called]
     for serial in (2, 20):
         for factor in (1.0, 0.99):
             tau = factor * upper[6]
@@ -154,6 +244,7 @@ def trees() -> Numbers:
                     codes = [tree.advance(2), tree.advance(10**6)]
                     key = f"{name} {above} {k} {memory}"
                     found[key] = [codes, listed(tree.state), listed(tree.found)]
+                    assert len(tree._blocks) <= max(memory, 3 * len(A) ** 2)
                 alone = ProofTree(A, k, tau, np.full(k + 1, np.inf), 10**6)
                 alone.advance(10**6)
                 found[f"{name} {above} {k} alone"] = listed(alone.state)
@@ -304,9 +395,13 @@ GROUPS: Groups = {
     "plain": plain,
     "turns": turns,
     "branches": branches,
+    "limited": limited,
     "paths": paths,
     "dropped, large eps": enlarged(dropped),
     "grown, large eps": enlarged(grown, LARGE_EPS_OF_GROWTH),
+    "grown, less eps": enlarged(grown, LESS_EPS_OF_GROWTH),
+    "coarse, large eps": enlarged(coarse, 1e-4),
+    "resisting": resisting,
     "paths, large eps": enlarged(paths, LARGE_EPS_OF_PATHS),
 }
 
@@ -353,3 +448,19 @@ def test_turns() -> None:
 
 def test_branches() -> None:
     compare(__file__, GROUPS, "branches")
+
+
+def test_limited() -> None:
+    compare(__file__, GROUPS, "limited")
+
+
+def test_growth_with_less_of_an_eps() -> None:
+    compare(__file__, GROUPS, "grown, less eps")
+
+
+def test_coarse_proofs_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "coarse, large eps")
+
+
+def test_what_resists() -> None:
+    compare(__file__, GROUPS, "resisting")
