@@ -92,8 +92,7 @@ def large_eps(eps: float) -> Iterator[None]:
     with ExitStack() as stack:
         for name in _WITH_EPS:
             module = importlib.import_module(f"blockspca.{name}")
-            if hasattr(module, "_EPS"):
-                stack.enter_context(patch.object(module, "_EPS", eps))
+            stack.enter_context(patch.object(module, "EPS", eps))
         stack.enter_context(patch.object(spectral, "_ROUNDING", eps))
         for name in ("entry_error", "factor_error"):
             error = PropertyMock(return_value=100 * eps)
