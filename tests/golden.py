@@ -93,8 +93,7 @@ def large_eps(eps: float) -> Iterator[None]:
     with ExitStack() as stack:
         for name in _WITH_EPS:
             module = importlib.import_module(f"blockspca.{name}")
-            if hasattr(module, "_EPS"):
-                stack.enter_context(patch.object(module, "_EPS", eps))
+            stack.enter_context(patch.object(module, "EPS", eps))
         stack.enter_context(patch.object(spectral, "_ROUNDING", eps))
         for name, times in (("entry_error", 1e2), ("factor_error", 1e4)):
             error = PropertyMock(return_value=times * eps)

@@ -18,11 +18,11 @@ from blockspca.bounds.best import best_bound
 from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
+    row_sum_bound,
     threshold_bound,
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
-from blockspca.bounds.row_sums import row_sum_bound
 from blockspca.certify import adaptive_screening as candidates_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.row_sums import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
+from ..numerics.rounding import power_of_two
 from ..numerics.threads import blas_limited_to
 from ..result import Blocks, BlockStatus, Status, relative_gap
 from ..solvers.base import Solution, Solver, SolverError
@@ -359,7 +360,7 @@ def _solve_block(
         return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
     unit = 1.0
     if largest > EXTREME or 0 < largest < 1 / EXTREME:
-        unit = 2.0 ** math.floor(math.log2(largest))  # exact to divide by
+        unit = power_of_two(largest)  # exact to divide by
     try:
         solution = solver.solve(
             A / unit,  # a copy: what the solver writes to it does not matter

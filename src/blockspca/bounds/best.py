@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
+from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
@@ -22,7 +23,6 @@ from .direction_dual.search import dual_bound
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 FEW_NODES = 7  # of the dual's search, where others wait for their turn
 MOST_NODES = 10**6
-_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, order=True)
@@ -128,7 +128,7 @@ def best_bound(
             cov,
             k,
             start=support,
-            target=target - error - 4 * _EPS * abs(target),  # sums may round up
+            target=target - error - 4 * EPS * abs(target),  # sums may round up
             time_limit=max(0.95 * left, left - 1.0),
             nodes=nodes,
             memory=memory,

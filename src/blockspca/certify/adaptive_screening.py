@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
+from ..numerics.rounding import power_of_two
 from ..scan.lists import known_scan, scan
 from .screening import Screening, in_units
 
@@ -60,7 +60,7 @@ class Candidates:
         diagonal = cov.diagonal()
         strongest = float(found.values[:, 0].max())
         largest = max(abs(float(diagonal.max())), strongest)
-        self.unit = math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0 else 1.0
+        self.unit = power_of_two(largest)
         self.variances: FloatArray = in_units(diagonal, self.unit)
         if partly:  # of what was not scanned, |A_ij| ≤ sqrt(A_ii A_jj) is known
             strongest = largest

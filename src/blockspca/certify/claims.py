@@ -28,6 +28,7 @@ from ..numerics.rounding import (
     TINY,
     larger_root_above,
     norms_above,
+    power_of_two,
     product_below,
     squared,
     sum_above,
@@ -393,11 +394,6 @@ class BoundChecks:
             )
             return "the rest was not searched again"
         return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
-
-
-def power_of_two(size: float) -> float:
-    """Return the largest power of two that is at most `size`; 1 for 0."""
-    return math.ldexp(0.5, math.frexp(size)[1]) if size > 0 else 1.0
 
 
 def row_tops(cov: Covariance, width: int) -> FloatArray:

@@ -22,6 +22,7 @@ from ..limits import Limits
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh, with_sign
+from ..numerics.rounding import EPS
 from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
 from ..scan.lists import scan_kernels
 from ..search.portfolio import SPECTRAL_FIRST, StepProof
@@ -39,7 +40,6 @@ _COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
 _NAMED_SECONDS = 2.0
 _NAMED_FROM_GAP = 0.005  # they seldom get closer than this
 
-EPS = float(np.finfo(np.float64).eps)
 
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
 # that norms, and hence eigenvalues, err by far less than this.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..covariance.covariance import Covariance, as_covariance
 from ..numerics import cost as _cost
-from ..numerics.linalg import largest_entries, on_support
+from ..numerics.linalg import lanczos, largest_entries, on_support
 from ..result import Status
 from ..solvers.base import Deadline, Limits, Solution
 
@@ -102,9 +102,6 @@ def _leading_eigenvector(
 
     Where they do not converge, or time is up before, a start and the value 0.
     """
-    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-
-    d = cov.n_features
     start = np.sqrt(np.abs(cov.diagonal())) + 1e-12
 
     def matvec(x: FloatArray) -> FloatArray:
@@ -112,14 +109,13 @@ def _leading_eigenvector(
             raise _TimeIsUp
         return cov.matvec(x) if c is None else c * x - cov.matvec(x)
 
-    operator: Any = LinearOperator((d, d), matvec=matvec, dtype=np.float64)
     try:
-        values, vectors = eigsh(
-            operator, k=1, which="LA", v0=start, tol=EIGENVECTOR_TOLERANCE
-        )
-    except (ArpackError, _TimeIsUp):  # not converged, or the matrix is zero
+        found = lanczos(matvec, start, tolerance=EIGENVECTOR_TOLERANCE)
+    except _TimeIsUp:
+        found = None
+    if found is None:  # not converged, or the matrix is zero
         return 0.0, start
-    return float(values[0]), vectors[:, 0]
+    return float(found[0][0]), found[1][:, 0]
 
 
 def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:

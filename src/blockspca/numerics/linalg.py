@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,19 +51,55 @@ def _by_lanczos(A: FloatArray) -> FloatArray | None:
 
     Good for a component, whose objective is computed from it; never for a bound.
     """
-    from scipy.sparse.linalg import ArpackError, eigsh
-
     size = float(np.abs(A).max())
     if size == 0:
         return None
     start = np.random.default_rng(0).normal(size=len(A))
+    found = lanczos(A / size, start)
+    if found is None:
+        return None
+    x = found[1][:, 0]
+    residual = np.linalg.norm(A @ x / size - found[0][0] * x)
+    return x if residual <= 1e-12 * len(A) else None
+
+
+def lanczos(
+    A: FloatArray | Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    *,
+    count: int = 1,
+    tolerance: float = 0.0,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the `count` largest eigenvalues of A and their vectors, by ARPACK.
+
+    Parameters
+    ----------
+    A : array or callable
+        A symmetric matrix, or the product x → Ax with it, for one vector or several.
+    start : array of shape (d,)
+        Where to begin; with the same start the result is the same.
+    count : int
+        Less than d.
+    tolerance : float
+        Relative, of the eigenvalues; 0 for as near as rounding allows.
+
+    Returns
+    -------
+    values, vectors : arrays of shape (count,) and (d, count), or None
+        Ascending; None where ARPACK does not converge, or A is zero. The values may be
+        below those of A, so that they are no bounds.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+    operator: Any = A
+    if callable(A):
+        shape = (len(start), len(start))
+        operator = LinearOperator(shape, matvec=A, matmat=A, dtype=np.float64)
     try:
-        values, vectors = eigsh(A / size, k=1, which="LA", v0=start)
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
     except ArpackError:
         return None
-    x = vectors[:, 0]
-    residual = np.linalg.norm(A @ x / size - values[0] * x)
-    return x if residual <= 1e-12 * len(A) else None
+    return values, vectors
 
 
 def with_sign(x: FloatArray) -> FloatArray:

@@ -49,8 +49,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certify.records import TreeStatistics
+from ..numerics.rounding import EPS
 
-_EPS = float(np.finfo(np.float64).eps)
 _SLICE_SECONDS = 0.05
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
@@ -68,7 +68,7 @@ def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> f
         min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
     """
     # 2 (k + 2)² ≥ k (k + 2) / 2 + k (k + 1) + 3k + 4 for every k ≥ 0
-    factor = 2.0 * (k + 2) ** 2 * _EPS
+    factor = 2.0 * (k + 2) ** 2 * EPS
     spread = min(tau - lowest, (k - 1) * strongest)
     return factor * (abs(tau) + max(spread, 0.0))
 

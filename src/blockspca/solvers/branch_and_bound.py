@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray, check_positive_integer
-from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import (
     largest_entries,
@@ -24,6 +24,7 @@ from ..numerics.linalg import (
     rayleigh,
     with_sign,
 )
+from ..numerics.rounding import EPS
 from ..result import Status
 from ..stopping import entitled, stop_reason
 from ._reduction import ascend, reduce_features
@@ -36,7 +37,6 @@ from .local_search import best_swap
 from .truncated_power import TruncatedPower
 
 KERNELS = ("branch_and_bound", "opening")
-EPS = float(np.finfo(np.float64).eps)
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
 EASY_SLICES = 6  # slices before eigenvalues of a large matrix pay

@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..numerics.linalg import largest_entries, leading_eigenvector, on_support
+from ..numerics.linalg import (
+    lanczos,
+    largest_entries,
+    leading_eigenvector,
+    on_support,
+)
 from ..result import Status
 from .base import Deadline, Guarantee, Limits, Solution
 
@@ -181,19 +186,13 @@ def rough_eigenvector(
     tolerance: float = EIGENVECTOR_TOLERANCE,
 ) -> FloatArray:
     """Return an approximate leading eigenvector of A, from products x → Ax alone."""
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
-
     d = len(diagonal)
     if d <= 3:
         A = product(np.eye(d))
         return leading_eigenvector((A + A.T) / 2)
-    operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
     start = diagonal - diagonal.min() + 1e-3 * (1.0 + np.abs(diagonal).max())
-    try:
-        vectors: Any = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)[1]
-    except ArpackNoConvergence as error:
-        vectors = error.eigenvectors
-    return np.real(vectors[:, 0]) if vectors.size else start
+    found = lanczos(product, start, tolerance=tolerance)
+    return start if found is None else found[1][:, 0]
 
 
 def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray, check_positive_integer
-from ..numerics.linalg import largest_entries, leading_eigenvector, on_support
+from ..numerics.linalg import (
+    lanczos,
+    largest_entries,
+    leading_eigenvector,
+    on_support,
+)
 from ..result import Status
 from ..stopping import stop_reason
 from .base import HEURISTIC, Deadline, Limits, Solution
@@ -121,13 +126,9 @@ def _direction(A: FloatArray) -> FloatArray:
     """Return a leading eigenvector, a rough one if A is large: it is only a start."""
     if len(A) <= 500:
         return leading_eigenvector(A)
-    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
-
     start = np.diagonal(A) - np.diagonal(A).min() + 1.0
-    try:
-        return eigsh(A, k=1, which="LA", v0=start, tol=1e-4)[1][:, 0]
-    except ArpackNoConvergence:
-        return start
+    found = lanczos(A, start, tolerance=1e-4)
+    return start if found is None else found[1][:, 0]
 
 
 def _truncate(y: FloatArray, k: int) -> FloatArray:
