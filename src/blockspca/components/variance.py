@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import _cost
+from .._threads import blas_limited_to
 from .._validation import FloatArray
 from ..ceiling import small_matrix
 from ..covariance import Covariance
@@ -78,7 +79,8 @@ def leading_eigenvalues(
     matrix = small_matrix(cov)
     if matrix is None:
         return None, cov.known_psd
-    values = np.linalg.eigvalsh(matrix)[::-1]
+    with blas_limited_to(1):  # threads of LAPACK wait for one another
+        values = np.linalg.eigvalsh(matrix)[::-1]
     rounding = 4 * (len(matrix) + cov.n_features) * np.finfo(float).eps
     largest = float(np.abs(values).max())
     rounding *= largest
