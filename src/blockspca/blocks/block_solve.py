@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +28,7 @@ from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
+ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
 START_SECONDS = 3.0  # that worker processes may take until they work
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
@@ -189,23 +191,26 @@ def block_solve(
     ledger = _Ledger(cov, k, path, epsilon)
     stopped: Status | None = None
     done: list[int] = []
+    # Threads of BLAS would wait for one another in LAPACK on blocks that are small.
+    small = int(ledger.sizes.max()) <= ONE_THREAD_UP_TO
     try:
-        queue = _queue(ledger, solver, limits, deadline)
-        for wave in _waves(queue, limits):
-            stopped = _stop_reason(ledger, deadline, limits)
-            if stopped or _gap_reached(ledger, limits):
-                break
-            wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
-            tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
-            # With little time left, worker processes would begin after its end.
-            jobs = n_jobs if deadline.affords(START_SECONDS) else 1
-            for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
-                done.append(b)
-                ledger.enter(b, outcome)
-                if progress is not None:
-                    progress(len(done), len(queue), ledger.objective)
-                if outcome.status is BlockStatus.INTERRUPTED:
-                    raise KeyboardInterrupt
+        with blas_limited_to(1) if small else nullcontext():
+            queue = _queue(ledger, solver, limits, deadline)
+            for wave in _waves(queue, limits):
+                stopped = _stop_reason(ledger, deadline, limits)
+                if stopped or _gap_reached(ledger, limits):
+                    break
+                wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
+                tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
+                # With little time left, worker processes would begin after its end.
+                jobs = n_jobs if deadline.affords(START_SECONDS) else 1
+                for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
+                    done.append(b)
+                    ledger.enter(b, outcome)
+                    if progress is not None:
+                        progress(len(done), len(queue), ledger.objective)
+                    if outcome.status is BlockStatus.INTERRUPTED:
+                        raise KeyboardInterrupt
         stopped = stopped or _stop_reason(ledger, deadline, limits, final=True)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
+from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
@@ -118,9 +119,10 @@ def best_bound(
     if cov.known_psd:
         known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
-    dual_is_apt = cov.known_psd or (
-        A is not None and psd_shift(A, deadline) < abs(target) / 4
-    )
+    dual_is_apt = cov.known_psd
+    if A is not None:
+        with single_threaded():  # as many threads as cores wait for one another
+            dual_is_apt = psd_shift(A, deadline) < abs(target) / 4
     visited = 0
     if dual_is_apt and is_open():
         left = deadline.remaining() or 0.0
@@ -141,10 +143,12 @@ def best_bound(
         if dual.interrupted:
             raise BoundInterrupted(replace(min(known), nodes=visited))
     if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
-        value = largest_eigenvalue_bound(cov) + error
+        with single_threaded():
+            value = largest_eigenvalue_bound(cov) + error
         known.append(NamedBound(value, "largest eigenvalue"))
     if is_open() and A is not None:
-        value = best_threshold_bound(A, k, deadline=deadline)[0] + error
+        with single_threaded():
+            value = best_threshold_bound(A, k, deadline=deadline)[0] + error
         known.append(NamedBound(value, "soft threshold"))
     return replace(min(known), nodes=visited)
 

@@ -13,6 +13,7 @@ from ..covariance.pca import small_matrix
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.rounding import EPS, sum_above
+from ..numerics.threads import blas_limited_to
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
@@ -85,7 +86,8 @@ def leading_eigenvalues(
     matrix = small_matrix(cov)
     if matrix is None:
         return None, 0.0
-    values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
+    with blas_limited_to(1):  # threads of LAPACK wait for one another
+        values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
     largest = float(np.abs(values).max())
     rounding = 4 * len(matrix) * EPS * largest
     if len(matrix) < cov.n_features:

@@ -6,6 +6,7 @@ k = 2000 take seconds. It finds; it proves nothing.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..covariance.covariance import Covariance, as_covariance
 from ..numerics import cost as _cost
 from ..numerics.linalg import lanczos, largest_entries, on_support
+from ..numerics.threads import blas_limited_to
 from ..result import Status
 from ..solvers.base import Deadline, Limits, Solution
 
@@ -22,6 +24,7 @@ from ..solvers.base import Deadline, Limits, Solution
 RATIOS = (2.0, 1.5, 1.2, 1.0)
 CONVERGED = 1e-12
 EIGENVECTOR_TOLERANCE = 1e-4
+ONE_THREAD_UP_TO = 500
 POLISH_CANDIDATES = 200
 POLISH_SHARE = 0.5  # of the time that is left
 
@@ -81,7 +84,9 @@ def truncated_power(
     try:
         search.run(n_starts)
         if polish and search.status is Status.FEASIBLE:
-            search.polish()
+            # Threads of BLAS would wait for one another in LAPACK on small matrices.
+            with blas_limited_to(1) if k <= ONE_THREAD_UP_TO else nullcontext():
+                search.polish()
     except KeyboardInterrupt:
         search.status = Status.INTERRUPTED
     within = cov.submatrix(search.support)
