@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._kernels.loading import load
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline, Limits
 from ..progress import Event, Listener
@@ -23,8 +24,6 @@ from .threshold_path import IncompletePathError, ThresholdPath, threshold_path
 # Data with more features than this are scanned once, for the path and for the proof.
 SCAN_FROM = 5000
 LONGEST_LISTS = 64  # the time of a scan grows with them; see forest.py
-
-BOUND_NAME = "blocks + (k − 1) · largest entry between them"
 
 
 def solve_blocks(
@@ -107,7 +106,7 @@ def solve_blocks(
         k=k,
         n_features=cov.n_features,
         message=_failures(cov, solves, solver),
-        bound_name=BOUND_NAME,
+        bound_name=BoundName.BLOCKS,
         threshold=best.epsilon,
         blocks=best.blocks,
         visits=visits,

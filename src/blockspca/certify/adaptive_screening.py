@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
 from ..scan.lists import known_scan, scan
@@ -113,16 +114,16 @@ class Candidates:
         rows.sort()
         return self.screening.to_features(rows)
 
-    def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
+    def bounds(self, k: int, upper: float) -> list[tuple[float, BoundName]]:
         """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
         if k == 1:
-            return [(float(self.variances.max()), "variances")]
+            return [(float(self.variances.max()), BoundName.VARIANCES)]
         found = [
-            (self.screening.nested_bound(k, upper), "nested 2×2"),
-            (self.screening.row_sum_bound(k), "row sums"),
+            (self.screening.nested_bound(k, upper), BoundName.NESTED),
+            (self.screening.row_sum_bound(k), BoundName.ROW_SUMS),
         ]
         if self._cov.known_psd:
-            found.append((float(self._variance_sums[k - 1]), "variances"))
+            found.append((float(self._variance_sums[k - 1]), BoundName.VARIANCES))
         return found
 
     @cached_property

@@ -17,6 +17,7 @@ from .._validation import FloatArray, check_sparsity
 from ..bounds.best import FEW_NODES, BoundInterrupted, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
 from ..budget import LimitReached, Meter, StepLimitReached
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Limits
 from ..numerics import cost as _cost
@@ -167,7 +168,7 @@ class _Walk:
         )
         self.values = self.incumbents.values
         self.upper = [np.inf] * (k_max + 1)
-        self.names = ["none"] * (k_max + 1)
+        self.names = [BoundName.NONE] * (k_max + 1)
         # (τ, bound of k − 1, survivors) of the proof behind upper[k], if there is one
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
@@ -216,7 +217,7 @@ class _Walk:
             allowance = self.allowance(k) if k > 1 else self.entry_error
             self.lower_to(k, bound + allowance, name)
 
-    def lower_to(self, k: int, value: float, name: str) -> None:
+    def lower_to(self, k: int, value: float, name: BoundName) -> None:
         """Record a bound that needs no proof, if it is the best so far."""
         if value < self.upper[k]:
             self.proofs.pop(k, None)
@@ -227,7 +228,7 @@ class _Walk:
         k: int,
         tau: float,
         survivors: NDArray[np.int64],
-        name: str,
+        name: BoundName,
         searched: FloatArray | None = None,
     ) -> None:
         """Record that no k-set exceeds τ, by a search of a matrix if there was one."""
@@ -300,7 +301,7 @@ class _Walk:
         if self.is_proved(k, gap):
             return
         target = (self.values[k] + gap * abs(self.values[k])) * self.unit
-        bound = NamedBound(np.inf, "none")
+        bound = NamedBound(np.inf, BoundName.NONE)
         try:
             bound = best_bound(
                 self.cov,
@@ -343,12 +344,12 @@ class _Walk:
                 return False
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
-                self.settle(k, tau, survivors, "screening")
+                self.settle(k, tau, survivors, BoundName.SCREENING)
                 break
             if self.is_incumbent(k, survivors, tau):
                 self.statistics[k].leaves += 1
                 within = incumbents.pool.submatrix(survivors)
-                self.settle(k, tau, survivors, "proof tree", within)
+                self.settle(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
                 return False
@@ -520,7 +521,7 @@ class _Walk:
         objective, upper, name = self.objective(k), self.upper[k], self.names[k]
         tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
         if self.defect:
-            upper, name = np.inf, "none"
+            upper, name = np.inf, BoundName.NONE
             tau, previous, survivors = _NO_PROOF
         return CertifiedStep(
             k=k,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import BoundName
 from ..result import Status, relative_gap
 
 
@@ -56,15 +57,13 @@ class CertifiedStep:
         x'Ax on the original A.
     upper_bound : float
         No unit vector with at most k nonzeros exceeds it.
-    bound_name : str
-        "proof tree", "growth", "screening", "nested 2×2", "row sums", "variances",
-        "direction dual", "largest eigenvalue", "soft threshold" or "none".
+    bound_name : BoundName
     status : Status
     source : str
         Where the incumbent came from.
     tau, upper_previous : float
         The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
-        NaN unless the bound is "proof tree", "growth" or "screening".
+        NaN unless the bound is by a search or by screening.
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
         fewer than k of them, or the support alone, prove the bound without a tree.
@@ -85,7 +84,7 @@ class CertifiedStep:
     loadings: FloatArray
     objective: float
     upper_bound: float
-    bound_name: str
+    bound_name: BoundName
     status: Status
     source: str
     tau: float = np.nan

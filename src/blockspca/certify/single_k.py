@@ -24,6 +24,7 @@ from ..bounds.best import (
     is_sound,
 )
 from ..bounds.closed_form import ObviousBounds
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Deadline, Limits
@@ -111,7 +112,7 @@ def direct_step(
     if given is not None and 0 < len(given) <= k:
         best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
     gap = limits.gap or 0.0
-    bound = NamedBound(np.inf, "none")
+    bound = NamedBound(np.inf, BoundName.NONE)
     status = Status.FEASIBLE
     found_support = best
 
@@ -151,7 +152,7 @@ def direct_step(
         best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
     objective = best.objective
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
-        bound = NamedBound(np.inf, "none")
+        bound = NamedBound(np.inf, BoundName.NONE)
     bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
     if is_optimal_gap(objective, upper_bound):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..budget import Meter
+from ..certificate import BoundName
 from ..certify.records import TreeStatistics
 from ..heuristics.pool import leading_pair
 from ..numerics import cost as _cost
@@ -78,15 +79,15 @@ class StepProof:
             return self._search_part(matrix, tau, turns)
         # Growth proves the whole if it proved a part: what is said of a bound is the
         # argument that it could not do without.
-        argument = "proof tree"
+        argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             outcome = self._search_part(matrix[part[:, None], part], tau, turns)
             if outcome.found is not None:
                 return Outcome(False, part[outcome.found])
             if not outcome.finished:
                 return outcome
-            if outcome.argument == "growth":
-                argument = "growth"
+            if outcome.argument is BoundName.GROWTH:
+                argument = BoundName.GROWTH
         return Outcome(True, None, argument=argument)
 
     def _search_part(
@@ -139,7 +140,7 @@ class StepProof:
         self.meter.check()
         self.report(len(matrix))
         if grown.refuted:
-            return Outcome(True, None, argument="growth")
+            return Outcome(True, None, argument=BoundName.GROWTH)
         if grown.support is not None:
             value, _ = leading_pair(matrix, grown.support)
             if value > tau:  # within rounding of τ it decides nothing
