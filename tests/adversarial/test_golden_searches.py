@@ -11,12 +11,11 @@ import numpy as np
 import judge
 import zoo
 from blockspca._kernels import selection
-from blockspca.budget import Meter
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
-from blockspca.limits import Limits
+from blockspca.limits import Budget, Limits
 from blockspca.search import averaging as growth
 from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
@@ -95,9 +94,9 @@ def turns() -> Numbers:
                 for first, n_jobs in ((99, 1), (2, 1), (99, 2)):
                     for many in (-99, 40):
                         statistics = TreeStatistics()
-                        meter = Meter(Limits())
+                        budget = Budget(Limits())
                         proof = StepProof(
-                            k, upper, statistics, meter, n_jobs, lambda _: None
+                            k, upper, statistics, budget, n_jobs, lambda _: None
                         )
                         proof.blind = True
                         with patch.multiple(
@@ -113,7 +112,7 @@ def turns() -> Numbers:
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
                             [s.finished, listed(s.found), s.argument] for s in said
-                        ] + [list(vars(statistics).values()), meter.nodes]
+                        ] + [list(vars(statistics).values()), budget.nodes]
     return found
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 
 from .._kernels.loading import load
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits
+from ..limits import Budget, Limits
 from ..progress import Event, Listener
 from ..result import Result, Status, Visit
 from ..scan.lists import scan, scan_kernels
@@ -42,50 +41,47 @@ def solve_blocks(
     Every threshold gives an upper bound on the original matrix, so the least of them
     is one. Limits hold for all thresholds together.
     """
-    deadline = Deadline(limits.time)
+    budget = Budget(limits)
     solves: list[BlockSolve] = []
 
     def solve_at(epsilon: float) -> BlockSolve:
         def report(done: int, total: int, objective: float) -> None:
             if tell is not None:
                 tell(
-                    Event(
-                        "blocks", done, total, k, objective, elapsed=deadline.elapsed()
-                    )
+                    Event("blocks", done, total, k, objective, elapsed=budget.elapsed())
                 )
 
-        spent = sum(solved.nodes for solved in solves)
-        left = limits.nodes and max(1, limits.nodes - spent)
         solved = block_solve(
             cov,
             k,
             epsilon,
             solver,
             path=path,
-            limits=replace(limits, time=deadline.remaining(), nodes=left),
+            limits=budget.left(),
             n_jobs=n_jobs,
             seed=seed,
             progress=report,
         )
         solves.append(solved)
+        budget.nodes += solved.nodes
         return solved
 
     stopped: Status | None = None
     visits: tuple[Visit, ...]
     try:
-        path = _path(cov, k, strategy, limits, deadline, tell)
-        path_time = deadline.elapsed()
+        path = _path(cov, k, strategy, budget, tell)
+        path_time = budget.elapsed()
         try:
             best, visits = strategy.search(cov, k, path, solve_at)
         except IncompletePathError:  # a threshold that only the whole of A answers
-            path = threshold_path(cov, deadline=deadline, memory=limits.memory)
-            path_time = deadline.elapsed()
+            path = threshold_path(cov, deadline=budget, memory=budget.limits.memory)
+            path_time = budget.elapsed()
             best, visits = strategy.search(cov, k, path, solve_at)
     except TimeoutError:
-        return _single_feature(cov, k, Status.TIME_LIMIT, deadline, solver)
+        return _single_feature(cov, k, Status.TIME_LIMIT, budget, solver)
     except KeyboardInterrupt:
         if not solves:
-            return _single_feature(cov, k, Status.INTERRUPTED, deadline, solver)
+            return _single_feature(cov, k, Status.INTERRUPTED, budget, solver)
         stopped = Status.INTERRUPTED
         best = max(solves, key=lambda solved: solved.objective)
         visits = tuple(
@@ -111,11 +107,11 @@ def solve_blocks(
         blocks=best.blocks,
         visits=visits,
         guarantee=guarantee,
-        nodes=sum(solved.nodes for solved in solves),
-        time=deadline.elapsed(),
+        nodes=budget.nodes,
+        time=budget.elapsed(),
         timings={
             "threshold path": path_time,
-            "blocks": deadline.elapsed() - path_time,
+            "blocks": budget.elapsed() - path_time,
         },
         solver=solver.name,
         feature_names=cov.feature_names,
@@ -147,8 +143,7 @@ def _path(
     cov: Covariance,
     k: int,
     strategy: ThresholdStrategy,
-    limits: Limits,
-    deadline: Deadline,
+    budget: Budget,
     tell: Listener | None,
 ) -> ThresholdPath:
     """The whole threshold path, or, for large data, the part that the search needs.
@@ -158,27 +153,27 @@ def _path(
     """
     local = cov.dask_source() is None
     if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
-        return threshold_path(cov, deadline=deadline, memory=limits.memory)
+        return threshold_path(cov, deadline=budget, memory=budget.limits.memory)
 
     def check() -> None:
-        if deadline.passed():
+        if budget.passed():
             raise TimeoutError("the time was up before the scan was complete")
 
     def report(done: int, total: int) -> None:
         if tell is not None:
             objective = float(cov.diagonal().max())
-            tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
+            tell(Event("scan", done, total, k, objective, elapsed=budget.elapsed()))
 
-    if not load(*scan_kernels(cov), seconds=deadline.remaining()):
+    if not load(*scan_kernels(cov), seconds=budget.remaining()):
         raise TimeoutError("the time was up before the scan was compiled")
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
     width = min(max(wanted, k - 1, 1), LONGEST_LISTS)
-    found = scan(cov, width, check, memory=limits.memory, progress=report)
-    return path_to_size(cov, found, wanted, check, limits.memory)
+    found = scan(cov, width, check, memory=budget.limits.memory, progress=report)
+    return path_to_size(cov, found, wanted, check, budget.limits.memory)
 
 
 def _single_feature(
-    cov: Covariance, k: int, status: Status, deadline: Deadline, solver: Solver
+    cov: Covariance, k: int, status: Status, budget: Budget, solver: Solver
 ) -> Result:
     """All that is known when a run is stopped before its first block."""
     best = int(np.argmax(cov.diagonal()))
@@ -193,7 +188,7 @@ def _single_feature(
         k=k,
         n_features=cov.n_features,
         message="stopped before the first block was solved",
-        time=deadline.elapsed(),
+        time=budget.elapsed(),
         solver=solver.name,
         feature_names=cov.feature_names,
     )

@@ -13,20 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, check_sparsity
 from ..bounds.best import FEW_NODES, BoundInterrupted, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
-from ..budget import LimitReached, Meter, StepLimitReached
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..limits import Limits
+from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh, with_sign
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
+from ..result import OPTIMAL_GAP, Status, is_within_gap
 from ..scan.lists import scan_kernels
 from ..search.portfolio import SPECTRAL_FIRST, StepProof
 from ..search.schur_tree import extent, rounding_allowance
+from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .alarms import alarm, is_below_objective, values_of_subsets
 from .incumbents import Incumbents
@@ -105,14 +106,14 @@ def certified_path(
     ([0, 1], 3.0, 'optimal')
     """
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    meter = Meter(limits or Limits())
+    budget = Budget(limits)
     stopped = None
     walk = None
     try:
-        meter.load(*scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, meter.check, scanning)
+        budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
+        candidates = Candidates(cov, k_max, budget.check, scanning)
         with single_threaded():
-            walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
+            walk = _Walk(cov, k_max, candidates, incumbents or {}, budget)
             walk.n_jobs, walk.callback = n_jobs, callback
             for k in range(1, k_max + 1):
                 walk.step(k)
@@ -153,9 +154,9 @@ class _Walk:
         k_max: int,
         candidates: Candidates,
         given: Mapping[int, Sequence[int]],
-        meter: Meter,
+        budget: Budget,
     ) -> None:
-        self.cov, self.candidates, self.meter = cov, candidates, meter
+        self.cov, self.candidates, self.budget = cov, candidates, budget
         self.unit = candidates.unit
         self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
@@ -164,7 +165,7 @@ class _Walk:
             k_max,
             candidates.promising(_first_pool(k_max)),
             given,
-            meter.affords,
+            budget.affords,
         )
         self.values = self.incumbents.values
         self.upper = [np.inf] * (k_max + 1)
@@ -182,10 +183,10 @@ class _Walk:
     def step(self, k: int) -> None:
         """Find and prove k."""
         started = time.perf_counter()
-        self.meter.start_step(last=k == len(self.upper) - 1)
+        self.budget.start_step(last=k == len(self.upper) - 1)
         try:
             self.incumbents.start(k)
-            self.meter.check()
+            self.budget.check()
             if not self.closes_at_once(k):
                 self.incumbents.improve(k)
                 self.cheap_bounds(k)
@@ -264,7 +265,7 @@ class _Walk:
 
     def prove(self, k: int) -> None:
         """Close k at the wanted gap, by way of coarser ones if that takes long."""
-        wanted = self.meter.limits.gap
+        wanted = self.budget.limits.gap
         if wanted is not None and self.climb(k, wanted):
             return
         wanted = wanted or 0.0
@@ -308,16 +309,16 @@ class _Walk:
                 k,
                 self.incumbents.best[k].support,
                 target=target,
-                time_limit=self.meter.share(0.2, most),
-                nodes=min(FEW_NODES, self.meter.nodes_left),
-                memory=self.meter.limits.memory,
+                time_limit=self.budget.share(0.2, most),
+                nodes=min(FEW_NODES, self.budget.nodes_left),
+                memory=self.budget.limits.memory,
             )
         except BoundInterrupted as stopped:
             bound = stopped.bound
             raise
         finally:
             self.statistics[k].nodes += bound.nodes
-            self.meter.nodes += bound.nodes
+            self.budget.nodes += bound.nodes
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
         if is_sound(bound, objective, self.allowance(k) * self.unit):
@@ -353,7 +354,7 @@ class _Walk:
                 break
             if len(survivors) > most:
                 return False
-            if len(survivors) ** 2 > self.meter.max_entries:
+            if len(survivors) ** 2 > self.budget.max_entries:
                 self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             many = len(survivors) > 4 * k + 40
@@ -385,14 +386,14 @@ class _Walk:
         """Whether there is time to begin with so many survivors."""
         seconds = self.incumbents.admission_seconds(survivors)
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
-        return self.meter.affords(seconds)
+        return self.budget.affords(seconds)
 
     def step_proof(self, k: int) -> StepProof:
         return StepProof(
             k,
             self.upper,
             self.statistics[k],
-            self.meter,
+            self.budget,
             self.n_jobs,
             lambda survivors: self.report(k, survivors),
         )
@@ -430,10 +431,10 @@ class _Walk:
                 PathEvent(
                     k=k,
                     survivors=survivors,
-                    nodes=self.meter.nodes,
+                    nodes=self.budget.nodes,
                     objective=self.values[k] * self.unit,
                     upper_bound=self.upper[k] * self.unit,
-                    elapsed=self.meter.elapsed,
+                    elapsed=self.budget.elapsed(),
                     source=self.incumbents.best[k].source,
                     status=status,
                 )
@@ -443,18 +444,13 @@ class _Walk:
         """What is claimed for k, by the objective as it is handed out."""
         if self.defect:
             return Status.FEASIBLE
-        gap = self.meter.limits.gap
+        if stopped is not Status.INTERRUPTED:  # a caller with more to do must know
+            # A bound of an earlier k that was cut short stands in the way of this one.
+            cut = (self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short)
+            stopped = next(cut, stopped)
         objective = self.objective(k)
         bound = max(self.upper[k], objective)
-        if is_optimal_gap(objective, bound):
-            return Status.OPTIMAL
-        if gap is not None and is_within_gap(objective, bound, gap):
-            return Status.GAP_LIMIT
-        if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
-            return stopped
-        # A bound of an earlier k that was cut short stands in the way of this one.
-        earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
-        return earlier[0] if earlier else stopped or Status.FEASIBLE
+        return status_of_gap(objective, bound, self.budget.limits.gap, stopped)
 
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
@@ -468,14 +464,14 @@ class _Walk:
         the component of the one before and gets what costs nothing.  A bound that the
         chain did not bring down far is compared with those that need no chain.
         """
-        limit = self.meter.limits.time
+        limit = self.budget.limits.time
         ends = np.inf
         if limit is not None:
-            ends = self.meter.elapsed + _GRACE + _GRACE_SHARE * limit
+            ends = self.budget.elapsed() + _GRACE + _GRACE_SHARE * limit
         obvious = ObviousBounds(self.cov)
         last = len(self.upper) - 1
         for k in range(1, last + 1):
-            at_leisure = self.meter.elapsed < ends
+            at_leisure = self.budget.elapsed() < ends
             if self.values[k] == -np.inf:
                 if at_leisure:
                     self.incumbents.start(k)

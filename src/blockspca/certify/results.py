@@ -12,9 +12,9 @@ import joblib
 
 from ..certificate import Certificate, StepClaim
 from ..covariance.covariance import Covariance
+from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
 from ..result import Result, Status
-from ..solvers.base import Limits
 from .path import certified_path
 from .records import CertifiedStep, PathEvent
 from .single_k import direct_step
@@ -37,6 +37,7 @@ def certified_results(
 ) -> Mapping[int, Result]:
     """Walk the certified path up to k_max; return the results from k_min on."""
 
+    budget = Budget(limits)
     watched = tell is not silent  # nothing is written down for nobody
     settled = set()
 
@@ -63,12 +64,12 @@ def certified_results(
             return {k_max: with_status(result, Status.INTERRUPTED)}
         if ends:
             return {k_max: result}
-        limits = _what_is_left(limits, direct.time, direct.nodes)
+        budget.nodes = direct.nodes
         incumbents = {**incumbents, k_max: direct.support.tolist()}
     steps = certified_path(
         cov,
         k_max,
-        limits=limits,
+        limits=budget.left(),
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
         callback=report if watched else None,
@@ -93,15 +94,6 @@ def with_status(result: Result, status: Status) -> Result:
     if certificate is not None:
         certificate = replace(certificate, status=status)
     return replace(result, status=status, certificate=certificate)
-
-
-def _what_is_left(limits: Limits, seconds: float, nodes: int) -> Limits:
-    """The limits less what has been used; one node is always left."""
-    if limits.time is not None:
-        limits = replace(limits, time=max(0.0, limits.time - seconds))
-    if limits.nodes is not None:
-        limits = replace(limits, nodes=max(1, limits.nodes - nodes))
-    return limits
 
 
 class CertifiedResults(Mapping[int, Result]):

@@ -29,7 +29,8 @@ from ..covariance.covariance import Covariance
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Deadline, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
+from ..result import OPTIMAL_GAP, Status
+from ..stopping import status_of_gap
 from .records import CertifiedStep, PathEvent, TreeStatistics
 
 SECONDS = 60.0  # for the bound, without a limit on time
@@ -155,10 +156,6 @@ def direct_step(
         bound = NamedBound(np.inf, BoundName.NONE)
     bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
-    if is_optimal_gap(objective, upper_bound):
-        status = Status.OPTIMAL
-    elif limits.gap is not None and is_within_gap(objective, upper_bound, gap):
-        status = Status.GAP_LIMIT
     return CertifiedStep(
         k=k,
         n_features=cov.n_features,
@@ -167,7 +164,7 @@ def direct_step(
         objective=objective,
         upper_bound=upper_bound,
         bound_name=bound.name,
-        status=status,
+        status=status_of_gap(objective, upper_bound, limits.gap, status),
         source=best.source,
         tolerance=OPTIMAL_GAP * abs(objective),
         statistics=TreeStatistics(nodes=bound.nodes),
