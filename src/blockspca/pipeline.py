@@ -101,11 +101,11 @@ def solve(
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
 
     by_default = solver is None and threshold is None
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
         if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
             # Large k from data: blocks of 2k features would cost more than the proof.
             proved = certified_results(
-                cov, k, k, budget.left(), {}, n_jobs=n_jobs, tell=tell
+                cov, k, k, budget.left(), {}, n_jobs=n_jobs, callback=callback
             )[k]
             return _on_the_same_data(cov, replace(proved, time=budget.elapsed()))
         found = solve_blocks(
@@ -116,7 +116,7 @@ def solve(
             budget.left(),
             n_jobs=n_jobs,
             seed=seed,
-            tell=tell,
+            callback=callback,
         )
         budget.nodes = found.nodes
         stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
@@ -131,7 +131,7 @@ def solve(
             budget.left(),
             {k: found.support.tolist()},
             n_jobs=n_jobs,
-            tell=tell,
+            callback=callback,
         )[k]
     result = replace(
         proved,
@@ -215,9 +215,9 @@ def solve_path(
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
         results = certified_results(
-            cov, 1, k_max, budget.left(), {}, n_jobs=n_jobs, tell=tell
+            cov, 1, k_max, budget.left(), {}, n_jobs=n_jobs, callback=callback
         )
     cov.check_unchanged()
     return SparsityPath(results, cov)

@@ -16,6 +16,7 @@ from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, Limits
+from blockspca.progress import Event
 from blockspca.search import averaging as growth
 from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
@@ -50,15 +51,16 @@ def paths() -> Numbers:
     for name, A in matrices():
         cov = Covariance.from_matrix(A)
         for which, limit in enumerate(limits):
-            events: list[int] = []
+            events: list[Event] = []
             steps = path_module.certified_path(
                 cov,
                 len(A) - 2,
                 limits=limit,
-                callback=lambda event, events=events: events.append(event.survivors),
+                callback=events.append,
             )
             found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
-            found[f"{name} {which} events"] = events
+            survivors = [event.survivors for event in events if event.stage == "proof"]
+            found[f"{name} {which} events"] = survivors
         for first in (2, 99):
             with judge.every_argument(first):
                 steps = path_module.certified_path(cov, 5)

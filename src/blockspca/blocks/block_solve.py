@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..limits import Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..numerics.threads import blas_limited_to
+from ..progress import Event, Listener, silent
 from ..result import Blocks, BlockStatus, Status, relative_gap
 from ..solvers.base import Solution, Solver, SolverError
 from ..stopping import claim
@@ -156,7 +157,7 @@ def block_solve(
     limits: Limits | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int, float], None] | None = None,
+    callback: Listener = silent,
 ) -> BlockSolve:
     """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
 
@@ -172,8 +173,8 @@ def block_solve(
         Blocks solved at a time, through joblib. The answer does not depend on it.
     seed : int
         Each block draws from its own stream, derived from this and its number.
-    progress : callable, optional
-        Called with the number of blocks done, their total, and the best objective.
+    callback : callable, optional
+        Receives an `Event` after each block.
 
     Notes
     -----
@@ -201,8 +202,7 @@ def block_solve(
                 done.append(b)
                 ledger.enter(b, outcome)
                 budget.nodes += outcome.nodes
-                if progress is not None:
-                    progress(len(done), len(queue), ledger.objective)
+                callback(Event("blocks", len(done), len(queue), k, ledger.objective))
                 if outcome.status is BlockStatus.INTERRUPTED:
                     raise KeyboardInterrupt
         stopped = stopped or _ended_a_block(ledger)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from .._kernels.loading import load
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
-from ..progress import Event, Listener
+from ..progress import Event, Listener, silent
 from ..result import Result, Status, Visit
 from ..scan.lists import scan, scan_kernels
 from ..solvers.base import Solver, SolverError
@@ -34,7 +35,7 @@ def solve_blocks(
     *,
     n_jobs: int | None = None,
     seed: int = 0,
-    tell: Listener | None = None,
+    callback: Listener = silent,
 ) -> Result:
     """Solve at the thresholds that the strategy chooses; return the best.
 
@@ -45,11 +46,8 @@ def solve_blocks(
     solves: list[BlockSolve] = []
 
     def solve_at(epsilon: float) -> BlockSolve:
-        def report(done: int, total: int, objective: float) -> None:
-            if tell is not None:
-                tell(
-                    Event("blocks", done, total, k, objective, elapsed=budget.elapsed())
-                )
+        def report(event: Event) -> None:
+            callback(replace(event, elapsed=budget.elapsed()))  # of all thresholds
 
         solved = block_solve(
             cov,
@@ -60,7 +58,7 @@ def solve_blocks(
             limits=budget.left(),
             n_jobs=n_jobs,
             seed=seed,
-            progress=report,
+            callback=report,
         )
         solves.append(solved)
         budget.nodes += solved.nodes
@@ -69,7 +67,7 @@ def solve_blocks(
     stopped: Status | None = None
     visits: tuple[Visit, ...]
     try:
-        path = _path(cov, k, strategy, budget, tell)
+        path = _path(cov, k, strategy, budget, callback)
         path_time = budget.elapsed()
         try:
             best, visits = strategy.search(cov, k, path, solve_at)
@@ -144,7 +142,7 @@ def _path(
     k: int,
     strategy: ThresholdStrategy,
     budget: Budget,
-    tell: Listener | None,
+    callback: Listener,
 ) -> ThresholdPath:
     """The whole threshold path, or, for large data, the part that the search needs.
 
@@ -160,9 +158,8 @@ def _path(
             raise TimeoutError("the time was up before the scan was complete")
 
     def report(done: int, total: int) -> None:
-        if tell is not None:
-            objective = float(cov.diagonal().max())
-            tell(Event("scan", done, total, k, objective, elapsed=budget.elapsed()))
+        objective = float(cov.diagonal().max())
+        callback(Event("scan", done, total, k, objective, elapsed=budget.elapsed()))
 
     if not load(*scan_kernels(cov), seconds=budget.remaining()):
         raise TimeoutError("the time was up before the scan was compiled")

@@ -13,6 +13,7 @@ from .._validation import FloatArray
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
+from ..progress import Event, Listener, silent
 from ..scan.lists import known_scan, scan
 from .screening import Screening, in_units
 
@@ -35,8 +36,8 @@ class Candidates:
         Largest k that will be asked for.
     check : callable
         Called between tiles; raises to stop.
-    scanning : callable, optional
-        Called with the work done and the total while A is read.
+    callback : callable, optional
+        Receives an `Event` of the stage "scan" while A is read.
     """
 
     def __init__(
@@ -44,17 +45,18 @@ class Candidates:
         cov: Covariance,
         k_max: int,
         check: Callable[[], None],
-        scanning: Callable[[int, int], None] | None = None,
+        callback: Listener = silent,
     ) -> None:
-        self._cov = cov
+        self._cov, self._k_max = cov, k_max
         self._width = max(k_max - 1, 1)
         self._check = check
-        self._scanning = scanning
+        self._scanning = None if callback is silent else self._report
+        self._callback = callback
         size = max(_FIRST_CANDIDATES, 6 * k_max)
         partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
-        found = scan(cov, self._width, check, features, progress=scanning)
+        found = scan(cov, self._width, check, features, progress=self._scanning)
         # Large negative A_ii do not count: they are in no good set.  A positive
         # semidefinite A has its largest entry on the diagonal, so that the unit does
         # not change when more is scanned.
@@ -68,8 +70,11 @@ class Candidates:
         #: min A_ii and max |A_ij|, i ≠ j, in units of `unit`
         self.lowest = float(self.variances.min())
         self.strongest = strongest / self.unit
-        self._k_max = k_max
         self.screening = Screening(found, self.unit, features, self.variances)
+
+    def _report(self, done: int, total: int) -> None:
+        largest = float(self._cov.diagonal().max())
+        self._callback(Event("scan", done, total, self._k_max, largest))
 
     def _largest_variances(self, size: int) -> NDArray[np.int64]:
         order = np.argpartition(-self._cov.diagonal(), size - 1)[:size]

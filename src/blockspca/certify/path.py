@@ -8,7 +8,7 @@ walked upwards; a k that could not be proved exactly passes its bound on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh, with_sign
+from ..progress import Event, Listener, silent
 from ..result import OPTIMAL_GAP, Status, is_within_gap
 from ..scan.lists import scan_kernels
 from ..search.portfolio import SPECTRAL_FIRST, StepProof
@@ -31,7 +32,7 @@ from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .alarms import alarm, is_below_objective, values_of_subsets
 from .incumbents import Incumbents
-from .records import CertifiedStep, PathEvent, TreeStatistics
+from .records import CertifiedStep, TreeStatistics
 from .unscanned import steps_from_variances
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
@@ -61,8 +62,7 @@ def certified_path(
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
     n_jobs: int = 1,
-    callback: Callable[[PathEvent], None] | None = None,
-    scanning: Callable[[int, int], None] | None = None,
+    callback: Listener = silent,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -79,10 +79,8 @@ def certified_path(
     n_jobs : int
         Threads for a long proof.
     callback : callable, optional
-        Receives a `PathEvent` after each k, each improvement and each slice of a long
-        proof.
-    scanning : callable, optional
-        Called with the work done and the total while A is read.
+        Receives an `Event` while A is read, after each k, each improvement and each
+        slice of a long proof.
 
     Returns
     -------
@@ -111,7 +109,7 @@ def certified_path(
     walk = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, budget.check, scanning)
+        candidates = Candidates(cov, k_max, budget.check, callback)
         with single_threaded():
             walk = _Walk(cov, k_max, candidates, incumbents or {}, budget)
             walk.n_jobs, walk.callback = n_jobs, callback
@@ -178,7 +176,7 @@ class _Walk:
         self.rung = 0
         self.defect = ""  # of a bound below what is reached; then nothing is claimed
         self.n_jobs = 1
-        self.callback: Callable[[PathEvent], None] | None = None
+        self.callback: Listener = silent
 
     def step(self, k: int) -> None:
         """Find and prove k."""
@@ -195,7 +193,7 @@ class _Walk:
             self.cut_short[k] = Status.TIME_LIMIT
         finally:
             self.times[k] += time.perf_counter() - started
-        if self.callback is not None:
+        if self.callback is not silent:
             survivors = self.proofs[k][2] if k in self.proofs else ()
             self.report(k, len(survivors), self.status(k, None))
 
@@ -426,9 +424,13 @@ class _Walk:
     # -- what is handed out --------------------------------------------------------
 
     def report(self, k: int, survivors: int, status: Status | None = None) -> None:
-        if self.callback is not None:
+        if self.callback is not silent:  # an event takes longer than a small proof
+            total = len(self.upper) - 1
             self.callback(
-                PathEvent(
+                Event(
+                    "proof",
+                    done=k - (status is None),
+                    total=total,
                     k=k,
                     survivors=survivors,
                     nodes=self.budget.nodes,

@@ -1,4 +1,4 @@
-"""What the certified path hands out: one record per k, and events for the log."""
+"""What the certified path hands out: one record per k."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..progress import Event
 from ..result import Status, relative_gap
 
 
@@ -24,24 +25,6 @@ class TreeStatistics:
     max_depth: int = 0
     restarts: int = 0
     grown: int = 0  #: nodes that were sets of `search/averaging.py`
-
-
-@dataclass(frozen=True)
-class PathEvent:
-    """One line of the log; `status` is None while k is being worked on."""
-
-    k: int
-    survivors: int
-    nodes: int
-    objective: float
-    upper_bound: float
-    elapsed: float
-    source: str
-    status: Status | None = None
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.upper_bound)
 
 
 @dataclass(frozen=True)
@@ -113,3 +96,19 @@ class CertifiedStep:
         x = np.zeros(self.n_features)
         x[self.support] = self.loadings
         return x
+
+    def event(self, total: int) -> Event:
+        """The line of the log that says how this k ended."""
+        return Event(
+            stage="proof",
+            done=self.k,
+            total=total,
+            k=self.k,
+            objective=self.objective,
+            upper_bound=self.upper_bound,
+            survivors=len(self.survivors),
+            nodes=self.nodes,
+            source=self.source,
+            elapsed=self.time,
+            status=self.status,
+        )
