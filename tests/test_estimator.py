@@ -329,7 +329,7 @@ def test_an_interrupted_fit_says_what_is_missing(monkeypatch):
     def interrupt(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blockspca.budget.Meter.check", interrupt)
+    monkeypatch.setattr("blockspca.limits.Budget.check", interrupt)
     with pytest.warns(ConvergenceWarning, match=r"Only 1 of 3 components were found"):
         model = SparsePCA(3, k=8).fit(noise)
     assert model.status_ == ["interrupted"]

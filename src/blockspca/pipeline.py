@@ -19,7 +19,7 @@ from .blocks.block_search import BlockSearch
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
-from .limits import Deadline, Limits, as_limits
+from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .result import Result, Status
@@ -89,8 +89,7 @@ def solve(
     >>> result.support, round(result.objective, 6), result.status.value
     (array([0, 1]), 3.0, 'optimal')
     """
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
+    budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
@@ -101,28 +100,25 @@ def solve(
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
 
-    def left(nodes: int = 0) -> Limits:
-        most = limits.nodes and max(1, limits.nodes - nodes)
-        return replace(limits, time=deadline.remaining(), nodes=most)
-
     by_default = solver is None and threshold is None
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
         if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
             # Large k from data: blocks of 2k features would cost more than the proof.
-            proved = certified_results(cov, k, k, left(), {}, n_jobs=n_jobs, tell=tell)[
-                k
-            ]
-            return _on_the_same_data(cov, replace(proved, time=deadline.elapsed()))
+            proved = certified_results(
+                cov, k, k, budget.left(), {}, n_jobs=n_jobs, callback=callback
+            )[k]
+            return _on_the_same_data(cov, replace(proved, time=budget.elapsed()))
         found = solve_blocks(
             cov,
             k,
             chosen,
             strategy,
-            left(),
+            budget.left(),
             n_jobs=n_jobs,
             seed=seed,
-            tell=tell,
+            callback=callback,
         )
+        budget.nodes = found.nodes
         stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
         if not certify or (stopped and np.isfinite(found.upper_bound)):
             return _on_the_same_data(cov, found)
@@ -132,10 +128,10 @@ def solve(
             cov,
             k,
             k,
-            left(found.nodes),
+            budget.left(),
             {k: found.support.tolist()},
             n_jobs=n_jobs,
-            tell=tell,
+            callback=callback,
         )[k]
     result = replace(
         proved,
@@ -146,7 +142,7 @@ def solve(
         solver=found.solver,
         message=found.message,
         nodes=found.nodes + proved.nodes,
-        time=deadline.elapsed(),
+        time=budget.elapsed(),
         timings={**found.timings, **proved.timings},
     )
     return _on_the_same_data(cov, result)
@@ -212,17 +208,17 @@ def solve_path(
     >>> path.smallest_k(0.99)
     2
     """
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
+    budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
-    limits = replace(limits, time=deadline.remaining())
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
-        results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
+        results = certified_results(
+            cov, 1, k_max, budget.left(), {}, n_jobs=n_jobs, callback=callback
+        )
     cov.check_unchanged()
     return SparsityPath(results, cov)
 

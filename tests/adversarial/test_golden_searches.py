@@ -12,12 +12,12 @@ import numpy as np
 import judge
 import zoo
 from blockspca._kernels import selection
-from blockspca.budget import LimitReached, Meter
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
-from blockspca.limits import Limits
+from blockspca.limits import Budget, LimitReached, Limits
+from blockspca.progress import Event
 from blockspca.search import averaging as growth
 from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
@@ -53,15 +53,16 @@ def paths() -> Numbers:
     for name, A in matrices():
         cov = Covariance.from_matrix(A)
         for which, limit in enumerate(limits):
-            events: list[int] = []
+            events: list[Event] = []
             steps = path_module.certified_path(
                 cov,
                 len(A) - 2,
                 limits=limit,
-                callback=lambda event, events=events: events.append(event.survivors),
+                callback=events.append,
             )
             found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
-            found[f"{name} {which} events"] = events
+            survivors = [event.survivors for event in events if event.stage == "proof"]
+            found[f"{name} {which} events"] = survivors
         for first in (2, 99):
             with judge.every_argument(first):
                 steps = path_module.certified_path(cov, 5)
@@ -131,9 +132,9 @@ def turns() -> Numbers:
                 for first, n_jobs in ((99, 1), (2, 1), (99, 2)):
                     for many in (-99, 40):
                         statistics = TreeStatistics()
-                        meter = Meter(Limits())
+                        budget = Budget(Limits())
                         proof = StepProof(
-                            k, upper, statistics, meter, n_jobs, lambda _: None
+                            k, upper, statistics, budget, n_jobs, lambda _: None
                         )
                         proof.blind = True
                         with patch.multiple(
@@ -149,7 +150,7 @@ def turns() -> Numbers:
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
                             [s.finished, listed(s.found), s.argument] for s in said
-                        ] + [list(vars(statistics).values()), meter.nodes]
+                        ] + [list(vars(statistics).values()), budget.nodes]
     return found
 
 
@@ -159,7 +160,7 @@ def limited() -> Numbers:
     A = dict(matrices())["flat"]
     for nodes in (1, 5, 20, 10**6):
         for k, tau, _ in by_k(A, 0.02):
-            statistics, meter = TreeStatistics(), Meter(Limits(nodes=nodes))
+            statistics, meter = TreeStatistics(), Budget(Limits(nodes=nodes))
             upper = np.full(k + 1, np.inf)
             upper[k - 1] = tau  # no less, as below it nothing may be asked
             proof = StepProof(k, upper, statistics, meter, 1, lambda _: None)

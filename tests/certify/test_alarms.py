@@ -85,14 +85,14 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
 
 def test_a_bound_below_that_of_fewer_features_is_refused():
     """Kernels rely on τ ≥ upper[k − 1]."""
-    from blockspca.budget import Meter
     from blockspca.certify.records import TreeStatistics
+    from blockspca.limits import Budget
 
     proof = StepProof(
         2,
         [np.inf, 2.0, np.inf],
         TreeStatistics(),
-        Meter(bs.Limits()),
+        Budget(bs.Limits()),
         1,
         lambda survivors: None,
     )

@@ -200,16 +200,16 @@ def test_ctrl_c_returns_what_is_known(
 ) -> None:
     A = make("psd", 12, np.random.default_rng(5))
     calls = 0
-    original = module.Meter.check
+    original = module.Budget.check
 
-    def interrupt(self: module.Meter) -> None:
+    def interrupt(self: module.Budget) -> None:
         nonlocal calls
         calls += 1
         if calls > after:
             raise KeyboardInterrupt
         original(self)
 
-    monkeypatch.setattr(module.Meter, "check", interrupt)
+    monkeypatch.setattr(module.Budget, "check", interrupt)
     steps = certified_path(Covariance.from_matrix(A), 12)
     scale = float(np.abs(A).max())
     assert_exact(steps, optima(A / scale), scale)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
@@ -35,7 +36,7 @@ class NamedBound:
     """
 
     value: float
-    name: str
+    name: BoundName
     nodes: int = field(default=0, compare=False)
     better: NDArray[np.intp] | None = field(default=None, compare=False)
 
@@ -104,7 +105,7 @@ def best_bound(
     """
     deadline = Deadline(time_limit)
     error = k * cov.entry_error
-    known = [NamedBound(np.inf, "none")]
+    known = [NamedBound(np.inf, BoundName.NONE)]
 
     def is_open() -> bool:
         return min(known).value > target and not deadline.passed()
@@ -117,7 +118,8 @@ def best_bound(
     if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
         A = cov.submatrix(slice(None))
     if cov.known_psd:
-        known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
+        value = trace_bound(cov.diagonal(), k) + error
+        known.append(NamedBound(value, BoundName.VARIANCES))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
     dual_is_apt = cov.known_psd
     if A is not None:
@@ -139,17 +141,18 @@ def best_bound(
         visited = dual.nodes
         if np.isfinite(dual.value):
             value = dual.value + error
-            known.append(NamedBound(value, "direction dual", better=dual.better))
+            found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
+            known.append(found)
         if dual.interrupted:
             raise BoundInterrupted(replace(min(known), nodes=visited))
     if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
         with single_threaded():
             value = largest_eigenvalue_bound(cov) + error
-        known.append(NamedBound(value, "largest eigenvalue"))
+        known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
     if is_open() and A is not None:
         with single_threaded():
             value = best_threshold_bound(A, k, deadline=deadline)[0] + error
-        known.append(NamedBound(value, "soft threshold"))
+        known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
     return replace(min(known), nodes=visited)
 
 

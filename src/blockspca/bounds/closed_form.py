@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
@@ -148,18 +149,22 @@ class ObviousBounds:
             seconds += _cost.product(order, cov.n_features, order)
         return largest_eigenvalue_bound(cov) if seconds <= self.seconds else np.inf
 
-    def least(self, k: int) -> tuple[float, str]:
-        """The least bound and its name; infinite and "none" if there is none."""
+    def least(self, k: int) -> tuple[float, BoundName]:
+        """The least bound and its name; infinite and `NONE` if there is none."""
         diagonal = self.cov.diagonal()
         if k == 1:
-            return float(diagonal.max()) + self.cov.entry_error, "variances"
-        known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
+            return float(diagonal.max()) + self.cov.entry_error, BoundName.VARIANCES
+        known = [
+            (np.inf, BoundName.NONE),
+            (self._largest_eigenvalue, BoundName.LARGEST_EIGENVALUE),
+        ]
         if self.cov.known_psd:
-            known.append((trace_bound(diagonal, k), "variances"))
+            known.append((trace_bound(diagonal, k), BoundName.VARIANCES))
         if self._strongest is not None:
             sums = (k - 1) * self._strongest
             rounding = 4 * EPS * (np.abs(diagonal) + sums)
-            known.append((float((diagonal + sums + rounding).max()), "row sums"))
+            most = float((diagonal + sums + rounding).max())
+            known.append((most, BoundName.ROW_SUMS))
         value, name = min(known)
         return value + k * self.cov.entry_error, name
 

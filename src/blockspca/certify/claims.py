@@ -19,7 +19,7 @@ from .._validation import FloatArray
 from ..bounds.best import FEW_NODES
 from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
 from ..bounds.direction_dual.search import dual_bound
-from ..certificate import StepClaim
+from ..certificate import BoundName, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.blas import single_threaded
@@ -92,21 +92,25 @@ class BoundChecks:
         """A power of two: exact to divide by, and squares of entries do not vanish."""
         return power_of_two(float(self.tops.max(initial=0.0)))
 
+    @cached_property
+    def by_name(self) -> dict[str, Callable[[StepClaim], str]]:
+        """The check of every bound that a certificate may name."""
+        return {
+            BoundName.PROOF_TREE: self._searched,
+            BoundName.GROWTH: self._searched,
+            BoundName.SCREENING: self._searched,
+            BoundName.NESTED: self._nested,
+            BoundName.ROW_SUMS: self._row_sums,
+            BoundName.VARIANCES: self._variances,
+            BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
+            BoundName.SOFT_THRESHOLD: self._soft_threshold,
+            BoundName.DIRECTION_DUAL: self._direction_dual,
+            BoundName.NONE: self._nothing,
+        }
+
     def check(self, claim: StepClaim) -> str:
         """Return in words why opt(k) ≤ claim.upper_bound; raise if it is not proved."""
-        checks: dict[str, Callable[[StepClaim], str]] = {
-            "proof tree": self._searched,
-            "growth": self._searched,
-            "screening": self._searched,
-            "nested 2×2": self._nested,
-            "row sums": self._row_sums,
-            "variances": self._variances,
-            "largest eigenvalue": self._largest_eigenvalue,
-            "soft threshold": self._soft_threshold,
-            "direction dual": self._direction_dual,
-            "none": self._nothing,
-        }
-        check = checks.get(claim.bound_name)
+        check = self.by_name.get(claim.bound_name)
         if check is None:
             raise VerificationError(
                 f"k = {claim.k}: unknown bound {claim.bound_name!r}."

@@ -8,29 +8,32 @@ walked upwards; a k that could not be proved exactly passes its bound on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, check_sparsity
 from ..bounds.best import FEW_NODES, BoundInterrupted, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
-from ..budget import LimitReached, Meter, StepLimitReached
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..limits import Limits
+from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh, with_sign
 from ..numerics.rounding import EPS
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
+from ..progress import Event, Listener, silent
+from ..result import OPTIMAL_GAP, Status, is_within_gap
 from ..scan.lists import scan_kernels
 from ..search.portfolio import SPECTRAL_FIRST, StepProof
 from ..search.schur_tree import extent, rounding_allowance
+from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .alarms import alarm, is_below_objective, values_of_subsets
 from .incumbents import Incumbents
-from .records import CertifiedStep, PathEvent, TreeStatistics
+from .records import CertifiedStep, TreeStatistics
 from .unscanned import steps_from_variances
 
 # Gaps proved on the way to 0 when the exact proof does not come at once.
@@ -59,8 +62,7 @@ def certified_path(
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
     n_jobs: int = 1,
-    callback: Callable[[PathEvent], None] | None = None,
-    scanning: Callable[[int, int], None] | None = None,
+    callback: Listener = silent,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -77,10 +79,8 @@ def certified_path(
     n_jobs : int
         Threads for a long proof.
     callback : callable, optional
-        Receives a `PathEvent` after each k, each improvement and each slice of a long
-        proof.
-    scanning : callable, optional
-        Called with the work done and the total while A is read.
+        Receives an `Event` while A is read, after each k, each improvement and each
+        slice of a long proof.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def certified_path(
     ([0, 1], 3.0, 'optimal')
     """
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    meter = Meter(limits or Limits())
+    budget = Budget(limits)
     stopped = None
     walk = None
     try:
-        meter.load(*scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, meter.check, scanning)
+        budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
+        candidates = Candidates(cov, k_max, budget.check, callback)
         with single_threaded():
-            walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
+            walk = _Walk(cov, k_max, candidates, incumbents or {}, budget)
             walk.n_jobs, walk.callback = n_jobs, callback
             for k in range(1, k_max + 1):
                 walk.step(k)
@@ -152,9 +152,9 @@ class _Walk:
         k_max: int,
         candidates: Candidates,
         given: Mapping[int, Sequence[int]],
-        meter: Meter,
+        budget: Budget,
     ) -> None:
-        self.cov, self.candidates, self.meter = cov, candidates, meter
+        self.cov, self.candidates, self.budget = cov, candidates, budget
         self.unit = candidates.unit
         self.entry_error = cov.entry_error / self.unit
         self.incumbents = Incumbents(
@@ -163,11 +163,11 @@ class _Walk:
             k_max,
             candidates.promising(_first_pool(k_max)),
             given,
-            meter.affords,
+            budget.affords,
         )
         self.values = self.incumbents.values
         self.upper = [np.inf] * (k_max + 1)
-        self.names = ["none"] * (k_max + 1)
+        self.names = [BoundName.NONE] * (k_max + 1)
         # (τ, bound of k − 1, survivors) of the proof behind upper[k], if there is one
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
@@ -176,15 +176,15 @@ class _Walk:
         self.rung = 0
         self.defect = ""  # of a bound below what is reached; then nothing is claimed
         self.n_jobs = 1
-        self.callback: Callable[[PathEvent], None] | None = None
+        self.callback: Listener = silent
 
     def step(self, k: int) -> None:
         """Find and prove k."""
         started = time.perf_counter()
-        self.meter.start_step(last=k == len(self.upper) - 1)
+        self.budget.start_step(last=k == len(self.upper) - 1)
         try:
             self.incumbents.start(k)
-            self.meter.check()
+            self.budget.check()
             if not self.closes_at_once(k):
                 self.incumbents.improve(k)
                 self.cheap_bounds(k)
@@ -193,7 +193,7 @@ class _Walk:
             self.cut_short[k] = Status.TIME_LIMIT
         finally:
             self.times[k] += time.perf_counter() - started
-        if self.callback is not None:
+        if self.callback is not silent:
             survivors = self.proofs[k][2] if k in self.proofs else ()
             self.report(k, len(survivors), self.status(k, None))
 
@@ -216,7 +216,7 @@ class _Walk:
             allowance = self.allowance(k, bound) if k > 1 else self.entry_error
             self.lower_to(k, bound + allowance, name)
 
-    def lower_to(self, k: int, value: float, name: str) -> None:
+    def lower_to(self, k: int, value: float, name: BoundName) -> None:
         """Record a bound that needs no proof, if it is the best so far."""
         if value < self.upper[k]:
             self.proofs.pop(k, None)
@@ -227,7 +227,7 @@ class _Walk:
         k: int,
         tau: float,
         survivors: NDArray[np.int64],
-        name: str,
+        name: BoundName,
         searched: FloatArray | None = None,
     ) -> None:
         """Record that no k-set exceeds τ, by a search of a matrix if there was one."""
@@ -263,7 +263,7 @@ class _Walk:
 
     def prove(self, k: int) -> None:
         """Close k at the wanted gap, by way of coarser ones if that takes long."""
-        wanted = self.meter.limits.gap
+        wanted = self.budget.limits.gap
         if wanted is not None and self.climb(k, wanted):
             return
         wanted = wanted or 0.0
@@ -300,23 +300,23 @@ class _Walk:
         if self.is_proved(k, gap):
             return
         target = (self.values[k] + gap * abs(self.values[k])) * self.unit
-        bound = NamedBound(np.inf, "none")
+        bound = NamedBound(np.inf, BoundName.NONE)
         try:
             bound = best_bound(
                 self.cov,
                 k,
                 self.incumbents.best[k].support,
                 target=target,
-                time_limit=self.meter.share(0.2, most),
-                nodes=min(FEW_NODES, self.meter.nodes_left),
-                memory=self.meter.limits.memory,
+                time_limit=self.budget.share(0.2, most),
+                nodes=min(FEW_NODES, self.budget.nodes_left),
+                memory=self.budget.limits.memory,
             )
         except BoundInterrupted as stopped:
             bound = stopped.bound
             raise
         finally:
             self.statistics[k].nodes += bound.nodes
-            self.meter.nodes += bound.nodes
+            self.budget.nodes += bound.nodes
         value = bound.value / self.unit
         objective = self.values[k] * self.unit
         if is_sound(bound, objective, self.allowance(k, self.values[k]) * self.unit):
@@ -343,16 +343,16 @@ class _Walk:
                 return False
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
-                self.settle(k, tau, survivors, "screening")
+                self.settle(k, tau, survivors, BoundName.SCREENING)
                 break
             if self.is_incumbent(k, survivors, tau):
                 self.statistics[k].leaves += 1
                 within = incumbents.pool.submatrix(survivors)
-                self.settle(k, tau, survivors, "proof tree", within)
+                self.settle(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
                 return False
-            if len(survivors) ** 2 > self.meter.max_entries:
+            if len(survivors) ** 2 > self.budget.max_entries:
                 self.cut_short[k] = Status.MEMORY_LIMIT
                 return False
             many = len(survivors) > 4 * k + 40
@@ -384,14 +384,14 @@ class _Walk:
         """Whether there is time to begin with so many survivors."""
         seconds = self.incumbents.admission_seconds(survivors)
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
-        return self.meter.affords(seconds)
+        return self.budget.affords(seconds)
 
     def step_proof(self, k: int) -> StepProof:
         return StepProof(
             k,
             self.upper,
             self.statistics[k],
-            self.meter,
+            self.budget,
             self.n_jobs,
             lambda survivors: self.report(k, survivors),
         )
@@ -424,15 +424,19 @@ class _Walk:
     # -- what is handed out --------------------------------------------------------
 
     def report(self, k: int, survivors: int, status: Status | None = None) -> None:
-        if self.callback is not None:
+        if self.callback is not silent:  # an event takes longer than a small proof
+            total = len(self.upper) - 1
             self.callback(
-                PathEvent(
+                Event(
+                    "proof",
+                    done=k - (status is None),
+                    total=total,
                     k=k,
                     survivors=survivors,
-                    nodes=self.meter.nodes,
+                    nodes=self.budget.nodes,
                     objective=self.values[k] * self.unit,
                     upper_bound=self.upper[k] * self.unit,
-                    elapsed=self.meter.elapsed,
+                    elapsed=self.budget.elapsed(),
                     source=self.incumbents.best[k].source,
                     status=status,
                 )
@@ -442,18 +446,13 @@ class _Walk:
         """What is claimed for k, by the objective as it is handed out."""
         if self.defect:
             return Status.FEASIBLE
-        gap = self.meter.limits.gap
+        if stopped is not Status.INTERRUPTED:  # a caller with more to do must know
+            # A bound of an earlier k that was cut short stands in the way of this one.
+            cut = (self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short)
+            stopped = next(cut, stopped)
         objective = self.objective(k)
         bound = max(self.upper[k], objective)
-        if is_optimal_gap(objective, bound):
-            return Status.OPTIMAL
-        if gap is not None and is_within_gap(objective, bound, gap):
-            return Status.GAP_LIMIT
-        if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
-            return stopped
-        # A bound of an earlier k that was cut short stands in the way of this one.
-        earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
-        return earlier[0] if earlier else stopped or Status.FEASIBLE
+        return status_of_gap(objective, bound, self.budget.limits.gap, stopped)
 
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
@@ -467,14 +466,14 @@ class _Walk:
         the component of the one before and gets what costs nothing.  A bound that the
         chain did not bring down far is compared with those that need no chain.
         """
-        limit = self.meter.limits.time
+        limit = self.budget.limits.time
         ends = np.inf
         if limit is not None:
-            ends = self.meter.elapsed + _GRACE + _GRACE_SHARE * limit
+            ends = self.budget.elapsed() + _GRACE + _GRACE_SHARE * limit
         obvious = ObviousBounds(self.cov)
         last = len(self.upper) - 1
         for k in range(1, last + 1):
-            at_leisure = self.meter.elapsed < ends
+            at_leisure = self.budget.elapsed() < ends
             if self.values[k] == -np.inf:
                 if at_leisure:
                     self.incumbents.start(k)
@@ -520,7 +519,7 @@ class _Walk:
         objective, upper, name = self.objective(k), self.upper[k], self.names[k]
         tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
         if self.defect:
-            upper, name = np.inf, "none"
+            upper, name = np.inf, BoundName.NONE
             tau, previous, survivors = _NO_PROOF
         return CertifiedStep(
             k=k,

@@ -1,4 +1,4 @@
-"""What the certified path hands out: one record per k, and events for the log."""
+"""What the certified path hands out: one record per k."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import BoundName
+from ..progress import Event
 from ..result import Status, relative_gap
 
 
@@ -26,24 +28,6 @@ class TreeStatistics:
 
 
 @dataclass(frozen=True)
-class PathEvent:
-    """One line of the log; `status` is None while k is being worked on."""
-
-    k: int
-    survivors: int
-    nodes: int
-    objective: float
-    upper_bound: float
-    elapsed: float
-    source: str
-    status: Status | None = None
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.upper_bound)
-
-
-@dataclass(frozen=True)
 class CertifiedStep:
     """What is known about one k, with all that is needed to check it again.
 
@@ -56,15 +40,13 @@ class CertifiedStep:
         x'Ax on the original A.
     upper_bound : float
         No unit vector with at most k nonzeros exceeds it.
-    bound_name : str
-        "proof tree", "growth", "screening", "nested 2×2", "row sums", "variances",
-        "direction dual", "largest eigenvalue", "soft threshold" or "none".
+    bound_name : BoundName
     status : Status
     source : str
         Where the incumbent came from.
     tau, upper_previous : float
         The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
-        NaN unless the bound is "proof tree", "growth" or "screening".
+        NaN unless the bound is by a search or by screening.
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
         fewer than k of them, or the support alone, prove the bound without a tree.
@@ -85,7 +67,7 @@ class CertifiedStep:
     loadings: FloatArray
     objective: float
     upper_bound: float
-    bound_name: str
+    bound_name: BoundName
     status: Status
     source: str
     tau: float = np.nan
@@ -114,3 +96,19 @@ class CertifiedStep:
         x = np.zeros(self.n_features)
         x[self.support] = self.loadings
         return x
+
+    def event(self, total: int) -> Event:
+        """The line of the log that says how this k ended."""
+        return Event(
+            stage="proof",
+            done=self.k,
+            total=total,
+            k=self.k,
+            objective=self.objective,
+            upper_bound=self.upper_bound,
+            survivors=len(self.survivors),
+            nodes=self.nodes,
+            source=self.source,
+            elapsed=self.time,
+            status=self.status,
+        )

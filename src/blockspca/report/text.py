@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._messages import count, percent, proof_in_words
+from ..certificate import BoundName
 from ..result import Result, Status
 
 if TYPE_CHECKING:
     from .page import Report
-
-_BOUNDS = {
-    "proof tree": "a search of all sets that the screening left",
-    "screening": "the screening inequality: no set is left",
-    "nested 2×2": "the bound for k − 1 and the largest row norm",
-    "row sums": "the largest row sum of k entries",
-    "variances": "the largest variances",
-    "none": "nothing",
-}
 
 
 def gather(report: Report) -> dict[str, Any]:
@@ -119,7 +111,7 @@ def certificate_steps(result: Result) -> list[dict[str, Any]]:
         {
             "k": step.k,
             "bound": _text(step.upper_bound),
-            "by": _BOUNDS.get(step.bound_name, step.bound_name),
+            "by": BoundName.text_of(step.bound_name),
             "left": len(step.survivors) if step.tau is not None else "–",
             "nodes": step.statistics.get("nodes", "–"),
         }

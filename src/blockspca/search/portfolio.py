@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray
-from ..budget import Meter
+from ..certificate import BoundName
 from ..certify.records import TreeStatistics
 from ..heuristics.pool import leading_pair
+from ..limits import Budget
 from ..numerics import cost as _cost
 from .averaging import refute
 from .parts import connected_parts
@@ -49,7 +51,8 @@ class StepProof:
         upper[q] ≥ opt(q) for q < k, in the units of the matrices.
     statistics : TreeStatistics
         Added to.
-    meter : Meter
+    budget : Budget
+        Of the whole run; nodes are added to it.
     n_jobs : int
     report : callable
         Called with the number of features of the search between slices.
@@ -60,12 +63,12 @@ class StepProof:
         k: int,
         upper: Sequence[float],
         statistics: TreeStatistics,
-        meter: Meter,
+        budget: Budget,
         n_jobs: int,
         report: Callable[[int], None],
     ) -> None:
         self.k, self.upper, self.statistics = k, upper, statistics
-        self.meter, self.n_jobs, self.report = meter, n_jobs, report
+        self.budget, self.n_jobs, self.report = budget, n_jobs, report
         self._open: tuple[ProofTree, Decode] | None = None
         #: screening removed next to nothing: growth gets as long as the tree
         self.blind = False
@@ -78,15 +81,15 @@ class StepProof:
             return self._search_part(matrix, tau, turns)
         # Growth proves the whole if it proved a part: what is said of a bound is the
         # argument that it could not do without.
-        argument = "proof tree"
+        argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             outcome = self._search_part(matrix[part[:, None], part], tau, turns)
             if outcome.found is not None:
                 return Outcome(False, part[outcome.found])
             if not outcome.finished:
                 return outcome
-            if outcome.argument == "growth":
-                argument = "growth"
+            if outcome.argument is BoundName.GROWTH:
+                argument = BoundName.GROWTH
         return Outcome(True, None, argument=argument)
 
     def _search_part(
@@ -124,22 +127,22 @@ class StepProof:
 
     def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
         """Refute τ by growing good sets; sets count as nodes."""
-        self.meter.load("averaging")
-        seconds = self.meter.share(1.0, seconds)
+        self.budget.wait_for(load, "averaging")
+        seconds = self.budget.share(1.0, seconds)
         grown = refute(
             matrix,
             self.k,
             tau,
             time_limit=max(seconds, 0.0),
-            set_limit=min(self.meter.nodes_left, 2**40),
+            set_limit=min(self.budget.nodes_left, 2**40),
         )
         self.statistics.nodes += grown.sets
         self.statistics.grown += grown.sets
-        self.meter.nodes += grown.sets
-        self.meter.check()
+        self.budget.nodes += grown.sets
+        self.budget.check()
         self.report(len(matrix))
         if grown.refuted:
-            return Outcome(True, None, argument="growth")
+            return Outcome(True, None, argument=BoundName.GROWTH)
         if grown.support is not None:
             value, _ = leading_pair(matrix, grown.support)
             if value > tau:  # within rounding of τ it decides nothing
@@ -175,9 +178,9 @@ class StepProof:
 
     def _tightened(self, matrix: FloatArray, tau: float, p: int) -> Tightened:
         n = len(matrix)
-        if n > _SPECTRAL_SIZE[p] or not self.meter.affords(_cost.eigenvalues(n)):
+        if n > _SPECTRAL_SIZE[p] or not self.budget.affords(_cost.eigenvalues(n)):
             return Tightened.nothing_known(n)
-        return tighten(matrix, self.k, tau, p, stop=self.meter.time_is_up)
+        return tighten(matrix, self.k, tau, p, stop=self.budget.passed)
 
     def _run_reduced(
         self, matrix: FloatArray, tau: float, tightened: Tightened, stop: int
@@ -218,26 +221,26 @@ class StepProof:
             self.k - chosen,
             tau,
             np.array(self.upper[chosen : self.k + 1]),
-            self.meter.max_entries,
+            self.budget.max_entries,
         )
         return self._advance(tree, stop, decode)
 
     def _advance(self, tree: ProofTree, stop: int, decode: Decode) -> Outcome:
         """Run a tree on, until the statistics count `stop` nodes."""
-        statistics, meter = self.statistics, self.meter
-        before = meter.nodes - statistics.nodes
+        statistics, budget = self.statistics, self.budget
+        before = budget.nodes - statistics.nodes
 
         def may_go_on(nodes: int) -> int:
-            meter.nodes += nodes
-            meter.check()
+            budget.nodes += nodes
+            budget.check()
             if nodes:
                 self.report(len(tree.matrix))
-            return min(meter.nodes_left, stop - statistics.nodes - tree.nodes)
+            return min(budget.nodes_left, stop - statistics.nodes - tree.nodes)
 
         try:
             outcome = run_tree(tree, statistics, may_go_on, self.n_jobs)
         finally:
-            meter.nodes = before + statistics.nodes
+            budget.nodes = before + statistics.nodes
         # Threads take a tree apart, so that it cannot be gone on with.
         self._open = (tree, decode) if self.n_jobs == 1 else None
         if outcome.found is None:

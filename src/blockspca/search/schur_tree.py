@@ -48,6 +48,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import BoundName
 from ..certify.records import TreeStatistics
 from ..numerics.rounding import EPS
 
@@ -197,7 +198,7 @@ class Outcome:
     finished: bool
     found: NDArray[np.int64] | None
     out_of_memory: bool = False
-    argument: str = "proof tree"
+    argument: BoundName = BoundName.PROOF_TREE
 
     @property
     def decided(self) -> bool:
