@@ -27,8 +27,6 @@ def block_data(report: Report) -> dict[str, Any]:
         one, the block of each shown feature at each level, the level to start with, and
         for each feature the component that uses it (0 for none).
     """
-    from .page import as_list
-
     path, cov = report.thresholds, report.cov
     results = report.components.results
     used = np.concatenate([result.support for result in results])
@@ -78,3 +76,8 @@ def start_level(report: Report, levels: FloatArray) -> int:
     if epsilon is None:
         return len(levels) // 2
     return int(np.searchsorted(levels, epsilon, side="right")) - 1
+
+
+def as_list(values: Any, digits: int = 5) -> list[float]:
+    """Return an array as short numbers for JSON."""
+    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]
