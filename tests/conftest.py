@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from zoo import brute_force
 
 
 @pytest.fixture(scope="session")
@@ -39,14 +40,6 @@ def load(data_dir: Path) -> Callable[[str], np.ndarray]:
             return file["A" if "A" in file else "X"].astype(float)
 
     return load_dense
-
-
-def brute_force(A: np.ndarray, k: int) -> float:
-    """The optimum of sparse PCA by trying every support of size k."""
-    A = np.asarray(A, dtype=float)
-    supports = np.array(list(itertools.combinations(range(len(A)), k)))
-    submatrices = A[supports[:, :, None], supports[:, None, :]]
-    return float(np.linalg.eigvalsh(submatrices)[:, -1].max())
 
 
 @pytest.fixture(scope="session", name="brute_force")
