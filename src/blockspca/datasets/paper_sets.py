@@ -90,9 +90,8 @@ def load_paper_set(
     if not path.is_file():
         raise DataSetNotFound(
             f"{chosen.name} needs {path}, which is not there. Its source: "
-            f"{chosen.where}. Save it under that name, name another folder (argument, "
-            f"option --data or {VARIABLE}), or download it (download=True, option "
-            "--download)."
+            f"{chosen.where}. Save it under that name, name another folder (folder= or "
+            f"{VARIABLE}), or download it (download=True)."
         )
     table = read_table(path)
     expected = chosen.shape if chosen.sha256 else (table.shape[0], chosen.n_features)
