@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..plotting._layout import block_order, select_features
+from ..plotting._layout import (
+    block_levels,
+    block_order,
+    largest_blocks,
+    select_features,
+)
 
 if TYPE_CHECKING:
     from .page import Report
@@ -45,7 +50,7 @@ def block_data(report: Report) -> dict[str, Any]:
         "upper": as_list(A[np.triu_indices(len(A))], 4),
         "levels": as_list(levels, 6),
         "blocks": [path.n_blocks(level) for level in levels],
-        "largest": [path.largest_block(level) for level in levels],
+        "largest": largest_blocks(path, levels).tolist(),
         "labels": [label.tolist() for label in labels],
         "start": start_level(report, levels),
         "component": owner[ordered].tolist(),
@@ -58,7 +63,7 @@ def slider_levels(report: Report) -> FloatArray:
 
     The threshold that was used is one of them.
     """
-    levels = np.concatenate([[0.0], report.thresholds.distinct_thresholds()[::-1]])
+    levels = block_levels(report.thresholds)
     if len(levels) > MAX_LEVELS:
         # Most edges are weak, and most of what there is to see happens above them: two
         # thirds of the levels are even in ε, the others even in the number of blocks.
