@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,16 @@ import numpy as np
 import pytest
 
 from zoo import brute_force
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, before several workers would each compile them all."""
+    is_worker = hasattr(config, "workerinput")
+    if config.getoption("numprocesses", None) and not is_worker:
+        from blockspca import _kernels
+
+        for module in pkgutil.iter_modules(_kernels.__path__):
+            importlib.import_module(f"{_kernels.__name__}.{module.name}")
 
 
 @pytest.fixture(scope="session")
