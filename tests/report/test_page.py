@@ -153,14 +153,3 @@ def test_a_name_may_break_between_its_parts():
     assert breakable("<b>_x") == "&lt;b&gt;_<wbr>x"
     assert breakable("__x") == "__<wbr>x"
     assert breakable("") == ""
-
-
-def test_every_bound_is_said_in_words():
-    """The names are those that the records of a proof list."""
-    from blockspca.certify.records import CertifiedStep
-    from blockspca.report.text import _BOUNDS
-
-    about = CertifiedStep.__doc__.split("bound_name : str")[1].split("status :")[0]
-    names = re.findall(r'"([^"]+)"', about)
-    assert len(names) == 10
-    assert set(names) == set(_BOUNDS)

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 _BOUNDS = {
     "proof tree": "a search of all sets that the screening left",
-    "growth": "averages over the ways to build a set, of which none reaches it",
-    "direction dual": "a relaxation of the directions of the data, with a search",
-    "largest eigenvalue": "the largest eigenvalue of the whole matrix",
-    "soft threshold": "the largest eigenvalue once small entries are taken off",
     "screening": "the screening inequality: no set is left",
     "nested 2×2": "the bound for k − 1 and the largest row norm",
     "row sums": "the largest row sum of k entries",
