@@ -65,14 +65,7 @@ EXCEPTIONS = {
 }
 
 # Modules of one layer that import each other, lazily.
-CYCLES: dict[str, str] = {
-    "datasets.download datasets.paper_sets datasets.sources": (
-        "the sets know how to be downloaded, and the download knows the sets"
-    ),
-    "report.block_data report.charts report.page": (
-        "the page imports its parts lazily, and one of them its `as_list`"
-    ),
-}
+CYCLES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, order=True)

@@ -18,7 +18,7 @@ from blockspca.covariance.covariance import Covariance
 from dual_problems import Optimum, proved_of_three
 
 
-@pytest.mark.parametrize("smallest", [0, 150])
+@pytest.mark.parametrize("smallest", [pytest.param(0, marks=pytest.mark.slow), 150])
 def test_columns_in_coordinates_of_their_own_prove_the_same(
     monkeypatch: pytest.MonkeyPatch, brute_force: Optimum, smallest: int
 ) -> None:
