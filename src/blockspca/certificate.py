@@ -25,6 +25,10 @@ class StepClaim:
     fail the screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤
     `upper_previous`, and a search of the survivors found no k-set above `tau`. What
     rounding may amount to in such a proof is upper_bound − tau.
+
+    For the bound "earlier component": the claim is about the vectors that the scheme
+    allows this component, and follows from the bound of the component whose number is
+    `statistics["component"]`; see `components.earlier`.
     """
 
     k: int

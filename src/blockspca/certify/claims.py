@@ -48,6 +48,7 @@ LAPACK_AGREEMENT = 1e-11
 CONSISTENT = 1e-9
 MOST_DENSE = 5000  # features of a matrix that is held as a whole
 ENTRIES_AT_ONCE = 2**23
+EARLIER_COMPONENT = "earlier component"
 
 
 class BoundChecks:
@@ -103,6 +104,7 @@ class BoundChecks:
             "largest eigenvalue": self._largest_eigenvalue,
             "soft threshold": self._soft_threshold,
             "direction dual": self._direction_dual,
+            EARLIER_COMPONENT: self._earlier_component,
             "none": self._nothing,
         }
         check = checks.get(claim.bound_name)
@@ -185,6 +187,11 @@ class BoundChecks:
     def _nothing(self, claim: StepClaim) -> str:
         require(claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason")
         return "no bound is claimed"
+
+    def _earlier_component(self, claim: StepClaim) -> str:
+        """Of the matrix alone this says nothing: `Components.verify` checks it."""
+        self.unchecked.append(rests_on_earlier(claim))
+        return f"at most {claim.upper_bound:.12g} if the earlier component is bounded"
 
     # -- bounds by LAPACK and by the dual, which bring their own rounding ----------
 
@@ -393,6 +400,14 @@ class BoundChecks:
             )
             return "the rest was not searched again"
         return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
+
+
+def rests_on_earlier(claim: StepClaim) -> str:
+    """Say what a claim by an earlier component needs."""
+    return (
+        f"k = {claim.k}: the bound {claim.upper_bound:.17g} rests on that of component "
+        f"{claim.statistics.get('component')}; Components.verify checks it"
+    )
 
 
 def power_of_two(size: float) -> float:

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..covariance.derived import corrected, masked, projected, restricted
+from ..covariance.derived import (
+    corrected,
+    correction_error,
+    masked,
+    projected,
+    restricted,
+)
 from ..limits import Deadline
 from ..result import Result
 from .rewrite import renumbered
@@ -40,6 +46,11 @@ class Scheme(Protocol):
     `problem` is the matrix for which the next component is certified: a d × d view that
     is cheap to make, so `verify` can be given it at any time. `solve` finds the next
     component. `check` refuses sparsities that cannot work.
+
+    A scheme may also have a method `margin(cov, earlier, i, k)`: an m ≥ 0 such that
+    every k-sparse unit vector x that the next component may be could have been
+    component i (if k ≤ k_i), with x'A_i x ≥ x'A_j x − m; None if that is not so. Then
+    the bound of component i holds for the next one too; see `components.earlier`.
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -99,6 +110,16 @@ class DisjointSupports:
         keep = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
         result = solve_one(restricted(cov, keep), min(k, len(keep)))
         return renumbered(result, keep, cov.feature_names, d)
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """0: what is left for component j was left for component i, at the same x'Ax.
+
+        With `masked`, no feature that was used gains anything, so the optimum is that
+        of the features that are left.
+        """
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -164,3 +185,20 @@ class HotellingDeflation(_Deflation):
         return corrected(
             cov, left, right, psd=False, origin=f"{len(earlier)} term(s) subtracted"
         )
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """Rounding, if no objective from component i on is negative.
+
+        *Proof.* A_j = A_i − Σ v_l x_l x_l' over l = i, …, j − 1, so that A_j ⪯ A_i if
+        every v_l ≥ 0. As computed, v_l x_l x_l' is x_l r_l' + r_l x_l' with r_l =
+        v_l x_l / 2 + δ, ‖δ‖ ≤ u v_l / 2: with t = x_l'x, v_l t² + 2 t δ'x ≥ v_l t² −
+        u v_l |t| ≥ −u² v_l. A matrix in memory is also rounded to entries that are off
+        by e, in A_i and in A_j, and |x'Ex| ≤ e ‖x‖₁² ≤ k e.
+        """
+        values = [result.objective for result in earlier]
+        if min(values[i:]) < 0:
+            return None
+        size = cov.max_abs() + float(np.abs(values).sum())
+        return 2 * k * correction_error(len(earlier), size)

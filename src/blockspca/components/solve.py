@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
 from .checks import check_relations, check_variances
+from .earlier import check_earlier_bound, with_earlier_bound
 from .rewrite import tidied
 from .schemes import DisjointSupports, Scheme
 from .variance import adjusted_variance, joint_upper_bound, score_covariance
@@ -37,7 +39,8 @@ class Components:
     results : tuple of Result
         Component j solves its own problem, `problem(j, cov)`: the matrix without what
         the earlier components have used or explained. Its objective, upper bound,
-        status and certificate are claims about that problem.
+        status and certificate are claims about that problem. A bound named "earlier
+        component" is that of an earlier one, which holds for it too.
     components : array of shape (n_components, n_features)
         The unit vectors x_j, as rows.
     explained_variance : array of shape (n_components,)
@@ -141,10 +144,14 @@ class Components:
         cov = as_covariance(cov)
         said = check_relations(self.results, self.scheme)
         said += check_variances(self, cov)
-        *others, last = (
-            verify(result, self.problem(index, cov), **options)
-            for index, result in enumerate(self.results)
-        )
+        checks: list[Verification] = []
+        for index, result in enumerate(self.results):
+            check = verify(result, self.problem(index, cov), **options)
+            check = check_earlier_bound(
+                check, cov, self.results, index, self.scheme, checks
+            )
+            checks.append(check)
+        *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -249,7 +256,8 @@ def solve_components(
             share = _share(limits, deadline, results, len(sparsities) - j)
             solve_one = _SolveOne(share, Deadline(share.time), tell, options)
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
-            result = tidied(result, scheme.problem(cov, tuple(results)))
+            result = tidied(result, partial(scheme.problem, cov, tuple(results)))
+            result = with_earlier_bound(result, cov, results, scheme)
             results.append(_placed(result, j, scheme))
             if result.status is Status.INTERRUPTED:
                 break

@@ -6,6 +6,7 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,17 @@ def corrected(
     else:
         new = LowRankSource(source, left, right, psd)
     return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def correction_error(terms: int, size: float) -> float:
+    """Bound the rounding of A_ij − Σ (L_il R_jl + R_il L_jl), the terms as many as l.
+
+    With `size` ≥ |A_ij| + 2 Σ |L_il R_jl|, no intermediate result is larger. Each of
+    2m products errs by u of itself, each of at most 2m sums and differences by u of
+    what comes out: together (2m + 1) u of `size`, in any order. That is a quarter of
+    what is returned, the rest being room for sizes that are rounded themselves.
+    """
+    return 4 * (terms + 1) * EPS * size
 
 
 def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
@@ -233,10 +245,18 @@ class LowRankSource:
         self.known_psd = psd
         self.n_features = base.n_features
 
-    def entry_error(self) -> float:
+    @cached_property
+    def size(self) -> float:
+        """The largest |A_ij| of the base, and what the correction may add to it.
+
+        The diagonal has the largest entry only if A is positive semidefinite.
+        """
         largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
-        size = float(np.abs(self.base.diagonal()).max()) + 2 * float(largest.sum())
-        return self.base.entry_error() + 4 * (self.left.shape[1] + 1) * EPS * size
+        return Covariance(self.base).max_abs() + 2 * float(largest.sum())
+
+    def entry_error(self) -> float:
+        rounding = correction_error(self.left.shape[1], self.size)
+        return self.base.entry_error() + rounding
 
     def diagonal(self) -> FloatArray:
         both = np.einsum("ij,ij->i", self.left, self.right)
