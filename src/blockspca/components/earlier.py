@@ -35,7 +35,12 @@ CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is ne
 def with_earlier_bound(
     result: Result, cov: Covariance, earlier: Sequence[Result], scheme: Scheme
 ) -> Result:
-    """Return the result with the bound of an earlier component, if that is less."""
+    """Return the result with the bound of an earlier component, if that is less.
+
+    What is optimal stays as it is: its certificate needs no other.
+    """
+    if result.status is Status.OPTIMAL:
+        return result
     found = [
         (bound, i)
         for i in range(len(earlier))
