@@ -11,9 +11,16 @@ import pytest
 import blockspca as bs
 from blockspca.components.earlier import check_earlier_bound, with_earlier_bound
 from blockspca.components.orthogonal import best_orthogonal
+from blockspca.components.schemes import scheme_name
 
-SCHEMES = (bs.DisjointSupports(), bs.Orthogonalised(), bs.HotellingDeflation())
-ids = [type(scheme).__name__ for scheme in SCHEMES]
+SCHEMES = (
+    bs.DisjointSupports(),
+    bs.Orthogonalised(),
+    bs.HotellingDeflation(),
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
+)
+ids = [scheme_name(scheme) for scheme in SCHEMES]
 NAME = "earlier component"
 
 

@@ -51,7 +51,8 @@ def with_earlier_bound(
     if bound >= result.upper_bound:
         return result
     bound = max(bound, result.objective)
-    status, certificate = result.status, result.certificate
+    status: Status = result.status
+    certificate = result.certificate
     wanted = None if certificate is None else certificate.gap
     if status is not Status.INTERRUPTED:  # which also says that no more will follow
         if is_optimal_gap(result.objective, bound):

@@ -1,4 +1,4 @@
-"""What a further component is asked to be: disjoint, deflated, or orthogonal."""
+"""What a further component is asked to be: disjoint, or deflated in some way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import FloatArray, check_flag
 from ..covariance.covariance import Covariance
 from ..covariance.derived import (
     corrected,
@@ -19,6 +19,7 @@ from ..covariance.derived import (
     projected,
     restricted,
 )
+from ..covariance.residual import regressed, residual
 from ..limits import Deadline
 from ..result import Result
 from .rewrite import renumbered
@@ -79,6 +80,34 @@ def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     return basis[:, sizes > RANK_TOLERANCE * sizes[0]]
 
 
+def refuse_too_few(sparsities: Sequence[int], n_features: int) -> None:
+    """Refuse disjoint supports that may leave no feature for the last component."""
+    if sum(sparsities[:-1]) >= n_features:
+        raise ValueError(
+            f"k = {list(sparsities)} with disjoint supports: the first "
+            f"{len(sparsities) - 1} component(s) may use all {n_features} "
+            "feature(s) that vary, which leaves none for the last; pass a "
+            "smaller k, fewer components, or scheme=ProjectionDeflation()."
+        )
+
+
+def solve_apart(
+    problem: Covariance, used: NDArray[np.intp], k: int, solve_one: SolveOne
+) -> Result:
+    """Solve a problem without the features that are used."""
+    d = problem.n_features
+    keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
+    result = solve_one(restricted(problem, keep), min(k, len(keep)))
+    return renumbered(result, keep, problem.feature_names, d)
+
+
+def scheme_name(scheme: Scheme) -> str:
+    """Return what certificates call a scheme: its class, and what is not default."""
+    name = type(scheme).__name__
+    apart = isinstance(scheme, ResidualDeflation) and scheme.disjoint
+    return f"{name}(disjoint=True)" if apart else name
+
+
 @dataclass(frozen=True)
 class DisjointSupports:
     """No feature is used twice: x_j maximises x'Ax over the features not used so far.
@@ -89,14 +118,7 @@ class DisjointSupports:
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        before_last = sum(sparsities[:-1])
-        if before_last >= n_features:
-            raise ValueError(
-                f"k = {list(sparsities)} with disjoint supports: the first "
-                f"{len(sparsities) - 1} component(s) may use all {n_features} "
-                "feature(s) that vary, which leaves none for the last; pass a "
-                "smaller k, fewer components, or scheme=ProjectionDeflation()."
-            )
+        refuse_too_few(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         return masked(cov, used_features(earlier)) if earlier else cov
@@ -106,10 +128,7 @@ class DisjointSupports:
     ) -> Result:
         if not earlier:
             return solve_one(cov, k)
-        d = cov.n_features
-        keep = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
-        result = solve_one(restricted(cov, keep), min(k, len(keep)))
-        return renumbered(result, keep, cov.feature_names, d)
+        return solve_apart(cov, used_features(earlier), k, solve_one)
 
     def margin(
         self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
@@ -167,6 +186,88 @@ class ProjectionDeflation(_Deflation):
             return cov
         basis = orthonormal_basis(earlier)
         return projected(cov, basis, f"{basis.shape[1]} direction(s) projected out")
+
+
+@dataclass(frozen=True)
+class ResidualDeflation(_Deflation):
+    """x_j maximises the variance that the scores of x_1, …, x_{j−1} do not explain.
+
+    A_j = A − AV (V'AV)⁻¹ V'A, with V the earlier components: what is left of every
+    feature after regression on the earlier scores. x'A_j x is the adjusted variance
+    that is reported, so each component adds as much to the sum as any can.
+
+    Parameters
+    ----------
+    disjoint : bool
+        Whether every component has features of its own, as with `DisjointSupports`.
+        Then A_j is without the features of the earlier ones.
+
+    Notes
+    -----
+    Mackey's Schur complement deflation, of all earlier components at once. Unlike the
+    other schemes it does not go by how loadings relate, but by scores: features that
+    repeat the first factor have little variance left, whether or not their loadings
+    are orthogonal to it. A score that the earlier ones determine leaves A_j as it is.
+
+    Component j is certified for the exact A_j; what rounding does to its entries is in
+    `entry_error`, derived in `covariance.residual`.
+
+    References
+    ----------
+    L. Mackey, "Deflation methods for sparse PCA", NIPS 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2)) @ [[2, 2, 2, 2, 0, 0], [0, 0, 0, 0, 1, 1]]
+    >>> X = X + 0.1 * rng.normal(size=(50, 6))
+    >>> for scheme in (bs.DisjointSupports(), bs.ResidualDeflation()):
+    ...     found = bs.solve_components(np.cov(X.T), 2, 2, scheme=scheme)
+    ...     print(found.supports[1], round(found.r2, 2))
+    [0 2] 0.88
+    [4 5] 1.0
+    """
+
+    disjoint: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag(self.disjoint, "disjoint")
+
+    def check(self, sparsities: Sequence[int], n_features: int) -> None:
+        if self.disjoint:
+            refuse_too_few(sparsities, n_features)
+        super().check(sparsities, n_features)
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        if not earlier:
+            return cov
+        left = residual(cov, np.array([result.x for result in earlier]))
+        return masked(left, used_features(earlier)) if self.disjoint else left
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result:
+        if not (earlier and self.disjoint):
+            return super().solve(cov, earlier, k, solve_one)
+        left = residual(cov, np.array([result.x for result in earlier]))
+        return solve_apart(left, used_features(earlier), k, solve_one)
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """0, if regression for component j uses all scores that it did for i.
+
+        *Proof.* With G = V'AV positive definite for the scores in use, those that are
+        added for A_j have a positive definite residual covariance H in A_i, and A_j =
+        A_i − A_i W H⁻¹ W'A_i ⪯ A_i. Claims are about the exact matrices.
+        """
+        components = np.array([result.x for result in earlier])
+        before = regressed(cov, components[:i]).kept if i else ()
+        if not set(before) <= set(regressed(cov, components).kept):
+            return None
+        return 0.0
 
 
 class HotellingDeflation(_Deflation):

@@ -26,8 +26,8 @@ from ..result import Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .rewrite import tidied
-from .schemes import DisjointSupports, Scheme
-from .variance import adjusted_variance, joint_upper_bound, score_covariance
+from .schemes import DisjointSupports, Scheme, scheme_name
+from .variance import adjusted_variance, joint_upper_bound, predicted, score_covariance
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class Components:
     joint_bound_name : str
         Which argument gave it: "components", "eigenvalues" or "variances".
     scheme : Scheme
+    r2 : float
+        The share of the variance of all features that linear regression on the scores
+        predicts, tr(AV(V'AV)⁺V'A) / tr A. At most that of PCA with as many components.
+        NaN in a set that was stored before this was computed.
     """
 
     results: tuple[Result, ...]
@@ -66,6 +70,7 @@ class Components:
     joint_upper_bound: float
     joint_bound_name: str
     scheme: Scheme
+    r2: float = float("nan")
 
     def __len__(self) -> int:
         return len(self.results)
@@ -180,6 +185,7 @@ class Components:
         lines.append(
             f"together: {share:.2%} of the variance, counted once; at most "
             f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
+            + ("" if np.isnan(self.r2) else f"; their scores predict {self.r2:.2%}")
         )
         return "\n".join(lines)
 
@@ -293,7 +299,7 @@ def _placed(result: Result, index: int, scheme: Scheme) -> Result:
     if index == 0 or result.certificate is None:
         return result
     certificate = replace(
-        result.certificate, component=index + 1, scheme=type(scheme).__name__
+        result.certificate, component=index + 1, scheme=scheme_name(scheme)
     )
     return replace(result, certificate=certificate)
 
@@ -322,6 +328,7 @@ _SCHEMES = {
     "orthogonal": "Orthogonalised()",
     "orthogonalised": "Orthogonalised()",
     "hotelling": "HotellingDeflation()",
+    "residual": "ResidualDeflation()",
 }
 
 
@@ -371,4 +378,5 @@ def collect(
         joint_upper_bound=max(bound, float(adjusted.sum())),
         joint_bound_name=name,
         scheme=scheme,
+        r2=predicted(cov, components),
     )
