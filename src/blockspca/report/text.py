@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ _BOUNDS = {
     "nested 2×2": "the bound for k − 1 and the largest row norm",
     "row sums": "the largest row sum of k entries",
     "variances": "the largest variances",
+    "earlier component": "the bound of an earlier component, which holds for it too",
     "none": "nothing",
 }
 
@@ -60,6 +62,11 @@ def summary(report: Report) -> list[str]:
         f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
         f"{'one component' if m == 1 else 'as many components'}.",
     ]
+    if not math.isnan(components.r2):
+        said.append(
+            f"Linear regression on the {'scores' if m > 1 else 'score'} predicts "
+            f"{percent(components.r2)} of the variance of all {d} features."
+        )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if proved == m:
         said.append(
