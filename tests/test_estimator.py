@@ -60,6 +60,10 @@ def test_attributes(X):
     assert (model.gap_ < 1e-8).all()
     assert (model.upper_bound_ >= [r.objective for r in model.results_]).all()
     assert model.explained_variance_.sum() <= model.joint_upper_bound_
+    scores = model.transform(X)
+    centred = X - X.mean(axis=0)
+    rest = centred - scores @ np.linalg.lstsq(scores, centred, rcond=None)[0]
+    assert model.r2_ == pytest.approx(1 - (rest**2).sum() / (centred**2).sum())
     assert model.n_features_in_ == 12
     np.testing.assert_allclose(model.mean_, X.mean(axis=0))
     assert not hasattr(model, "feature_names_in_")

@@ -46,6 +46,10 @@ class BoundName(str, Enum):
         "soft threshold",
         "the blocks of A after soft thresholding, and k − 1 times the threshold",
     )
+    EARLIER_COMPONENT = (
+        "earlier component",
+        "the bound of an earlier component, which holds for it too",
+    )
     BLOCKS = (
         "blocks + (k − 1) · largest entry between them",
         "the bounds of the blocks and the largest entry between them",
@@ -77,6 +81,10 @@ class StepClaim:
     screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤ `upper_previous`,
     and a search of the survivors found no k-set above `tau`. What rounding may amount
     to in such a proof is upper_bound − tau.
+
+    For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
+    component, and follows from the bound of the component whose number is
+    `statistics["component"]`; see `components.earlier`.
     """
 
     k: int

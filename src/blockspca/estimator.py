@@ -100,6 +100,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Tibshirani's adjusted variance): nothing is counted twice.
     explained_variance_ratio_ : array of shape (n_components,)
         The same, as a share of the total variance.
+    r2_ : float
+        The share of the variance of all features, also those without a loading, that
+        linear regression on the scores predicts.
     upper_bound_ : array of shape (n_components,)
         Proved: no unit vector with as few nonzeros has a larger objective in the
         problem of that component.

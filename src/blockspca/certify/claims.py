@@ -105,6 +105,7 @@ class BoundChecks:
             BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
             BoundName.SOFT_THRESHOLD: self._soft_threshold,
             BoundName.DIRECTION_DUAL: self._direction_dual,
+            BoundName.EARLIER_COMPONENT: self._earlier_component,
             BoundName.NONE: self._nothing,
         }
 
@@ -190,6 +191,11 @@ class BoundChecks:
     def _nothing(self, claim: StepClaim) -> str:
         require(claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason")
         return "no bound is claimed"
+
+    def _earlier_component(self, claim: StepClaim) -> str:
+        """Of the matrix alone this says nothing: `Components.verify` checks it."""
+        self.unchecked.append(rests_on_earlier(claim))
+        return f"at most {claim.upper_bound:.12g} if the earlier component is bounded"
 
     # -- bounds by LAPACK and by the dual, which bring their own rounding ----------
 
@@ -398,6 +404,14 @@ class BoundChecks:
             )
             return "the rest was not searched again"
         return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
+
+
+def rests_on_earlier(claim: StepClaim) -> str:
+    """Say what a claim by an earlier component needs."""
+    return (
+        f"k = {claim.k}: the bound {claim.upper_bound:.17g} rests on that of component "
+        f"{claim.statistics.get('component')}; Components.verify checks it"
+    )
 
 
 def row_tops(cov: Covariance, width: int) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,11 @@ def summary(report: Report) -> list[str]:
         f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
         f"{'one component' if m == 1 else 'as many components'}.",
     ]
+    if not math.isnan(components.r2):
+        said.append(
+            f"Linear regression on the {'scores' if m > 1 else 'score'} predicts "
+            f"{percent(components.r2)} of the variance of all {d} features."
+        )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if proved == m:
         said.append(
