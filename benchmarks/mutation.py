@@ -79,6 +79,8 @@ FILES: dict[str, tuple[str, ...]] = {
     "search/reference.py": ("certify/test_verify",),
     "search/portfolio.py": ("certify/test_path",),
     "certify/path.py": ("certify/test_path",),
+    "certify/chain.py": ("certify/test_path",),
+    "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
     "bounds/closed_form.py": ("bounds/test_closed_form",),
     "bounds/best.py": ("bounds/test_closed_form",),
     "numerics/upper_eigenvalues.py": (

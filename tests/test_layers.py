@@ -24,7 +24,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 LAYERS = {
     "base": "_typing _validation _moved",
-    "limits": "limits _messages",
+    "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
@@ -56,8 +56,6 @@ TODAY: dict[str, str] = {}
 
 EXCEPTIONS = {
     "heuristics.pool -> certify.screening": "`in_units` belongs to numerics",
-    "search.schur_tree -> certify.records": "TreeStatistics belongs to the search",
-    "search.portfolio -> certify.records": "TreeStatistics belongs to the search",
     "heuristics.truncated_power -> solvers.base": "returns a Solution",
     "result -> solvers.guarantee": "a record of its own: Result only holds it",
     "sparsity_path -> covariance.pca": "computes PCA when asked",

@@ -22,6 +22,7 @@ from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
+from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
@@ -29,7 +30,8 @@ from .solvers.local_search import LocalSearch
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath
 
-LOCAL_SEARCH_UP_TO = 30
+#: Of every proof; the one place where another choice would be made.
+SETTINGS = DEFAULT_SETTINGS
 
 
 def solve(
@@ -102,10 +104,17 @@ def solve(
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
-            # Large k from data: blocks of 2k features would cost more than the proof.
+        if by_default and certify and not _are_blocks_worth_it(cov, k):
             proved = certified_results(
-                cov, k, k, budget.left(), {}, n_jobs=n_jobs, callback=callback
+                cov,
+                k,
+                k,
+                budget.left(),
+                {},
+                n_jobs=n_jobs,
+                callback=callback,
+                prover=choose_prover(cov, k, k),
+                settings=SETTINGS,
             )[k]
             return _on_the_same_data(cov, replace(proved, time=budget.elapsed()))
         found = solve_blocks(
@@ -132,6 +141,8 @@ def solve(
             {k: found.support.tolist()},
             n_jobs=n_jobs,
             callback=callback,
+            prover=choose_prover(cov, k, k),
+            settings=SETTINGS,
         )[k]
     result = replace(
         proved,
@@ -160,7 +171,8 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
     from .certify.results import certified_results, with_status
 
     at_once = Limits(time=0)
-    known = certified_results(cov, found.k, found.k, at_once, {})[found.k]
+    k, prover = found.k, choose_prover(cov, found.k, found.k)
+    known = certified_results(cov, k, k, at_once, {}, prover=prover)[k]
     if known.objective < found.objective:
         return found
     known = with_status(known, found.status)
@@ -217,14 +229,60 @@ def solve_path(
     n_jobs = check_n_jobs(n_jobs)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         results = certified_results(
-            cov, 1, k_max, budget.left(), {}, n_jobs=n_jobs, callback=callback
+            cov,
+            1,
+            k_max,
+            budget.left(),
+            {},
+            n_jobs=n_jobs,
+            callback=callback,
+            prover=choose_prover(cov, 1, k_max),
+            settings=SETTINGS,
         )
     cov.check_unchanged()
     return SparsityPath(results, cov)
 
 
+def choose_prover(
+    cov: Covariance, k_min: int, k_max: int, settings: ProofSettings | None = None
+) -> Prover:
+    """Decide who proves k_min, …, k_max; `ProofSettings` has the reasons.
+
+    Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
+    of a single k takes part: before the chain where one k is asked for, after it where
+    the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
+    same provers, up to `chain_up_to`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> from blockspca.pipeline import choose_prover
+    >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
+    >>> [choose_prover(cov, k, k).name for k in (5, 35)]
+    ['CHAIN', 'SINGLE_K_THEN_CHAIN']
+    >>> choose_prover(cov, 1, 35).name
+    'CHAIN_THEN_SINGLE_K'
+    """
+    settings = settings or SETTINGS
+    # Without columns the dual costs the cube of d: there the chain comes first.
+    least = settings.single_k_from if cov.has_columns else settings.chain_up_to
+    if k_max < least:
+        return Prover.CHAIN
+    if k_min < k_max:
+        return Prover.CHAIN_THEN_SINGLE_K
+    if k_max > settings.chain_up_to:
+        return Prover.SINGLE_K
+    return Prover.SINGLE_K_THEN_CHAIN
+
+
+def _are_blocks_worth_it(cov: Covariance, k: int) -> bool:
+    """Whether blocks of 2k features cost less than the proof that they start."""
+    return cov.in_memory or k <= SETTINGS.local_search_up_to
+
+
 def _default_solver(k: int) -> Solver:
-    return LocalSearch() if k <= LOCAL_SEARCH_UP_TO else TruncatedPower()
+    return LocalSearch() if k <= SETTINGS.local_search_up_to else TruncatedPower()
 
 
 def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrategy:

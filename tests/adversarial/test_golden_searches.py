@@ -18,8 +18,8 @@ from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, LimitReached, Limits
 from blockspca.progress import Event
+from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
-from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
 from blockspca.search import schur_tree as proof_tree
 from blockspca.search import spectral
@@ -64,12 +64,13 @@ def paths() -> Numbers:
             survivors = [event.survivors for event in events if event.stage == "proof"]
             found[f"{name} {which} events"] = survivors
         for first in (2, 99):
-            with judge.every_argument(first):
-                steps = path_module.certified_path(cov, 5)
+            settings = judge.every_argument(first)
+            steps = path_module.certified_path(cov, 5, settings=settings)
             found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
     for which, X in enumerate((*data(), by_variance())):
-        with judge.every_argument():
-            steps = path_module.certified_path(Covariance.from_data(X), 3)
+        steps = path_module.certified_path(
+            Covariance.from_data(X), 3, settings=judge.every_argument()
+        )
         found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
     return found
 
@@ -96,20 +97,16 @@ def resisting() -> Numbers:
     found: Numbers = {}
     for name, A in matrices():
         events: list[list[float]] = []
-        with patch.multiple(
-            step_proof,
-            _FIRST_NODES=1,
-            BRIEF_NODES=0,
-            _FIRST_SECONDS=0.0,
-            _GROWTH_SHARE=0.0,
-        ):
-            path_module.certified_path(
-                Covariance.from_matrix(A),
-                5,
-                callback=lambda event, events=events: events.append(
-                    [event.k, float(event.upper_bound)]
-                ),
-            )
+        path_module.certified_path(
+            Covariance.from_matrix(A),
+            5,
+            callback=lambda event, events=events: events.append(
+                [event.k, float(event.upper_bound)]
+            ),
+            settings=ProofSettings(
+                first_nodes=1, probe_nodes=0, first_seconds=0.0, growth_share=0.0
+            ),
+        )
         found[name] = events
     return found
 
@@ -133,20 +130,25 @@ def turns() -> Numbers:
                     for many in (-99, 40):
                         statistics = TreeStatistics()
                         budget = Budget(Limits())
+                        settings = ProofSettings(
+                            first_nodes=2,
+                            probe_nodes=1,
+                            first_seconds=600.0,
+                            spectral_from=first,
+                            spectral_first=first,
+                            many_survivors=many,
+                        )
                         proof = StepProof(
-                            k, upper, statistics, budget, n_jobs, lambda _: None
+                            k,
+                            upper,
+                            statistics,
+                            budget,
+                            n_jobs,
+                            lambda _: None,
+                            settings,
                         )
                         proof.blind = True
-                        with patch.multiple(
-                            step_proof,
-                            _FIRST_NODES=2,
-                            BRIEF_NODES=1,
-                            _FIRST_SECONDS=600.0,
-                            SPECTRAL_FROM=first,
-                            SPECTRAL_FIRST=first,
-                            MANY=many,
-                        ):
-                            said = [proof.search(A, tau, t) for t in (0, 1, None)]
+                        said = [proof.search(A, tau, t) for t in (0, 1, None)]
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
                             [s.finished, listed(s.found), s.argument] for s in said
@@ -163,13 +165,10 @@ def limited() -> Numbers:
             statistics, meter = TreeStatistics(), Budget(Limits(nodes=nodes))
             upper = np.full(k + 1, np.inf)
             upper[k - 1] = tau  # no less, as below it nothing may be asked
-            proof = StepProof(k, upper, statistics, meter, 1, lambda _: None)
+            settings = ProofSettings(first_nodes=1, probe_nodes=0, first_seconds=600.0)
+            proof = StepProof(k, upper, statistics, meter, 1, lambda _: None, settings)
             proof.blind = True
-            changes = {"_FIRST_NODES": 1, "BRIEF_NODES": 0, "_FIRST_SECONDS": 600.0}
-            with (
-                patch.multiple(step_proof, **changes),
-                patch.object(growth, "_SLICE", 2),
-            ):
+            with patch.object(growth, "_SLICE", 2):
                 try:
                     said = proof.search(A, tau, 1).finished
                 except LimitReached as reached:
@@ -327,19 +326,20 @@ def dropped() -> Numbers:
             stay = candidates.survivors(k, tau / unit, previous / unit)
             found[f"narrow {k} {share}"] = listed(stay)
     for which, X in enumerate((*data(), by_variance())):
-        with judge.every_argument():
-            candidates = Candidates(Covariance.from_data(X), 3, lambda: None)
-            top = float(candidates.variances.max())
-            for k in (1, 2, 3):
-                values = candidates.bounds(k, top)
-                found[f"data {which} {k} bounds"] = [value for value, _ in values]
-            for k in (1, 2, 3):
-                for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
-                    here = f"data {which} {k} {factor}"
-                    unscanned = candidates.screening.unscanned(k, factor * top, top)
-                    stay = candidates.survivors(k, factor * top, top)
-                    scanned = len(candidates.screening.diagonal)
-                    found[here] = [unscanned, listed(stay), scanned]
+        settings = judge.every_argument()
+        cov = Covariance.from_data(X)
+        candidates = Candidates(cov, 3, lambda: None, settings=settings)
+        top = float(candidates.variances.max())
+        for k in (1, 2, 3):
+            values = candidates.bounds(k, top)
+            found[f"data {which} {k} bounds"] = [value for value, _ in values]
+        for k in (1, 2, 3):
+            for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
+                here = f"data {which} {k} {factor}"
+                unscanned = candidates.screening.unscanned(k, factor * top, top)
+                stay = candidates.survivors(k, factor * top, top)
+                scanned = len(candidates.screening.diagonal)
+                found[here] = [unscanned, listed(stay), scanned]
     return found
 
 

@@ -14,8 +14,8 @@ from blockspca.certify.path import certified_path
 from blockspca.covariance.covariance import Covariance
 from blockspca.heuristics.pool import swapped
 from blockspca.numerics.blas import all_threads, single_threaded
+from blockspca.proof_settings import ProofSettings
 from blockspca.result import OPTIMAL_GAP, Status
-from blockspca.search import portfolio as step_proof
 from blockspca.solvers.base import Limits
 from zoo import EVERY_KIND, brute_force, optima
 from zoo import symmetric_matrix as make
@@ -64,19 +64,19 @@ def test_equals_brute_force(kind: str) -> None:
 
 @pytest.mark.parametrize("first", [2, 99])
 @pytest.mark.parametrize("kind", EVERY_KIND)
-def test_spectral_arguments_equal_brute_force(
-    kind: str, first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spectral_arguments_equal_brute_force(kind: str, first: int) -> None:
     """Small k never need eigenvectors; here they are made to use them."""
-    monkeypatch.setattr(step_proof, "SPECTRAL_FROM", 2)
-    monkeypatch.setattr(step_proof, "SPECTRAL_FIRST", first)
-    monkeypatch.setattr(step_proof, "BRIEF_NODES", 1)
-    monkeypatch.setattr(step_proof, "MANY", -99)  # connected parts for all sizes
+    settings = ProofSettings(
+        spectral_from=2,
+        spectral_first=first,
+        probe_nodes=1,
+        many_survivors=-99,  # connected parts for all sizes
+    )
     for seed in range(15):
         rng = np.random.default_rng(100 + seed)
         A = make(kind, int(rng.integers(3, 11)), rng)
         scale = float(np.abs(A).max()) or 1.0
-        steps = certified_path(Covariance.from_matrix(A), len(A))
+        steps = certified_path(Covariance.from_matrix(A), len(A), settings=settings)
         assert_proved(steps, scale)
         assert_exact(steps, optima(A / scale), scale)
 
@@ -304,16 +304,14 @@ def test_bad_k_is_refused(k_max: int) -> None:
         certified_path(noise(10), k_max)
 
 
-def test_variances_first_equals_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
-    from blockspca.certify import adaptive_screening as candidates
-
-    monkeypatch.setattr(candidates, "_SCAN_ALL", 1)
-    monkeypatch.setattr(candidates, "_FIRST_CANDIDATES", 1)
+def test_variances_first_equals_brute_force() -> None:
+    settings = ProofSettings(scan_all_up_to=1, first_candidates=1)
     for seed in range(25):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((8, 40)) * np.exp(rng.normal(0, seed / 10, 40))
         A = np.cov(X.T)
-        for k, step in certified_path(Covariance.from_data(X), 3).items():
+        steps = certified_path(Covariance.from_data(X), 3, settings=settings)
+        for k, step in steps.items():
             assert step.status is Status.OPTIMAL
             assert step.objective == pytest.approx(brute_force(A, k))
 

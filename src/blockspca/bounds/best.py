@@ -19,12 +19,11 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
+from ..proof_settings import ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
-FEW_NODES = 7  # of the dual's search, where others wait for their turn
-MOST_NODES = 10**6
 
 
 @dataclass(frozen=True, order=True)
@@ -71,7 +70,7 @@ def best_bound(
     *,
     target: float,
     time_limit: float,
-    nodes: int = FEW_NODES,
+    nodes: int = ProofSettings.few_nodes,
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
 ) -> NamedBound:

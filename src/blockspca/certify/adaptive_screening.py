@@ -14,12 +14,9 @@ from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
 from ..numerics.rounding import power_of_two
 from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..scan.lists import known_scan, scan
 from .screening import Screening, in_units
-
-# Data with more features than this are scanned by variance, largest first.
-_SCAN_ALL = 1000
-_FIRST_CANDIDATES = 500
 
 
 class Candidates:
@@ -38,6 +35,7 @@ class Candidates:
         Called between tiles; raises to stop.
     callback : callable, optional
         Receives an `Event` of the stage "scan" while A is read.
+    settings : ProofSettings
     """
 
     def __init__(
@@ -46,14 +44,17 @@ class Candidates:
         k_max: int,
         check: Callable[[], None],
         callback: Listener = silent,
+        settings: ProofSettings = DEFAULT_SETTINGS,
     ) -> None:
         self._cov, self._k_max = cov, k_max
         self._width = max(k_max - 1, 1)
         self._check = check
         self._scanning = None if callback is silent else self._report
         self._callback = callback
-        size = max(_FIRST_CANDIDATES, 6 * k_max)
-        partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
+        size = max(settings.first_candidates, 6 * k_max)
+        partly = cov.known_psd and cov.n_features > max(
+            settings.scan_all_up_to, 2 * size
+        )
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
         found = scan(cov, self._width, check, features, progress=self._scanning)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.best import FEW_NODES
 from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
 from ..bounds.direction_dual.search import dual_bound
 from ..certificate import BoundName, StepClaim
@@ -34,6 +33,7 @@ from ..numerics.rounding import (
     sum_above,
 )
 from ..numerics.upper_eigenvalues import psd_shift
+from ..proof_settings import ProofSettings
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
@@ -232,7 +232,7 @@ class BoundChecks:
             start=self.support,
             target=target,
             time_limit=seconds,
-            nodes=FEW_NODES + 2 * int(claim.statistics.get("nodes", 0)),
+            nodes=ProofSettings.few_nodes + 2 * int(claim.statistics.get("nodes", 0)),
         )
         if dual.interrupted:
             raise KeyboardInterrupt

@@ -10,21 +10,8 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..certificate import BoundName
 from ..progress import Event
-from ..result import Status, relative_gap
-
-
-@dataclass
-class TreeStatistics:
-    """Size of a proof and what closed its nodes."""
-
-    nodes: int = 0
-    closed_by_bound: int = 0
-    closed_by_sum: int = 0
-    closed_by_peeling: int = 0
-    leaves: int = 0
-    max_depth: int = 0
-    restarts: int = 0
-    grown: int = 0  #: nodes that were sets of `search/averaging.py`
+from ..result import OPTIMAL_GAP, Status, relative_gap
+from ..search.schur_tree import TreeStatistics
 
 
 @dataclass(frozen=True)
@@ -50,10 +37,6 @@ class CertifiedStep:
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
         fewer than k of them, or the support alone, prove the bound without a tree.
-    allowance : float
-        upper_bound − tau, what is set aside for rounding.
-    tolerance : float
-        Absolute: the status is optimal if upper_bound − objective is at most this.
     statistics : TreeStatistics
     time : float
         Seconds spent on this k.
@@ -75,8 +58,6 @@ class CertifiedStep:
     survivors: NDArray[np.int64] = field(
         default_factory=lambda: np.empty(0, dtype=np.int64)
     )
-    allowance: float = np.nan
-    tolerance: float = 0.0
     statistics: TreeStatistics = field(default_factory=TreeStatistics)
     time: float = 0.0
     message: str = ""
@@ -85,6 +66,16 @@ class CertifiedStep:
     def gap(self) -> float:
         """(upper_bound − objective) / |objective|."""
         return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def tolerance(self) -> float:
+        """Absolute: "optimal" says that upper_bound − objective is at most this."""
+        return OPTIMAL_GAP * abs(self.objective)
+
+    @property
+    def allowance(self) -> float:
+        """upper_bound − tau, what is set aside for rounding; NaN without a search."""
+        return self.upper_bound - self.tau
 
     @property
     def nodes(self) -> int:

@@ -14,15 +14,11 @@ from ..certificate import Certificate, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import Result, Status
 from .path import certified_path
 from .records import CertifiedStep
-from .single_k import direct_step
-
-# A single k from here on is first bounded by itself; beyond the second number the
-# chain is too long to be worth walking.
-DIRECT_FROM = 30
-CHAIN_UP_TO = 500
+from .single_k import prove_single_k
 
 
 def certified_results(
@@ -34,8 +30,14 @@ def certified_results(
     *,
     n_jobs: int | None = None,
     callback: Listener = silent,
+    prover: Prover = Prover.CHAIN,
+    settings: ProofSettings = DEFAULT_SETTINGS,
+    prove: bool = True,
 ) -> Mapping[int, Result]:
-    """Walk the certified path up to k_max; return the results from k_min on."""
+    """Solve up to k_max, with the provers that were chosen; return all from k_min on.
+
+    With `prove` False, look for good components only, by the chain.
+    """
     budget = Budget(limits)
     settled = set()
 
@@ -46,12 +48,12 @@ def certified_results(
 
     # Events are made only where somebody hears of them.
     heard = silent if callback is silent else report
-    # Without a factor the dual costs the cube of d: there the chain comes first.
     direct = None
-    if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
-        direct = direct_step(cov, k_max, limits, incumbents.get(k_max), heard)
+    if prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
+        given = incumbents.get(k_max)
+        direct = prove_single_k(cov, k_max, limits, given, heard, settings)
         result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, direct.nodes)
-        ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
+        ends = direct.status is not Status.FEASIBLE or prover is Prover.SINGLE_K
         event = direct.event(k_max)
         try:
             report(event if ends else replace(event, done=k_max - 1, status=None))
@@ -68,6 +70,9 @@ def certified_results(
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
         callback=heard,
+        settings=settings,
+        single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
+        prove=prove,
     )
     last = _tighter(steps[k_max], direct)
     with suppress(KeyboardInterrupt):  # all is done but for telling
@@ -126,6 +131,10 @@ class CertifiedResults(Mapping[int, Result]):
             step = self._steps[k]
             self._made[k] = _as_result(self._cov, step, self._claims, self._gap, nodes)
         return self._made[k]
+
+    def status(self, k: int) -> Status:
+        """The status of a k, without its result."""
+        return self._steps[k].status
 
     def __contains__(self, k: object) -> bool:
         return k in self._ks

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.best import (
-    FEW_NODES,
-    MOST_NODES,
     BoundInterrupted,
     NamedBound,
     best_bound,
@@ -29,15 +27,10 @@ from ..heuristics.truncated_power import truncated_power
 from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..result import OPTIMAL_GAP, Status
 from ..stopping import status_of_gap
 from .records import CertifiedStep, TreeStatistics
-
-SECONDS = 60.0  # for the bound, without a limit on time
-SEARCH_SHARE = 0.4  # of the time that is left, for power steps
-BOUND_SHARE = 0.9  # and all but RESERVE of it, if that is more
-RESERVE = 1.0  # seconds: the step under way when the time is up still has to end
-SEARCH_FROM = 100  # k from which on the dual's search is worth more than the chain
 
 
 @dataclass(frozen=True)
@@ -59,12 +52,13 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
 
 
-def direct_step(
+def prove_single_k(
     cov: Covariance,
     k: int,
     limits: Limits,
     given: Sequence[int] | NDArray[np.intp] | None = None,
     callback: Listener = silent,
+    settings: ProofSettings = DEFAULT_SETTINGS,
 ) -> CertifiedStep:
     """Solve for k alone and bound it without the chain.
 
@@ -78,6 +72,7 @@ def direct_step(
         A support found elsewhere.
     callback : callable, optional
         Receives an `Event` while the bound comes down.
+    settings : ProofSettings
 
     Returns
     -------
@@ -85,7 +80,7 @@ def direct_step(
         Its status is that of the limit, or feasible, if the gap was not reached.
     """
     budget = Budget(limits)
-    share = None if limits.time is None else SEARCH_SHARE * limits.time
+    share = None if limits.time is None else settings.heuristic_share * limits.time
     # Power steps are no nodes; the limit on these is for the search.
     found = truncated_power(cov, k, limits=replace(limits, time=share, nodes=None))
     best = _on(cov, np.flatnonzero(found.x), "power steps")
@@ -117,19 +112,17 @@ def direct_step(
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         left = budget.remaining()
-        most_nodes = MOST_NODES if k >= SEARCH_FROM else FEW_NODES
-        if limits.nodes is not None:
-            most_nodes = min(most_nodes, limits.nodes)
+        seconds = settings.single_k_seconds
+        if left is not None:
+            seconds = max(settings.bound_share * left, left - settings.reserve)
         slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
         bound = best_bound(
             cov,
             k,
             best.support,
             target=best.objective + slack,
-            time_limit=SECONDS
-            if left is None
-            else max(BOUND_SHARE * left, left - RESERVE),
-            nodes=most_nodes,
+            time_limit=seconds,
+            nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
             memory=limits.memory,
             report=None if callback is silent else report,
         )
@@ -157,7 +150,6 @@ def direct_step(
         bound_name=bound.name,
         status=status_of_gap(objective, upper_bound, limits.gap, status),
         source=best.source,
-        tolerance=OPTIMAL_GAP * abs(objective),
         statistics=TreeStatistics(nodes=bound.nodes),
         time=budget.elapsed(),
     )

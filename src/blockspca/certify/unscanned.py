@@ -7,7 +7,7 @@ import numpy as np
 from ..bounds.closed_form import ObviousBounds
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh, with_sign
-from ..result import OPTIMAL_GAP, Status
+from ..result import Status
 from ..stopping import status_of_gap
 from .records import CertifiedStep
 
@@ -50,6 +50,5 @@ def steps_from_variances(
             bound_name=name,
             status=status_of_gap(objective, upper, None, status),
             source="variances",
-            tolerance=OPTIMAL_GAP * abs(objective),
         )
     return steps

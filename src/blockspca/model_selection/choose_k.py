@@ -36,17 +36,6 @@ N_STARTS = 30  # rows of A that searches start from
 
 
 @dataclass(frozen=True)
-class _AnyGap(Limits):
-    """Limits with a gap that is proved at once; a user would mean a percentage."""
-
-    def __post_init__(self) -> None:
-        """No gap is too wide."""
-
-
-SEARCH_ONLY = _AnyGap(gap=1e6)  # the curves need good components, not proofs
-
-
-@dataclass(frozen=True)
 class PermutationReference:
     """The objectives of the data beside those of data without correlations.
 
@@ -350,7 +339,7 @@ def searched_path(cov: Covariance, k_max: int) -> SparsityPath:
     swaps features while that helps.
     """
     starts = row_starts(cov, k_max)
-    results = certified_results(cov, 1, k_max, SEARCH_ONLY, starts)
+    results = certified_results(cov, 1, k_max, Limits(), starts, prove=False)
     return SparsityPath(results, cov)
 
 

@@ -11,32 +11,14 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._validation import FloatArray
 from ..certificate import BoundName
-from ..certify.records import TreeStatistics
 from ..heuristics.pool import leading_pair
 from ..limits import Budget
 from ..numerics import cost as _cost
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .averaging import refute
 from .parts import connected_parts
-from .schur_tree import Outcome, ProofTree, run_tree
+from .schur_tree import Outcome, ProofTree, TreeStatistics, run_tree
 from .spectral import Tightened, eliminate, tighten
-
-# From SPECTRAL_FROM on, a proof longer than a few nodes is worth some eigenvectors;
-# from SPECTRAL_FIRST on, even the few nodes cost more.
-SPECTRAL_FROM = 10
-SPECTRAL_FIRST = 40
-BRIEF_NODES = 40
-_SPECTRAL_SIZE = {2: 1500, 3: 600}
-
-# More than 4k + MANY survivors are a sign that k is hard.
-MANY = 40
-
-# First turns of the tree, on up to 100 features, and of the growth of good sets, which
-# suits flat and noisy matrices.
-_FIRST_NODES = 5000
-_FIRST_SECONDS = 0.1
-_GROWTH_SHARE = 0.25  # of the tree's time, where screening works
-_GROWTH_SIZE = 3000
-
 
 Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
@@ -56,6 +38,7 @@ class StepProof:
     n_jobs : int
     report : callable
         Called with the number of features of the search between slices.
+    settings : ProofSettings
     """
 
     def __init__(
@@ -66,7 +49,9 @@ class StepProof:
         budget: Budget,
         n_jobs: int,
         report: Callable[[int], None],
+        settings: ProofSettings = DEFAULT_SETTINGS,
     ) -> None:
+        self.settings = settings
         self.k, self.upper, self.statistics = k, upper, statistics
         self.budget, self.n_jobs, self.report = budget, n_jobs, report
         self._open: tuple[ProofTree, Decode] | None = None
@@ -74,16 +59,16 @@ class StepProof:
         self.blind = False
 
     def search(
-        self, matrix: FloatArray, tau: float, turns: int | None = None
+        self, matrix: FloatArray, tau: float, rounds: int | None = None
     ) -> Outcome:
         """Look for a k-set above τ; `found` holds positions in the matrix."""
-        if len(matrix) <= 4 * self.k + MANY or self.k == 1:
-            return self._search_part(matrix, tau, turns)
+        if len(matrix) <= 4 * self.k + self.settings.many_survivors or self.k == 1:
+            return self._search_part(matrix, tau, rounds)
         # Growth proves the whole if it proved a part: what is said of a bound is the
         # argument that it could not do without.
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
-            outcome = self._search_part(matrix[part[:, None], part], tau, turns)
+            outcome = self._search_part(matrix[part[:, None], part], tau, rounds)
             if outcome.found is not None:
                 return Outcome(False, part[outcome.found])
             if not outcome.finished:
@@ -93,35 +78,37 @@ class StepProof:
         return Outcome(True, None, argument=argument)
 
     def _search_part(
-        self, matrix: FloatArray, tau: float, turns: int | None = None
+        self, matrix: FloatArray, tau: float, rounds: int | None = None
     ) -> Outcome:
         """Search one connected part.
 
-        The tree and the growth of good sets take turns, each turn four times as long
-        as the one before. Without growth and with few nodes if `turns` is 0; until
+        The tree and the growth of good sets take turns, each round four times as long
+        as the one before. Without growth and with few nodes if `rounds` is 0; until
         something is decided if it is None.
         """
         self._open = None
-        if turns == 0:
-            return self._search_tree(matrix, tau, 2 * BRIEF_NODES)
+        if rounds == 0:
+            return self._search_tree(matrix, tau, 2 * self.settings.probe_nodes)
         # A node costs the square of the features that it looks at.
         share = min(1.0, (100 / len(matrix)) ** 2)
-        nodes = max(2 * BRIEF_NODES, int(_FIRST_NODES * share))
-        seconds = _FIRST_SECONDS
-        turn = 0
+        nodes = max(
+            2 * self.settings.probe_nodes, int(self.settings.first_nodes * share)
+        )
+        seconds = self.settings.first_seconds
+        done = 0
         while True:
             started = time.perf_counter()
             outcome = self._search_tree(matrix, tau, nodes)
             if not self.blind:
-                seconds = _GROWTH_SHARE * (time.perf_counter() - started)
+                seconds = self.settings.growth_share * (time.perf_counter() - started)
             if outcome.decided or outcome.out_of_memory:
                 return outcome
-            if self.k > 2 and len(matrix) <= _GROWTH_SIZE:
+            if self.k > 2 and len(matrix) <= self.settings.growth_up_to:
                 outcome = self._grow(matrix, tau, seconds)
                 if outcome.decided:
                     return outcome
-            turn += 1
-            if turn == turns:
+            done += 1
+            if done == rounds:
                 return outcome
             nodes, seconds = 4 * nodes, 4 * seconds
 
@@ -155,21 +142,21 @@ class StepProof:
         A few nodes where k is small, then what the leading two or three eigenvectors
         exclude and force, then the tree on what is left.
         """
-        if self._open is not None:  # go on where the last turn ended
+        if self._open is not None:  # go on where the last round ended
             tree, decode = self._open
             tree.forget_statistics()
             return self._advance(tree, self.statistics.nodes + max_nodes, decode)
         stop = self.statistics.nodes + max_nodes
-        if self.k < SPECTRAL_FROM:
+        if self.k < self.settings.spectral_from:
             return self._run(matrix, tau, 0, stop)
-        brief = self.statistics.nodes + BRIEF_NODES
-        if self.k < SPECTRAL_FIRST:
+        brief = self.statistics.nodes + self.settings.probe_nodes
+        if self.k < self.settings.spectral_first:
             outcome = self._run(matrix, tau, 0, min(stop, brief))
             if outcome.decided:
                 return outcome
         tightened = self._tightened(matrix, tau, 2)
         outcome = self._run_reduced(
-            matrix, tau, tightened, min(stop, brief + BRIEF_NODES)
+            matrix, tau, tightened, min(stop, brief + self.settings.probe_nodes)
         )
         if outcome.decided:
             return outcome
@@ -178,7 +165,9 @@ class StepProof:
 
     def _tightened(self, matrix: FloatArray, tau: float, p: int) -> Tightened:
         n = len(matrix)
-        if n > _SPECTRAL_SIZE[p] or not self.budget.affords(_cost.eigenvalues(n)):
+        if n > self.settings.spectral_up_to[p - 2] or not self.budget.affords(
+            _cost.eigenvalues(n)
+        ):
             return Tightened.nothing_known(n)
         return tighten(matrix, self.k, tau, p, stop=self.budget.passed)
 

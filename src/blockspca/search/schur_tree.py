@@ -49,7 +49,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
-from ..certify.records import TreeStatistics
 from ..numerics.rounding import EPS
 
 _SLICE_SECONDS = 0.05
@@ -189,6 +188,20 @@ class ProofTree:
         tree.state[0] = 0
         tree.state[9] = t + 1
         return tree
+
+
+@dataclass
+class TreeStatistics:
+    """Size of a proof and what closed its nodes."""
+
+    nodes: int = 0
+    closed_by_bound: int = 0
+    closed_by_sum: int = 0
+    closed_by_peeling: int = 0
+    leaves: int = 0
+    max_depth: int = 0
+    restarts: int = 0
+    grown: int = 0  #: nodes that were sets of `search/averaging.py`
 
 
 @dataclass(frozen=True)
