@@ -104,7 +104,7 @@ def by_variance(case: Case) -> Iterator[Wrong]:
     problem = from_data(X, "by variance")
     truth = Reference(problem.exact, k_max)
     wide = Case(problem, truth, truth.unit, problem.A, truth, rng)
-    with every_argument():
+    with patch.object(pipeline, "SETTINGS", every_argument()):
         results = bs.solve_path(problem.cov, k_max)
     for k in range(1, k_max + 1):
         yield from solution(wide, "solve_path by variance", k, results[k])
