@@ -121,7 +121,7 @@ class ObviousBounds:
     >>> from blockspca import Covariance
     >>> bounds = ObviousBounds(Covariance.from_matrix(np.ones((4, 4))))
     >>> value, name = bounds.least(2)
-    >>> round(value, 6), name
+    >>> round(value, 6), str(name)
     (2.0, 'row sums')
     """
 
