@@ -151,7 +151,7 @@ def solve(
         visits=found.visits,
         guarantee=found.guarantee,
         solver=found.solver,
-        message=found.message,
+        message=" ".join(filter(None, (found.message, proved.message))),
         nodes=found.nodes + proved.nodes,
         time=budget.elapsed(),
         timings={**found.timings, **proved.timings},

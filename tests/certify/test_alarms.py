@@ -99,3 +99,20 @@ def test_a_bound_below_that_of_fewer_features_is_refused():
     )
     with pytest.raises(AssertionError):
         proof.search(np.eye(3), 1.5)
+
+
+def test_the_message_of_an_alarm_reaches_who_called_solve(monkeypatch):
+    """Beside what is said of the blocks, which it must not give way to."""
+    bounds = Candidates.bounds
+
+    def wrong(self, k, upper):
+        found = bounds(self, k, upper)
+        return [*found, (0.5, BoundName.ROW_SUMS)] if k == 3 else found
+
+    monkeypatch.setattr(Candidates, "bounds", wrong)
+    monkeypatch.setattr(module.PathProver, "prove_quickly", lambda self, k: False)
+    monkeypatch.setattr(module.PathProver, "prove", lambda self, k: None)
+    with pytest.warns(RuntimeWarning, match="internal error"):
+        result = bs.solve(covariance(), 3)
+    assert result.status is Status.FEASIBLE
+    assert "internal error" in result.message
