@@ -425,6 +425,8 @@ class _Search:
         limits = Limits(time=self.deadline.remaining())
         start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
         self.offer(np.flatnonzero(start.x))
+        if start.status is Status.INTERRUPTED:  # the start has kept it to itself
+            raise KeyboardInterrupt
         if self.objective > before:
             self.swap()
 

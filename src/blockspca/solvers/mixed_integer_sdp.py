@@ -139,7 +139,10 @@ class _BranchAndCut:
     def run(self) -> Status | None:
         d = len(self.A)
         limits = Limits(time=self.deadline.remaining())
-        self.offer(LocalSearch().solve(self.original, self.k, limits=limits).x)
+        start = LocalSearch().solve(self.original, self.k, limits=limits)
+        self.offer(start.x)
+        if start.status is Status.INTERRUPTED:  # the start has kept it to itself
+            raise KeyboardInterrupt
         self.cuts.add(self.A, np.zeros((d, d)))
         lowest = float(np.linalg.eigvalsh(self.A)[0])
         shift = max(0.0, -lowest) + 1e-12 * d
