@@ -2,6 +2,7 @@
 # Sets up what a task needs, in a virtual environment of its own, and runs the task.
 #   sh run.sh demo    the library's main job on built-in examples
 #   sh run.sh test    lint, types, doctests, README examples, the test suite, the site
+#   sh run.sh slow    the tests that are marked slow
 #   sh run.sh docs    build the documentation site in build/site
 set -eu
 cd "$(dirname "$0")"
@@ -46,6 +47,12 @@ install() {
     fi
 }
 
+# Runs tests, as many at a time as there are cores.
+run_tests() {
+    "$venv/bin/python" -m pytest --numprocesses auto --maxprocesses 8 \
+        --dist worksteal "$@"
+}
+
 case $task in
 demo)
     install base
@@ -58,10 +65,16 @@ test)
     "$venv/bin/ruff" check .
     "$venv/bin/ruff" format --check .
     "$venv/bin/mypy"
-    "$venv/bin/python" -m pytest "$@"
-    if [ $# -eq 0 ]; then # not when a few tests were asked for
+    if [ $# -gt 0 ]; then # a few tests were asked for
+        "$venv/bin/python" -m pytest "$@"
+    else
+        run_tests -m "not slow"
         "$venv/bin/python" -m mkdocs build --strict --quiet
     fi
+    ;;
+slow)
+    install test
+    run_tests -m slow
     ;;
 docs)
     install docs
@@ -69,7 +82,7 @@ docs)
     echo "Open build/site/index.html"
     ;;
 *)
-    echo "run.sh: unknown task '$task'; use 'demo', 'test' or 'docs'." >&2
+    echo "run.sh: unknown task '$task'; use 'demo', 'test', 'slow' or 'docs'." >&2
     exit 2
     ;;
 esac

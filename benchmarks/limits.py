@@ -6,8 +6,10 @@ DIR/limits.md is the page docs/benchmark-limits.md.
 
 Every data set, k = 10, 30 and 100, covariance and correlation. A call keeps its limit
 if it returns within 1.1 t + 1 s. Each set has a process of its own, in which kernels
-are compiled before the clock starts. Beside the wall clock there is the processor's:
-where a call is late and has used little of it, the machine had others to serve.
+are compiled before the clock starts. What others do on the machine can only make a
+call later: one that was late is measured again, twice at the most, and its shortest
+time counts. Beside the wall clock there is the processor's: where a call was late and
+used little of it, the machine had others to serve.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ SPARSITIES = (10, 30, 100)
 SECONDS = (2.0, 8.0)
 QUICK_SETS = ("pitprops", "Eisen1Cov", "alon_colon")
 WORST = 10
+AGAIN = 2  # times that a late call is measured again
+CASE_KEYS = ("set", "matrix", "call", "k")
 
 
 def bar(seconds: float) -> float:
@@ -133,6 +137,7 @@ def measure(case: Case, seconds: float) -> dict[str, Any]:
     return {
         **case,
         "limit": seconds,
+        "runs": 1,
         "wall": wall,
         "cpu": time.process_time() - processor,
         "share": wall / bar(seconds),
@@ -164,6 +169,16 @@ def in_a_process(chosen: list[Case], seconds: float) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
 
 
+def again(row: dict[str, Any]) -> dict[str, Any]:
+    """Measure a call that was late once more; return the shorter."""
+    if row["share"] <= 1:
+        return row
+    case = {key: row[key] for key in CASE_KEYS}
+    other = in_a_process([case], row["limit"])[0]
+    shorter = min(row, other, key=lambda one: one["wall"])
+    return {**shorter, "runs": row["runs"] + 1}
+
+
 def report(options: Options) -> Report:
     """Measure every set with every limit; list the ten that came nearest the bar."""
     names = [TEXT, *sorted(path.stem for path in DATA.glob("*.npz"))]
@@ -175,16 +190,19 @@ def report(options: Options) -> Report:
         chosen = cases(name, options.quick)
         for seconds in limits:
             measured = in_a_process(chosen, seconds)
+            for _ in range(AGAIN):
+                measured = [again(row) for row in measured]
             rows += measured
             # What ended well before a short limit does not meet a long one.
             chosen = [
-                {key: row[key] for key in ("set", "matrix", "call", "k")}
+                {key: row[key] for key in CASE_KEYS}
                 for row in measured
                 if row["call"] == "solve" and row["wall"] > 0.8 * seconds
             ]
             if not chosen:
                 break
     kept = sum(row["share"] <= 1 for row in rows)
+    at_once = sum(row["share"] <= 1 and row["runs"] == 1 for row in rows)
     found = Report(
         "Measured: limits on time",
         notes=[
@@ -196,6 +214,10 @@ def report(options: Options) -> Report:
             "on all of them, `solve_path` and `solve_components` (three components) on "
             f"{len([name for name in names if name in SAMPLE])}. The set called "
             f"{TEXT} is made of word counts by Zipf's law.",
+            "The machine has two cores that others use at the same time. A call that "
+            f"was late is measured again, at most twice ({at_once} calls kept the "
+            "limit at once), and the shortest time counts; the seconds of the "
+            "processor tell how much of the machine it had.",
             "The ten that came nearest to the bar, or above it:",
         ],
     )
@@ -208,6 +230,7 @@ def report(options: Options) -> Report:
         "wall": ("seconds", ".2f"),
         "cpu": ("of the processor", ".2f"),
         "share": ("of 1.1 t + 1", ".0%"),
+        "runs": ("runs", "d"),
         "status": ("status", ""),
     }
     rows.sort(key=lambda row: -row["share"])

@@ -25,6 +25,7 @@ CASES = {
     "certified_path": "the certified path against BLAS",
     "peers": "values and times of other packages against the proved optimum",
     "growth": "the certified path as d, n and k grow",
+    "components": "several components: every scheme, and scikit-learn",
     "spanning_forest": "the spanning forest against plain passes over the matrix",
     "scale": "large data: time, peak memory, proofs",
     "branch_and_bound": "branch and bound, and a plain transcription of it",

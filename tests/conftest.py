@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-import itertools
+import importlib
 import os
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+from zoo import brute_force
+
+# A check of a change must not fail for a case that the change has nothing to do with:
+# there the examples are always the same. Everywhere else new ones are tried each time.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, before several workers would each compile them all."""
+    is_worker = hasattr(config, "workerinput")
+    if config.getoption("numprocesses", None) and not is_worker:
+        from blockspca import _kernels
+
+        for module in pkgutil.iter_modules(_kernels.__path__):
+            importlib.import_module(f"{_kernels.__name__}.{module.name}")
 
 
 @pytest.fixture(scope="session")
@@ -39,14 +59,6 @@ def load(data_dir: Path) -> Callable[[str], np.ndarray]:
             return file["A" if "A" in file else "X"].astype(float)
 
     return load_dense
-
-
-def brute_force(A: np.ndarray, k: int) -> float:
-    """The optimum of sparse PCA by trying every support of size k."""
-    A = np.asarray(A, dtype=float)
-    supports = np.array(list(itertools.combinations(range(len(A)), k)))
-    submatrices = A[supports[:, :, None], supports[:, None, :]]
-    return float(np.linalg.eigvalsh(submatrices)[:, -1].max())
 
 
 @pytest.fixture(scope="session", name="brute_force")

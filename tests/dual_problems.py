@@ -5,39 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from blockspca.bounds.direction_dual.density import Density, concentrated
 from blockspca.bounds.direction_dual.node import Node
 from blockspca.bounds.direction_dual.problem import Problem
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.covariance.covariance import Covariance
+from zoo import SAMPLES as DATA
+from zoo import samples as data
+
+__all__ = [
+    "DATA",
+    "Optimum",
+    "covariance",
+    "data",
+    "mean",
+    "proved_of_three",
+    "random_density",
+    "root_of",
+]
 
 Optimum = Callable[[np.ndarray, int], float]
-DATA = ("wide", "tall", "copies", "constant", "sparse", "offset", "factor", "zeros")
-
-
-def data(kind: str, rng: np.random.Generator, n: int = 7, d: int = 9) -> object:
-    """Return samples of a kind that has broken something, or might."""
-    X = rng.standard_normal((n, d)) * rng.gamma(2.0, size=d)
-    if kind == "tall":
-        X = rng.standard_normal((3 * d, d)) @ rng.standard_normal((d, d))
-    elif kind == "copies":
-        X[:, 3:6] = X[:, :3]
-        X[:, 6] = -X[:, 0]
-    elif kind == "constant":
-        X[:, [1, 4]] = 2.0
-    elif kind == "sparse":
-        X = X * (rng.random((n, d)) < 0.4)
-        X[0] += 0.1  # no constant columns
-        return sp.csr_array(X)
-    elif kind == "offset":
-        return sp.csr_array(X + 50.0)
-    elif kind == "factor":
-        X = np.outer(rng.standard_normal(n), rng.standard_normal(d)) + 0.1 * X
-    elif kind == "zeros":
-        X[: n - 2] = 0.0
-    return X
 
 
 def covariance(kind: str, rng: np.random.Generator) -> Covariance:

@@ -7,27 +7,26 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
 
 import blockspca as bs
+from blockspca import pipeline
 from blockspca._kernels import schur_tree as tree_kernel
 from blockspca.bounds.best import best_bound
 from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
+    row_sum_bound,
     threshold_bound,
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
-from blockspca.bounds.row_sums import row_sum_bound
-from blockspca.certify import adaptive_screening as candidates_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
+from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
-from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
 from blockspca.search.parts import connected_parts
 from blockspca.search.schur_tree import ProofTree
@@ -62,26 +61,25 @@ def _path(case: Case, name: str, limits: Limits | None = None) -> Iterator[Wrong
         before = result.objective
 
 
-@contextmanager
-def every_argument(first: int = 2) -> Iterator[None]:
-    """Let small problems use what only large ones get to, too."""
-    with (
-        patch.multiple(
-            step_proof,
-            SPECTRAL_FROM=2,
-            SPECTRAL_FIRST=first,
-            BRIEF_NODES=1,
-            MANY=-99,
-        ),
-        patch.multiple(candidates_module, _SCAN_ALL=1, _FIRST_CANDIDATES=1),
-        patch.object(plain_proof, "SPECTRAL_FROM", 2),
-    ):
-        yield
+def every_argument(first: int = 2) -> ProofSettings:
+    """Settings that let small problems use what only large ones get to, too."""
+    return ProofSettings(
+        spectral_from=2,
+        spectral_first=first,
+        probe_nodes=1,
+        many_survivors=-99,
+        scan_all_up_to=1,
+        first_candidates=1,
+    )
 
 
 def path_by_every_argument(case: Case) -> Iterator[Wrong]:
     """The path with eigenvectors, connected parts and a scan by variance."""
-    with every_argument(int(case.rng.choice([2, 99]))):
+    settings = every_argument(int(case.rng.choice([2, 99])))
+    with (
+        patch.object(pipeline, "SETTINGS", settings),
+        patch.object(plain_proof, "SPECTRAL_FROM", 2),
+    ):
         yield from _path(case, "solve_path, every argument")
 
 
@@ -106,7 +104,7 @@ def by_variance(case: Case) -> Iterator[Wrong]:
     problem = from_data(X, "by variance")
     truth = Reference(problem.exact, k_max)
     wide = Case(problem, truth, truth.unit, problem.A, truth, rng)
-    with every_argument():
+    with patch.object(pipeline, "SETTINGS", every_argument()):
         results = bs.solve_path(problem.cov, k_max)
     for k in range(1, k_max + 1):
         yield from solution(wide, "solve_path by variance", k, results[k])

@@ -1,56 +1,11 @@
-"""Hypothesis strategies: small symmetric matrices of every kind that users have."""
+"""Hypothesis strategies: small problems of the kinds in the zoo."""
 
 from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
 
-KINDS = (
-    "psd",
-    "indefinite",
-    "negative",
-    "integer",
-    "rank one",
-    "duplicated",
-    "zero rows",
-    "block-diagonal",
-    "diagonal",
-    "zero",
-)
-
-
-def symmetric_matrix(kind: str, d: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw a d × d symmetric matrix of the given kind."""
-    X = rng.normal(size=(d + 3, d))
-    psd = X.T @ X / (d + 3)
-    noise = rng.normal(size=(d, d))
-    indefinite = (noise + noise.T) / 2
-    if kind == "psd":
-        return psd
-    if kind == "indefinite":
-        return indefinite
-    if kind == "negative":
-        return -psd - 0.1 * np.eye(d)
-    if kind == "integer":  # many ties, between entries and between supports
-        values = rng.integers(-2, 3, size=(d, d))
-        return (np.triu(values) + np.triu(values, 1).T).astype(float)
-    if kind == "rank one":
-        v = rng.normal(size=d)
-        return np.outer(v, v)
-    if kind == "duplicated":
-        index = rng.integers(0, max(1, d // 2), size=d)
-        return psd[np.ix_(index, index)]
-    if kind == "zero rows":
-        keep = rng.random(d) < 0.5
-        return psd * np.outer(keep, keep)
-    if kind == "block-diagonal":
-        label = rng.integers(0, 3, size=d)
-        return indefinite * (label[:, None] == label)
-    if kind == "diagonal":
-        return np.diag(rng.normal(size=d))
-    if kind == "zero":
-        return np.zeros((d, d))
-    raise ValueError(kind)
+from zoo import KINDS, symmetric_matrix
 
 
 @st.composite

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certificate import BoundName
+from blockspca.certify.claims import BoundChecks
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +130,23 @@ def test_no_result_is_optimal_with_a_gap(result):
             replace(result.certificate, upper_bound=loose).check()
     with pytest.raises(ValueError, match="status is optimal, but"):
         replace(result, upper_bound=result.objective * (1 - 1e-12))
+
+
+def test_every_bound_has_a_text_and_a_check() -> None:
+    """A bound that `verify` or the report does not know would be found by a user."""
+    checks = BoundChecks(bs.Covariance.from_matrix(np.eye(3)), 2, (0, 1), 1, None)
+    # Blocks are solved without a certificate; the path then proves a bound of its own.
+    assert set(checks.by_name) == set(BoundName) - {BoundName.BLOCKS}
+    texts = {BoundName.text_of(name.value) for name in BoundName}
+    assert len(texts) == len(BoundName)
+    assert not texts & {name.value for name in BoundName}
+    assert BoundName.text_of("a bound of tomorrow") == "a bound of tomorrow"
+
+
+def test_names_of_bounds_are_text_in_files() -> None:
+    """Certificates and tables hold the value, which other programs can read."""
+    A = np.cov(np.random.default_rng(0).normal(size=(9, 20)))
+    certificate = bs.solve(A, 3).certificate
+    written = json.loads(certificate.to_json())["steps"][0]["bound_name"]
+    assert written == "variances" == str(certificate.steps[0].bound_name)
+    assert BoundName(written) is BoundName.VARIANCES

@@ -21,6 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import blockspca as bs
 from blockspca import SparsePCA
+from blockspca.model_selection.choose_k import N_PERMUTATIONS
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,10 @@ def test_attributes(X):
     assert (model.gap_ < 1e-8).all()
     assert (model.upper_bound_ >= [r.objective for r in model.results_]).all()
     assert model.explained_variance_.sum() <= model.joint_upper_bound_
+    scores = model.transform(X)
+    centred = X - X.mean(axis=0)
+    rest = centred - scores @ np.linalg.lstsq(scores, centred, rcond=None)[0]
+    assert model.r2_ == pytest.approx(1 - (rest**2).sum() / (centred**2).sum())
     assert model.n_features_in_ == 12
     np.testing.assert_allclose(model.mean_, X.mean(axis=0))
     assert not hasattr(model, "feature_names_in_")
@@ -329,7 +334,7 @@ def test_an_interrupted_fit_says_what_is_missing(monkeypatch):
     def interrupt(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("blockspca.budget.Meter.check", interrupt)
+    monkeypatch.setattr("blockspca.limits.Budget.check", interrupt)
     with pytest.warns(ConvergenceWarning, match=r"Only 1 of 3 components were found"):
         model = SparsePCA(3, k=8).fit(noise)
     assert model.status_ == ["interrupted"]
@@ -440,3 +445,32 @@ def test_scores_of_the_wrong_width(X):
     model = SparsePCA(k=2).fit(X)
     with pytest.raises(ValueError, match=r"3 column\(s\), but there are 2 components"):
         model.inverse_transform(np.ones((2, 3)))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-170, 1e170])
+@pytest.mark.parametrize("form", [np.array, sp.csr_array, sp.csc_array])
+def test_scales_are_standard_deviations(unit, form):
+    """Also where the squares of the data are out of range."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 6)) * (rng.random((25, 6)) < 0.6)
+    X[:, 2] += 0.5
+    X[:, 4] = 0.0
+    model = SparsePCA(1, k=2, scale=True, constant="ignore").fit(form(X * unit))
+    expected = np.where(np.arange(6) == 4, 1 / unit, X.std(axis=0, ddof=1))
+    np.testing.assert_allclose(model.scale_ / unit, expected, rtol=1e-13)
+
+
+def test_the_data_are_made_a_covariance_once(monkeypatch):
+    made = []
+    original = bs.Covariance.from_data.__func__
+
+    def spy(cls, X, **options):
+        made.append(X.shape)
+        return original(cls, X, **options)
+
+    monkeypatch.setattr(bs.Covariance, "from_data", classmethod(spy))
+    X = np.random.default_rng(0).normal(size=(20, 5))
+    SparsePCA(1, k=2, scale=True).fit(X)
+    assert len(made) == 1
+    SparsePCA(1, scale=True).fit(X)  # k="auto": once more for each permutation
+    assert len(made) == 1 + 1 + N_PERMUTATIONS

@@ -23,8 +23,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 LAYERS = {
-    "base": "_typing _validation _messages _moved",
-    "limits": "limits budget",
+    "base": "_typing _validation _moved",
+    "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
@@ -56,28 +56,14 @@ TODAY: dict[str, str] = {}
 
 EXCEPTIONS = {
     "heuristics.pool -> certify.screening": "`in_units` belongs to numerics",
-    "budget -> _kernels.loading": "the budget loads kernels within its time",
-    "budget -> result": "the budget raises with a Status: both belong in limits",
-    "budget -> solvers.base": "fetches Limits from there instead of limits",
-    "search.schur_tree -> certify.records": "TreeStatistics belongs to the search",
-    "search.portfolio -> certify.records": "TreeStatistics belongs to the search",
     "heuristics.truncated_power -> solvers.base": "returns a Solution",
     "result -> solvers.guarantee": "a record of its own: Result only holds it",
-    "stopping -> solvers.base": "fetches Limits from there instead of limits",
     "sparsity_path -> covariance.pca": "computes PCA when asked",
     "sparsity_path -> covariance.covariance": "keeps the matrix for PCA",
-    "_messages -> result": "says statuses in words; the statuses could be text",
 }
 
 # Modules of one layer that import each other, lazily.
-CYCLES: dict[str, str] = {
-    "datasets.download datasets.paper_sets datasets.sources": (
-        "the sets know how to be downloaded, and the download knows the sets"
-    ),
-    "report.block_data report.charts report.page": (
-        "the page imports its parts lazily, and one of them its `as_list`"
-    ),
-}
+CYCLES: dict[str, str] = {}
 
 
 @dataclass(frozen=True, order=True)

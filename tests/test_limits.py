@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca import budget as meter
 from blockspca import limits
 from blockspca.bounds import best as best_bound
 from blockspca.bounds.direction_dual import ascent as dual_ascent
@@ -21,7 +21,7 @@ from blockspca.bounds.direction_dual import problem as dual_problem
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.certify import path as certified_path
 from blockspca.heuristics import truncated_power as large_k
-from blockspca.limits import Deadline
+from blockspca.limits import Budget, Deadline, LimitReached, StepLimitReached
 from blockspca.numerics import cost as _cost
 from blockspca.numerics import upper_eigenvalues as eigenvalues
 
@@ -49,7 +49,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     fake = SimpleNamespace(perf_counter=clock.perf_counter)
-    for module in (limits, meter, certified_path, dual_ascent):
+    for module in (limits, certified_path, dual_ascent):
         monkeypatch.setattr(module, "time", fake)
     return clock
 
@@ -76,6 +76,41 @@ def test_a_deadline_tells_what_it_affords(clock: Clock) -> None:
     assert deadline.passed()
     assert not deadline.affords_step()
     assert Deadline(None).affords(np.inf)
+
+
+def test_a_budget_says_which_limit_ends_a_run(clock: Clock) -> None:
+    budget = Budget(bs.Limits(time=10.0, nodes=5, gap=0.1, memory=800))
+    budget.check()
+    assert budget.max_entries == 100
+    assert budget.share(0.5, 3.0) == 3.0
+    budget.nodes, clock.now = 3, 4.0
+    assert budget.left() == bs.Limits(time=6.0, nodes=2, gap=0.1, memory=800)
+    assert budget.share(0.5, 9.0) == 3.0
+    budget.nodes = 7
+    assert budget.nodes_left == 0
+    assert budget.left().nodes == 1  # whoever comes next looks at one node at least
+    with pytest.raises(LimitReached) as reached:
+        budget.check()
+    assert reached.value.status is bs.Status.NODE_LIMIT
+    clock.now = 10.0
+    assert budget.stop_reason() is bs.Status.TIME_LIMIT
+    assert Budget().left() == bs.Limits()
+    assert Budget().share(0.5, 9.0) == 9.0
+
+
+def test_a_step_has_half_of_the_time_and_the_last_one_all(clock: Clock) -> None:
+    budget = Budget(bs.Limits(time=8.0))
+    budget.start_step(last=False)
+    clock.now = 3.9
+    budget.check()
+    clock.now = 4.0
+    with pytest.raises(StepLimitReached):
+        budget.check()
+    budget.start_step(last=True)
+    clock.now = 7.9
+    budget.check()
+    with pytest.raises(LimitReached):
+        Budget(bs.Limits(time=0.0)).wait_for(lambda *names, seconds: False, "kernel")
 
 
 def test_power_steps_end_within_a_product_of_the_limit(
@@ -187,7 +222,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     spy(np.linalg, "cholesky", lambda A: _cost.cholesky(len(A)))
     spy(np.linalg, "eigvalsh", lambda A: _cost.eigenvalues(A.shape[-1]))
     spy(np.linalg, "eigh", lambda A: _cost.eigenvalues(A.shape[-1]))
-    spy(eigenvalues, "cholesky", lambda A: _cost.cholesky(len(A)))
+    spy(scipy.linalg, "cholesky", lambda A: _cost.cholesky(len(A)))
     spy(eigenvalues, "leading_eigenpairs", lambda A: _cost.eigenvalues(len(A)))
     return seconds
 

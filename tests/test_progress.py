@@ -10,6 +10,7 @@ from rich.console import Console
 
 import blockspca as bs
 from blockspca.progress import ProgressLog
+from blockspca.proof_settings import ProofSettings
 from blockspca.result import Status
 
 A = np.cov(np.random.default_rng(6).normal(size=(25, 12)).T)
@@ -39,7 +40,8 @@ def test_events_of_a_solve_start_with_the_blocks():
 def test_a_long_scan_is_reported(monkeypatch):
     rng = np.random.default_rng(0)
     cov = bs.Covariance.from_data(rng.normal(size=(20, 3000)))
-    monkeypatch.setattr("blockspca.certify.adaptive_screening._SCAN_ALL", 10**6)
+    settings = ProofSettings(scan_all_up_to=10**6)
+    monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
     events = []
     bs.solve_path(cov, 2, progress=events.append, limits=bs.Limits(nodes=10))
     scans = [event for event in events if event.stage == "scan"]

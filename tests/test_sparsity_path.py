@@ -81,3 +81,12 @@ def test_results_are_made_once_and_keep(path):
         assert again[k].objective == path[k].objective
         assert again[k].certificate == path[k].certificate
         assert [step.k for step in path[k].certificate.steps] == list(range(1, k + 1))
+
+
+def test_a_look_at_a_path_makes_no_results():
+    """Each result has a vector and a chain of claims; of a long path they stay lazy."""
+    path = bs.solve_path(np.cov(np.random.default_rng(0).normal(size=(12, 40))), 5)
+    assert repr(path) == "SparsityPath(k = 1..5, 5 of 5 proved)"
+    assert path._results._made == {}
+    other = type(path)(dict(path), path._cov)  # of results that exist
+    assert repr(other) == repr(path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,7 +21,7 @@ from blockspca.covariance.covariance import Covariance
 
 Rng = np.random.Generator
 EPS = float(np.finfo(float).eps)
-MOST_SUPPORTS = 20_000  # of one size, that are all tried
+MOST_SUPPORTS = 30_000  # of one size, that are all tried
 
 
 def _symmetric(A: np.ndarray) -> np.ndarray:
@@ -61,6 +61,12 @@ def binary(d: int, rng: Rng) -> np.ndarray:
     A = _symmetric((rng.random((d, d)) < rng.uniform(0.2, 0.8)).astype(float))
     np.fill_diagonal(A, float(rng.integers(0, 2)))
     return A
+
+
+def sparse(d: int, rng: Rng) -> np.ndarray:
+    """Small integers and as many zeros: features that touch few others."""
+    A = rng.integers(-2, 3, (d, d)) * (rng.random((d, d)) < 0.5)
+    return _symmetric(A.astype(float)) + np.diag(rng.integers(-2, 3, d).astype(float))
 
 
 def constant_diagonal(d: int, rng: Rng) -> np.ndarray:
@@ -139,6 +145,7 @@ FAMILIES: dict[str, Callable[[int, Rng], np.ndarray]] = {
         negative,
         integer,
         binary,
+        sparse,
         constant_diagonal,
         blocks,
         duplicates,
@@ -151,6 +158,104 @@ FAMILIES: dict[str, Callable[[int, Rng], np.ndarray]] = {
         threshold_chain,
     )
 }
+
+
+# -- kinds of matrices by name, for tests of each kind ---------------------------------
+
+#: What users have. Every solver is tested on them.
+KINDS = (
+    "psd",
+    "indefinite",
+    "negative",
+    "integer",
+    "rank one",
+    "duplicated",
+    "zero rows",
+    "block-diagonal",
+    "diagonal",
+    "zero",
+)
+#: Also those on which bounds tie, and those whose squares are out of range.
+EVERY_KIND = (
+    *KINDS,
+    "low rank",
+    "binary",
+    "zero diagonal",
+    "identity",
+    "ones",
+    "minus ones",
+    "tiny",
+    "huge",
+)
+
+
+def symmetric_matrix(kind: str, d: int, rng: Rng) -> np.ndarray:
+    """Draw a d × d symmetric matrix of one of the kinds in `EVERY_KIND`."""
+    X = rng.normal(size=(d + 3, d))
+    psd = X.T @ X / (d + 3)
+    noise = rng.normal(size=(d, d))
+    indefinite = (noise + noise.T) / 2
+    if kind == "negative":
+        return -psd - 0.1 * np.eye(d)
+    if kind == "integer":  # many ties, between entries and between supports
+        return _symmetric(rng.integers(-2, 3, size=(d, d))).astype(float)
+    if kind == "binary":
+        return _symmetric(rng.integers(0, 2, size=(d, d))).astype(float)
+    if kind == "rank one":
+        v = rng.normal(size=d)
+        return np.outer(v, v)
+    if kind == "low rank":
+        return X[:3].T @ X[:3]
+    if kind == "duplicated":
+        index = rng.integers(0, max(1, d // 2), size=d)
+        return psd[np.ix_(index, index)]
+    if kind == "zero rows":
+        keep = rng.random(d) < 0.5
+        return psd * np.outer(keep, keep)
+    if kind == "zero diagonal":
+        return indefinite * (1 - np.eye(d))
+    if kind == "block-diagonal":
+        label = rng.integers(0, 3, size=d)
+        return indefinite * (label[:, None] == label)
+    if kind == "diagonal":
+        return np.diag(rng.normal(size=d))
+    return {
+        "psd": psd,
+        "indefinite": indefinite,
+        "tiny": 1e-200 * psd,
+        "huge": 1e200 * psd,
+        "zero": np.zeros((d, d)),
+        "identity": np.eye(d),
+        "ones": np.ones((d, d)),
+        "minus ones": -np.ones((d, d)),
+    }[kind]
+
+
+#: Kinds of samples.
+SAMPLES = ("wide", "tall", "copies", "constant", "sparse", "offset", "factor", "zeros")
+
+
+def samples(kind: str, rng: Rng, n: int = 7, d: int = 9) -> Any:
+    """Return samples of a kind that has broken something, or might."""
+    X = rng.standard_normal((n, d)) * rng.gamma(2.0, size=d)
+    if kind == "tall":
+        X = rng.standard_normal((3 * d, d)) @ rng.standard_normal((d, d))
+    elif kind == "copies":
+        X[:, 3:6] = X[:, :3]
+        X[:, 6] = -X[:, 0]
+    elif kind == "constant":
+        X[:, [1, 4]] = 2.0
+    elif kind == "sparse":
+        X = X * (rng.random((n, d)) < 0.4)
+        X[0] += 0.1  # no constant columns
+        return sp.csr_array(X)
+    elif kind == "offset":
+        return sp.csr_array(X + 50.0)
+    elif kind == "factor":
+        X = np.outer(rng.standard_normal(n), rng.standard_normal(d)) + 0.1 * X
+    elif kind == "zeros":
+        X[: n - 2] = 0.0
+    return X
 
 
 # -- what may be done to a matrix ------------------------------------------------------
@@ -307,6 +412,8 @@ class Reference:
         Symmetric, float64 or long double.
     k_max : int, optional
         The largest k, d by default.
+    sizes : sequence of int, optional
+        The k themselves, in place of 1, …, k_max.
 
     Notes
     -----
@@ -319,10 +426,16 @@ class Reference:
 
     _TRIED = 3
 
-    def __init__(self, exact: np.ndarray, k_max: int | None = None) -> None:
+    def __init__(
+        self,
+        exact: np.ndarray,
+        k_max: int | None = None,
+        sizes: Sequence[int] | None = None,
+    ) -> None:
         d = len(exact)
-        k_max = d if k_max is None else k_max
-        most = max(math.comb(d, k) for k in range(1, k_max + 1))
+        if sizes is None:
+            sizes = range(1, (d if k_max is None else k_max) + 1)
+        most = max(math.comb(d, k) for k in sizes)
         if most > MOST_SUPPORTS:
             raise ValueError(
                 f"exact has {d} features, with {most} supports of a size; pass fewer "
@@ -337,7 +450,7 @@ class Reference:
         self.eigenvalues: dict[int, np.ndarray] = {}
         self.reached: dict[int, float] = {}
         self.best: dict[int, np.ndarray] = {}
-        for k in range(1, k_max + 1):
+        for k in sizes:
             stack = A.ravel()[_flat(d, k)]
             values = np.linalg.eigvalsh(stack)[:, -1]
             # ‖A_SS‖ in the Frobenius norm bounds what LAPACK is off by.
@@ -396,4 +509,9 @@ def _float_below(value: np.longdouble) -> float:
 
 def brute_force(A: np.ndarray, k: int) -> float:
     """Return opt(k) by trying every support of k features."""
-    return Reference(np.asarray(A, dtype=float)).reached[k]
+    return Reference(np.asarray(A, dtype=float), sizes=(k,)).reached[k]
+
+
+def optima(A: np.ndarray) -> np.ndarray:
+    """Return opt(1), …, opt(d) by trying every support."""
+    return np.array(list(Reference(np.asarray(A, dtype=float)).reached.values()))

@@ -29,6 +29,7 @@ _EXPORTS = {
     "Orthogonalised": "components",
     "PermutationReference": "model_selection.choose_k",
     "ProjectionDeflation": "components",
+    "ResidualDeflation": "components",
     "Result": "result",
     "SolverError": "solvers.base",
     "SparsePCA": "estimator",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from .components import HotellingDeflation as HotellingDeflation
     from .components import Orthogonalised as Orthogonalised
     from .components import ProjectionDeflation as ProjectionDeflation
+    from .components import ResidualDeflation as ResidualDeflation
     from .components import solve_components as solve_components
     from .covariance.covariance import Covariance as Covariance
     from .covariance.fingerprint import DataChangedError as DataChangedError

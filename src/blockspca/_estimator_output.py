@@ -21,6 +21,7 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.k_ = [result.k for result in found.results]
     estimator.explained_variance_ = found.adjusted_explained_variance
     estimator.explained_variance_ratio_ = found.explained_variance_ratio
+    estimator.r2_ = found.r2
     estimator.upper_bound_ = found.upper_bounds
     estimator.joint_upper_bound_ = found.joint_upper_bound
     estimator.gap_ = found.gaps

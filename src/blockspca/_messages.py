@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .result import Result, Status
+from typing import Protocol
+
+from .limits import Status
 
 _STOPPED = {
     Status.TIME_LIMIT: "the time was up",
@@ -13,12 +15,21 @@ _STOPPED = {
 }
 
 
+class Proved(Protocol):
+    """What a sentence about a proof needs: a `Result` has it."""
+
+    @property
+    def status(self) -> Status: ...
+    @property
+    def gap(self) -> float: ...
+
+
 def percent(share: float) -> str:
     """Return 0.6234 as '62.3 %'."""
     return f"{100 * share:.1f} %" if abs(share) < 10 else f"{100 * share:.0f} %"
 
 
-def proof_in_words(result: Result) -> str:
+def proof_in_words(result: Proved) -> str:
     """Say how sure an objective is, in half a sentence."""
     if result.status is Status.OPTIMAL:
         return "proved optimal"

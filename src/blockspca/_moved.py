@@ -15,6 +15,7 @@ from types import ModuleType
 MOVED = {
     "_sources": "covariance.sources",
     "blocks.path": "blocks.threshold_path",
+    "bounds.row_sums": "bounds.closed_form",
     "certify.certificate": "certificate",
     "choosing_k": "model_selection.choose_k",
     "components.many": "components.solve",

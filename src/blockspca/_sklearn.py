@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._validation import (
+    FloatArray,
     _refuse_text_columns,
     check_names,
     describe,
@@ -89,3 +90,27 @@ def _refuse_not_finite(X: Any, names: Any, allow_nan: bool, is_matrix: bool) -> 
     raise ValueError(
         f"X has {what}, in feature(s) {describe(columns.tolist(), known)}; {fix}."
     )
+
+
+def standard_deviations(X: Any, mean: FloatArray) -> FloatArray:
+    """Return Σ (x − mean)² / (n − 1) of each feature, its root taken; NaN is left out.
+
+    In units of the largest deviation, so that no square leaves the range of float64.
+    """
+    if is_sparse(X):
+        columns = X.tocsc(copy=True)
+        columns.sum_duplicates()
+        feature = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
+        centred = columns.data - mean[feature]
+        zeros = X.shape[0] - np.diff(columns.indptr)
+        size = np.where(zeros > 0, np.abs(mean), 0.0)
+        np.maximum.at(size, feature, np.abs(centred))
+        unit = np.where(size > 0, size, 1.0)
+        squares = np.bincount(feature, (centred / unit[feature]) ** 2, X.shape[1])
+        squares = squares + zeros * (mean / unit) ** 2
+        return unit * np.sqrt(squares / (X.shape[0] - 1))
+    centred = X - mean
+    size = np.nanmax(np.abs(centred), axis=0)
+    unit = np.where(size > 0, size, 1.0)
+    samples = (~np.isnan(centred)).sum(axis=0)
+    return unit * np.sqrt(np.nansum((centred / unit) ** 2, axis=0) / (samples - 1))

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -17,14 +18,73 @@ MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
 
 
+class BoundName(str, Enum):
+    """Which argument gave an upper bound; `text` says it for people.
+
+    A bound is named in `Result.bound_name`, in every step of a certificate and in
+    files, always by the value. A new bound needs a member here, and a check of it in
+    `certify/claims.py`.
+    """
+
+    text: str
+
+    def __new__(cls, value: str, text: str) -> BoundName:
+        name = str.__new__(cls, value)
+        name._value_ = value
+        name.text = text
+        return name
+
+    PROOF_TREE = "proof tree", "a search of all sets that the screening left"
+    GROWTH = "growth", "averages over subsets: no set can be grown this far"
+    SCREENING = "screening", "the screening inequality: no set is left"
+    NESTED = "nested 2×2", "the bound for k − 1 and the largest row norm"
+    ROW_SUMS = "row sums", "the largest row sum of k entries"
+    VARIANCES = "variances", "the largest variances"
+    DIRECTION_DUAL = "direction dual", "the dual over directions"
+    LARGEST_EIGENVALUE = "largest eigenvalue", "the largest eigenvalue of A"
+    SOFT_THRESHOLD = (
+        "soft threshold",
+        "the blocks of A after soft thresholding, and k − 1 times the threshold",
+    )
+    EARLIER_COMPONENT = (
+        "earlier component",
+        "the bound of an earlier component, which holds for it too",
+    )
+    BLOCKS = (
+        "blocks + (k − 1) · largest entry between them",
+        "the bounds of the blocks and the largest entry between them",
+    )
+    NONE = "none", "nothing"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @classmethod
+    def text_of(cls, name: str) -> str:
+        """Return the text for people of a name, or the name if it is not one of ours.
+
+        Examples
+        --------
+        >>> BoundName.text_of("variances")
+        'the largest variances'
+        """
+        known = cls._value2member_map_.get(name)
+        return known.text if isinstance(known, cls) else name
+
+
 @dataclass(frozen=True)
 class StepClaim:
     """opt(k) ≤ upper_bound, by the named bound.
 
-    For the bounds "screening", "proof tree" and "growth": features outside `survivors`
-    fail the screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤
-    `upper_previous`, and a search of the survivors found no k-set above `tau`. What
-    rounding may amount to in such a proof is upper_bound − tau.
+    `bound_name` is a `BoundName`, or a name that only another release knows. For
+    `SCREENING`, `PROOF_TREE` and `GROWTH`: features outside `survivors` fail the
+    screening inequality at `tau` ≤ upper_bound, given opt(k − 1) ≤ `upper_previous`,
+    and a search of the survivors found no k-set above `tau`. What rounding may amount
+    to in such a proof is upper_bound − tau.
+
+    For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
+    component, and follows from the bound of the component whose number is
+    `statistics["component"]`; see `components.earlier`.
     """
 
     k: int
@@ -151,7 +211,9 @@ class Certificate:
 
     def check(self) -> None:
         """Refuse what cannot be a certificate, whatever the matrix."""
-        bounds = (step.upper_bound for step in self.steps if step.bound_name != "none")
+        bounds = (
+            step.upper_bound for step in self.steps if step.bound_name != BoundName.NONE
+        )
         searches = (
             number
             for step in self.steps

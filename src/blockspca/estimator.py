@@ -19,13 +19,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_output import publish, warn_if_stopped
-from ._sklearn import validated
+from ._sklearn import standard_deviations, validated
 from ._validation import FloatArray, check_n_jobs, is_sparse, split_names
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
 from .covariance.covariance import Covariance, refuse_constant
 from .limits import DEFAULT_LIMITS, Limits
-from .model_selection.choose_k import K_MAX, choose_k
+from .model_selection.choose_k import (
+    K_MAX,
+    N_PERMUTATIONS,
+    choose_by_permutation,
+    choose_k,
+)
 from .numerics.threads import allowed_threads
 from .solvers.registry import SOLVERS
 
@@ -95,6 +100,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         Tibshirani's adjusted variance): nothing is counted twice.
     explained_variance_ratio_ : array of shape (n_components,)
         The same, as a share of the total variance.
+    r2_ : float
+        The share of the variance of all features, also those without a loading, that
+        linear regression on the scores predicts.
     upper_bound_ : array of shape (n_components,)
         Proved: no unit vector with as few nonzeros has a larger objective in the
         problem of that component.
@@ -387,8 +395,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             self.mean_ = np.nanmean(X, axis=0)
         varies = cov.diagonal() > 0
         if self.scale:
-            unscaled = Covariance.from_data(X, missing=self.missing)
-            self.scale_ = np.sqrt(np.where(varies, unscaled.diagonal(), 1.0))
+            self.scale_ = np.where(varies, standard_deviations(X, self.mean_), 1.0)
         if self.covariance is None:
             return cov
         if is_sparse(X) or np.isnan(X).any():
@@ -416,15 +423,14 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         k_max = min(K_MAX, d)
         if self.scheme is None or isinstance(self.scheme, DisjointSupports):
             k_max = max(1, min(k_max, d // self.n_components))
-        self.choice_of_k_ = choose_k(
-            cov if precomputed else X,
-            k_max,
-            scale=self.scale,
-            missing=self.missing,
-            constant=self.constant,
-            feature_names=self._names(),
-            n_jobs=self.n_jobs,
-            rng=seed,
+        if precomputed:
+            self.choice_of_k_ = choose_k(cov, k_max)
+            return self.choice_of_k_.k
+        how = {name: getattr(self, name) for name in ("scale", "missing", "constant")}
+        if self.covariance is not None:  # permuted data have no such estimate
+            cov = Covariance.from_data(X, **how, feature_names=self._names())
+        self.choice_of_k_ = choose_by_permutation(
+            cov, X, k_max, N_PERMUTATIONS, how, self.n_jobs, seed
         )
         return self.choice_of_k_.k
 

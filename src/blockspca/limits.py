@@ -1,13 +1,30 @@
-"""When to stop: limits on time, nodes, gap and memory, and the clock that keeps one."""
+"""When to stop: limits on time, nodes, gap and memory, and what is left of them."""
 
 from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from ._validation import check_positive_integer, check_real
+
+
+class Status(str, Enum):
+    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
+
+    OPTIMAL = "optimal"  #: proved optimal on the original matrix; see `is_optimal_gap`
+    GAP_LIMIT = "gap_limit"  #: the requested gap was proved
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    MEMORY_LIMIT = "memory_limit"
+    INTERRUPTED = "interrupted"
+    FEASIBLE = "feasible"  #: finished; the gap is whatever the upper bound says
+
+    def __str__(self) -> str:
+        return self.value
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,7 @@ class Deadline:
         return max(0.0, self.seconds - self.elapsed())
 
     def end(self) -> None:
-        """Let it have passed, for all who look at it."""
+        """Let it have passed, also for the other threads that share it."""
         self.seconds = -1.0
 
     def passed(self) -> bool:
@@ -120,3 +137,109 @@ class Deadline:
     def step_took(self, seconds: float) -> None:
         """Remember how long a step took; longer ones are forgotten by and by."""
         self.step = max(seconds, _FORGETTING * self.step)
+
+
+# Bytes for working arrays where there is no limit: what a small machine has to spare.
+_DEFAULT_MEMORY = 2**30
+_NO_LIMIT = 2**62  # nodes; fits an int64, which kernels count with
+
+
+class LimitReached(Exception):
+    """A limit of the whole run was reached; `status` says which."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(str(status))
+        self.status = status
+
+
+class StepLimitReached(Exception):
+    """This k has had its share of the time; the run goes on with the next."""
+
+
+class Budget(Deadline):
+    """Limits and what has been used of them; `check` raises when one has run out.
+
+    Whatever takes a `Deadline` takes a budget: it is the clock of the whole run.
+
+    Attributes
+    ----------
+    limits : Limits
+    nodes : int
+        Opened so far; searches add theirs.
+
+    Examples
+    --------
+    >>> from blockspca.limits import Budget, Limits
+    >>> budget = Budget(Limits(nodes=10))
+    >>> budget.nodes += 7
+    >>> budget.stop_reason() is None, budget.left()
+    (True, Limits(time=None, nodes=3, gap=None, memory=None))
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = Limits() if limits is None else limits
+        super().__init__(self.limits.time)
+        self.nodes = 0
+        self._step_ends = math.inf
+
+    # -- what ends the run ---------------------------------------------------------
+
+    def stop_reason(self) -> Status | None:
+        """Return the limit that ends the run now, or None."""
+        return stop_reason(self.limits, self, self.nodes)
+
+    def check(self) -> None:
+        """Raise `LimitReached`, or `StepLimitReached` where only this k has to end."""
+        stopped = self.stop_reason()
+        if stopped is not None:
+            raise LimitReached(stopped)
+        if self.elapsed() >= self._step_ends:
+            raise StepLimitReached
+
+    def wait_for(self, load: Callable[..., bool], *names: str) -> None:
+        """Call load(*names, seconds=…), which tells whether it ended in time."""
+        if not load(*names, seconds=self.remaining()):
+            raise LimitReached(Status.TIME_LIMIT)
+
+    # -- what is left --------------------------------------------------------------
+
+    def left(self) -> Limits:
+        """Return the limits of what comes next; one node is always left."""
+        nodes = self.limits.nodes
+        if nodes is not None:
+            nodes = max(1, nodes - self.nodes)
+        return replace(self.limits, time=self.remaining(), nodes=nodes)
+
+    @property
+    def nodes_left(self) -> int:
+        if self.limits.nodes is None:
+            return _NO_LIMIT
+        return max(0, self.limits.nodes - self.nodes)
+
+    @property
+    def max_entries(self) -> int:
+        """Most float64 numbers that one matrix, or one tree, may hold."""
+        return (self.limits.memory or _DEFAULT_MEMORY) // 8
+
+    def share(self, part: float, most: float) -> float:
+        """Seconds: a part of the time that is left, and no more than `most`."""
+        left = self.remaining()
+        return most if left is None else min(most, part * left)
+
+    def start_step(self, last: bool) -> None:
+        """Give a step half of the time that is left, the last one all of it.
+
+        A k that is too hard then costs those after it half their time, not all.
+        """
+        self._step_ends = math.inf
+        if self.limits.time is not None and not last:
+            self._step_ends = (self.elapsed() + self.limits.time) / 2
+
+
+def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None:
+    """Return the limit that ends a search after so many nodes, or None."""
+    if deadline.passed():
+        return Status.TIME_LIMIT
+    if limits.nodes is not None and nodes >= limits.nodes:
+        return Status.NODE_LIMIT
+    return None

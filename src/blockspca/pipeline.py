@@ -19,9 +19,10 @@ from .blocks.block_search import BlockSearch
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
-from .limits import Deadline, Limits, as_limits
+from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
+from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
@@ -29,7 +30,8 @@ from .solvers.local_search import LocalSearch
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath
 
-LOCAL_SEARCH_UP_TO = 30
+#: Of every proof; the one place where another choice would be made.
+SETTINGS = DEFAULT_SETTINGS
 
 
 def solve(
@@ -89,8 +91,7 @@ def solve(
     >>> result.support, round(result.objective, 6), result.status.value
     (array([0, 1]), 3.0, 'optimal')
     """
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
+    budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
@@ -101,28 +102,32 @@ def solve(
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
 
-    def left(nodes: int = 0) -> Limits:
-        most = limits.nodes and max(1, limits.nodes - nodes)
-        return replace(limits, time=deadline.remaining(), nodes=most)
-
     by_default = solver is None and threshold is None
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
-        if by_default and certify and k > LOCAL_SEARCH_UP_TO and not cov.in_memory:
-            # Large k from data: blocks of 2k features would cost more than the proof.
-            proved = certified_results(cov, k, k, left(), {}, n_jobs=n_jobs, tell=tell)[
-                k
-            ]
-            return _on_the_same_data(cov, replace(proved, time=deadline.elapsed()))
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
+        if by_default and certify and not _are_blocks_worth_it(cov, k):
+            proved = certified_results(
+                cov,
+                k,
+                k,
+                budget.left(),
+                {},
+                n_jobs=n_jobs,
+                callback=callback,
+                prover=choose_prover(cov, k, k),
+                settings=SETTINGS,
+            )[k]
+            return _on_the_same_data(cov, replace(proved, time=budget.elapsed()))
         found = solve_blocks(
             cov,
             k,
             chosen,
             strategy,
-            left(),
+            budget.left(),
             n_jobs=n_jobs,
             seed=seed,
-            tell=tell,
+            callback=callback,
         )
+        budget.nodes = found.nodes
         stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
         if not certify or (stopped and np.isfinite(found.upper_bound)):
             return _on_the_same_data(cov, found)
@@ -132,10 +137,12 @@ def solve(
             cov,
             k,
             k,
-            left(found.nodes),
+            budget.left(),
             {k: found.support.tolist()},
             n_jobs=n_jobs,
-            tell=tell,
+            callback=callback,
+            prover=choose_prover(cov, k, k),
+            settings=SETTINGS,
         )[k]
     result = replace(
         proved,
@@ -144,9 +151,9 @@ def solve(
         visits=found.visits,
         guarantee=found.guarantee,
         solver=found.solver,
-        message=found.message,
+        message=" ".join(filter(None, (found.message, proved.message))),
         nodes=found.nodes + proved.nodes,
-        time=deadline.elapsed(),
+        time=budget.elapsed(),
         timings={**found.timings, **proved.timings},
     )
     return _on_the_same_data(cov, result)
@@ -164,7 +171,8 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
     from .certify.results import certified_results, with_status
 
     at_once = Limits(time=0)
-    known = certified_results(cov, found.k, found.k, at_once, {})[found.k]
+    k, prover = found.k, choose_prover(cov, found.k, found.k)
+    known = certified_results(cov, k, k, at_once, {}, prover=prover)[k]
     if known.objective < found.objective:
         return found
     known = with_status(known, found.status)
@@ -212,23 +220,69 @@ def solve_path(
     >>> path.smallest_k(0.99)
     2
     """
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)  # first of all: the first call imports a lot
+    budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     from .certify.results import certified_results
 
     cov = as_covariance(cov)
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
-    limits = replace(limits, time=deadline.remaining())
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
-        results = certified_results(cov, 1, k_max, limits, {}, n_jobs=n_jobs, tell=tell)
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
+        results = certified_results(
+            cov,
+            1,
+            k_max,
+            budget.left(),
+            {},
+            n_jobs=n_jobs,
+            callback=callback,
+            prover=choose_prover(cov, 1, k_max),
+            settings=SETTINGS,
+        )
     cov.check_unchanged()
     return SparsityPath(results, cov)
 
 
+def choose_prover(
+    cov: Covariance, k_min: int, k_max: int, settings: ProofSettings | None = None
+) -> Prover:
+    """Decide who proves k_min, …, k_max; `ProofSettings` has the reasons.
+
+    Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
+    of a single k takes part: before the chain where one k is asked for, after it where
+    the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
+    same provers, up to `chain_up_to`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> from blockspca.pipeline import choose_prover
+    >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
+    >>> [choose_prover(cov, k, k).name for k in (5, 35)]
+    ['CHAIN', 'SINGLE_K_THEN_CHAIN']
+    >>> choose_prover(cov, 1, 35).name
+    'CHAIN_THEN_SINGLE_K'
+    """
+    settings = settings or SETTINGS
+    # Without columns the dual costs the cube of d: there the chain comes first.
+    least = settings.single_k_from if cov.has_columns else settings.chain_up_to
+    if k_max < least:
+        return Prover.CHAIN
+    if k_min < k_max:
+        return Prover.CHAIN_THEN_SINGLE_K
+    if k_max > settings.chain_up_to:
+        return Prover.SINGLE_K
+    return Prover.SINGLE_K_THEN_CHAIN
+
+
+def _are_blocks_worth_it(cov: Covariance, k: int) -> bool:
+    """Whether blocks of 2k features cost less than the proof that they start."""
+    return cov.in_memory or k <= SETTINGS.local_search_up_to
+
+
 def _default_solver(k: int) -> Solver:
-    return LocalSearch() if k <= LOCAL_SEARCH_UP_TO else TruncatedPower()
+    return LocalSearch() if k <= SETTINGS.local_search_up_to else TruncatedPower()
 
 
 def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrategy:

@@ -11,25 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._messages import advice
 from ._validation import FloatArray
+from .limits import Status
 
 if TYPE_CHECKING:
     from .solvers.guarantee import BlockGuarantee
-
-
-class Status(str, Enum):
-    """How a solve ended. Only `OPTIMAL` and `GAP_LIMIT` say that a claim was proved."""
-
-    OPTIMAL = "optimal"  #: proved optimal on the original matrix; see `is_optimal_gap`
-    GAP_LIMIT = "gap_limit"  #: the requested gap was proved
-    TIME_LIMIT = "time_limit"
-    NODE_LIMIT = "node_limit"
-    MEMORY_LIMIT = "memory_limit"
-    INTERRUPTED = "interrupted"
-    FEASIBLE = "feasible"  #: finished; the gap is whatever the upper bound says
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class BlockStatus(str, Enum):
@@ -288,8 +275,6 @@ class Result:
         return dict(zip(self.features, loadings, strict=True))
 
     def __str__(self) -> str:
-        from ._messages import advice
-
         shown = list(self.loadings.items())[:SHOWN]
         lines = [
             f"k = {self.k} of {self.n_features} features: "

@@ -51,8 +51,13 @@ class SparsityPath(Mapping[int, Result]):
         return len(self._results)
 
     def __repr__(self) -> str:
-        proved = sum(r.status is Status.OPTIMAL for r in self.values())
+        proved = sum(self._status(k) is Status.OPTIMAL for k in self)
         return f"SparsityPath(k = 1..{max(self)}, {proved} of {len(self)} proved)"
+
+    def _status(self, k: int) -> Status:
+        """The status of a k; a look at a path must not make all of its results."""
+        status = getattr(self._results, "status", None)
+        return self._results[k].status if status is None else status(k)
 
     @property
     def objectives(self) -> FloatArray:

@@ -1,51 +1,63 @@
-"""Which limit, if any, ends a search, and what its bound entitles to."""
+"""What a bound entitles a search to say of itself: one rule for every status."""
 
 from __future__ import annotations
 
-import math
+from .limits import Limits, Status, stop_reason
+from .result import is_optimal_gap, is_within_gap
 
-from .result import Status, is_optimal_gap, is_within_gap
-from .solvers.base import Deadline, Limits
-
-
-def stop_reason(limits: Limits, deadline: Deadline, nodes: int) -> Status | None:
-    """Return the status of a search that has to stop after so many nodes, or None."""
-    if deadline.passed():
-        return Status.TIME_LIMIT
-    if limits.nodes is not None and nodes >= limits.nodes:
-        return Status.NODE_LIMIT
-    return None
+__all__ = ["claim", "entitled", "status_of_gap", "stop_reason"]
 
 
-def claim(
+def status_of_gap(
     objective: float,
     upper_bound: float,
-    limits: Limits,
+    gap: float | None,
     stopped: Status | None,
+    *,
+    keep_interrupt: bool = False,
 ) -> Status:
     """Return the status that a bound on the matrix entitles to.
 
     Relative to the objective: what no component uses does not loosen the claim.
+
+    Parameters
+    ----------
+    objective, upper_bound : float
+        A bound that is not finite, or below the objective, entitles to nothing.
+    gap : float or None
+        The gap that was asked for.
+    stopped : Status or None
+        The limit that ended the search.
+    keep_interrupt : bool
+        Ctrl-C stays Ctrl-C although the bound would say more: the caller, who may have
+        more to do, has to know of it.
+
+    Examples
+    --------
+    >>> from blockspca.stopping import status_of_gap
+    >>> [str(status_of_gap(2.0, 2.1, gap, None)) for gap in (0.1, None)]
+    ['gap_limit', 'feasible']
     """
+    if keep_interrupt and stopped is Status.INTERRUPTED:
+        return stopped
     if is_optimal_gap(objective, upper_bound):
         return Status.OPTIMAL
-    if limits.gap is not None and is_within_gap(objective, upper_bound, limits.gap):
+    if gap is not None and is_within_gap(objective, upper_bound, gap):
         return Status.GAP_LIMIT
     return stopped or Status.FEASIBLE
 
 
-def entitled(
-    objective: float,
-    upper_bound: float,
-    limits: Limits,
-    stopped: Status | None,
+def claim(
+    objective: float, upper_bound: float, limits: Limits, stopped: Status | None
 ) -> Status:
-    """Return what a solver says of itself: as `claim`, but that Ctrl-C stays Ctrl-C.
+    """Return the status of a result."""
+    return status_of_gap(objective, upper_bound, limits.gap, stopped)
 
-    The caller has to know of it. Nothing is claimed of a bound that has overflowed.
-    """
-    if stopped is Status.INTERRUPTED:
-        return stopped
-    if not math.isfinite(upper_bound):
-        return stopped or Status.FEASIBLE
-    return claim(objective, upper_bound, limits, stopped)
+
+def entitled(
+    objective: float, upper_bound: float, limits: Limits, stopped: Status | None
+) -> Status:
+    """Return what a solver says of itself: after Ctrl-C, that."""
+    return status_of_gap(
+        objective, upper_bound, limits.gap, stopped, keep_interrupt=True
+    )

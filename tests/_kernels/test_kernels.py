@@ -12,6 +12,7 @@ from blockspca._kernels import columntops, rowtops, screen, selection
 from blockspca._kernels import schur_tree as proof
 from blockspca.certify.path import certified_path
 from blockspca.covariance.covariance import Covariance
+from blockspca.scan import passes, tiles
 from blockspca.scan.lists import scan
 from blockspca.search.schur_tree import ProofTree, _outcome
 
@@ -65,23 +66,39 @@ def test_one_signature_each() -> None:
 
 @pytest.mark.parametrize("tile_size", [3, 7, 100])
 def test_row_tops_equal_a_sort(tile_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    A = matrix(5, 23)
-    A[3] = A[:, 3] = 0
-    cov = Covariance.from_matrix(A)
-    tiles = list(cov.tiles(tile_size))
-    monkeypatch.setattr(cov, "tiles", lambda: iter(tiles))
-    found = scan(cov, 6)
+    """Of a matrix, whose rows are read, and of data, of which tiles are made."""
+    made: list[int] = []
+    pass_over = tiles.Tiles.pass_over
+
+    def spy(self: tiles.Tiles) -> None:
+        made.append(self.size)
+        pass_over(self)
+
+    monkeypatch.setattr(passes, "TILE_SIZE", tile_size)
+    monkeypatch.setattr(tiles.Tiles, "pass_over", spy)
+    X = np.random.default_rng(5).standard_normal((30, 23))
+    X[:, 3] = 0.0
+    A = np.cov(X.T)
     off_diagonal = np.abs(A)
     np.fill_diagonal(off_diagonal, 0)
-    np.testing.assert_allclose(found.values, -np.sort(-off_diagonal, axis=1)[:, :6])
-    for i in range(23):
-        at = found.indices[i][found.indices[i] >= 0]
-        np.testing.assert_array_equal(found.values[i, : len(at)], off_diagonal[i, at])
-    assert found.max_abs == np.abs(A).max()
     some = np.array([2, 3, 9, 11, 20])
-    part = scan(cov, 2, features=some)
     block = off_diagonal[np.ix_(some, some)]
-    np.testing.assert_allclose(part.values, -np.sort(-block, axis=1)[:, :2])
+    for cov in (Covariance.from_matrix(A), Covariance.from_data(X)):
+        found = scan(cov, 6)
+        np.testing.assert_allclose(
+            found.values, -np.sort(-off_diagonal, axis=1)[:, :6], atol=1e-14
+        )
+        for i in range(23):
+            at = found.indices[i][found.indices[i] >= 0]
+            np.testing.assert_allclose(
+                found.values[i, : len(at)], off_diagonal[i, at], atol=1e-14
+            )
+        assert found.max_abs == pytest.approx(np.abs(A).max(), rel=1e-14)
+        part = scan(cov, 2, features=some)
+        np.testing.assert_allclose(
+            part.values, -np.sort(-block, axis=1)[:, :2], atol=1e-14
+        )
+    assert made == [min(tile_size, 23), min(tile_size, 5)]
 
 
 def tree(A: np.ndarray, k: int, factor: float) -> ProofTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from typing import Any
 from unittest.mock import patch
@@ -11,14 +12,14 @@ import numpy as np
 import judge
 import zoo
 from blockspca._kernels import selection
-from blockspca.budget import Meter
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
-from blockspca.limits import Limits
+from blockspca.limits import Budget, LimitReached, Limits
+from blockspca.progress import Event
+from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
-from blockspca.search import portfolio as step_proof
 from blockspca.search import reference as plain_proof
 from blockspca.search import schur_tree as proof_tree
 from blockspca.search import spectral
@@ -28,6 +29,7 @@ from blockspca.search.schur_tree import ProofTree
 from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
 
 LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change
+LESS_EPS_OF_GROWTH = 3e-4  # with the first, there is nothing left to include
 LARGE_EPS_OF_PATHS = 1e-12  # larger, and nothing would be proved
 
 
@@ -51,22 +53,24 @@ def paths() -> Numbers:
     for name, A in matrices():
         cov = Covariance.from_matrix(A)
         for which, limit in enumerate(limits):
-            events: list[int] = []
+            events: list[Event] = []
             steps = path_module.certified_path(
                 cov,
                 len(A) - 2,
                 limits=limit,
-                callback=lambda event, events=events: events.append(event.survivors),
+                callback=events.append,
             )
             found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
-            found[f"{name} {which} events"] = events
+            survivors = [event.survivors for event in events if event.stage == "proof"]
+            found[f"{name} {which} events"] = survivors
         for first in (2, 99):
-            with judge.every_argument(first):
-                steps = path_module.certified_path(cov, 5)
+            settings = judge.every_argument(first)
+            steps = path_module.certified_path(cov, 5, settings=settings)
             found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
     for which, X in enumerate((*data(), by_variance())):
-        with judge.every_argument():
-            steps = path_module.certified_path(Covariance.from_data(X), 3)
+        steps = path_module.certified_path(
+            Covariance.from_data(X), 3, settings=judge.every_argument()
+        )
         found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
     return found
 
@@ -75,6 +79,36 @@ def by_variance() -> np.ndarray:
     """Samples of forty features, a part of which will be read."""
     rng = np.random.default_rng(14)
     return rng.standard_normal((8, 40)) * np.exp(rng.normal(0, 0.8, 40))
+
+
+def coarse() -> Numbers:
+    """Bounds that need no proof, and proofs of a wide gap."""
+    found: Numbers = {}
+    for name, A in matrices():
+        cov = Covariance.from_matrix(A)
+        for limits in (Limits(nodes=1), Limits(gap=0.4)):
+            steps = path_module.certified_path(cov, 5, limits=limits)
+            found[f"{name} {limits.gap}"] = [step_numbers(s) for s in steps.values()]
+    return found
+
+
+def resisting() -> Numbers:
+    """A k that is not proved in its first turn gets a bound without the chain."""
+    found: Numbers = {}
+    for name, A in matrices():
+        events: list[list[float]] = []
+        path_module.certified_path(
+            Covariance.from_matrix(A),
+            5,
+            callback=lambda event, events=events: events.append(
+                [event.k, float(event.upper_bound)]
+            ),
+            settings=ProofSettings(
+                first_nodes=1, probe_nodes=0, first_seconds=0.0, growth_share=0.0
+            ),
+        )
+        found[name] = events
+    return found
 
 
 def deep() -> tuple[np.ndarray, np.ndarray]:
@@ -95,25 +129,51 @@ def turns() -> Numbers:
                 for first, n_jobs in ((99, 1), (2, 1), (99, 2)):
                     for many in (-99, 40):
                         statistics = TreeStatistics()
-                        meter = Meter(Limits())
+                        budget = Budget(Limits())
+                        settings = ProofSettings(
+                            first_nodes=2,
+                            probe_nodes=1,
+                            first_seconds=600.0,
+                            spectral_from=first,
+                            spectral_first=first,
+                            many_survivors=many,
+                        )
                         proof = StepProof(
-                            k, upper, statistics, meter, n_jobs, lambda _: None
+                            k,
+                            upper,
+                            statistics,
+                            budget,
+                            n_jobs,
+                            lambda _: None,
+                            settings,
                         )
                         proof.blind = True
-                        with patch.multiple(
-                            step_proof,
-                            _FIRST_NODES=2,
-                            BRIEF_NODES=1,
-                            _FIRST_SECONDS=600.0,
-                            SPECTRAL_FROM=first,
-                            SPECTRAL_FIRST=first,
-                            MANY=many,
-                        ):
-                            said = [proof.search(A, tau, t) for t in (0, 1, None)]
+                        said = [proof.search(A, tau, t) for t in (0, 1, None)]
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
                             [s.finished, listed(s.found), s.argument] for s in said
-                        ] + [list(vars(statistics).values()), meter.nodes]
+                        ] + [list(vars(statistics).values()), budget.nodes]
+    return found
+
+
+def limited() -> Numbers:
+    """Growth counts its sets as nodes and stops where they end."""
+    found: Numbers = {}
+    A = dict(matrices())["flat"]
+    for nodes in (1, 5, 20, 10**6):
+        for k, tau, _ in by_k(A, 0.02):
+            statistics, meter = TreeStatistics(), Budget(Limits(nodes=nodes))
+            upper = np.full(k + 1, np.inf)
+            upper[k - 1] = tau  # no less, as below it nothing may be asked
+            settings = ProofSettings(first_nodes=1, probe_nodes=0, first_seconds=600.0)
+            proof = StepProof(k, upper, statistics, meter, 1, lambda _: None, settings)
+            proof.blind = True
+            with patch.object(growth, "_SLICE", 2):
+                try:
+                    said = proof.search(A, tau, 1).finished
+                except LimitReached as reached:
+                    said = str(reached.status)
+            found[f"{nodes} {k}"] = [said, meter.nodes, statistics.grown]
     return found
 
 
@@ -121,6 +181,36 @@ def branches() -> Numbers:
     """A search that two threads finish has as many nodes as one alone."""
     found: Numbers = {}
     A, upper = deep()
+    advance = ProofTree.advance
+
+    def slowly(tree: ProofTree, nodes: int) -> int:
+        time.sleep(0.01)  # so that the threads are asked whether to go on
+        return advance(tree, nodes)
+
+    for threads, allowed in ((1, 10**6), (2, 10**6), (2, 0)):
+        asked: list[int] = []
+
+        def may_go_on(nodes: int, asked: list[int] = asked, most: int = allowed) -> int:
+            asked.append(nodes)
+            return 10**6 if len(asked) < 8 else most
+
+        tree = ProofTree(A, 6, upper[6], upper, 10**6)
+        statistics = TreeStatistics()
+        with (
+            patch.multiple(
+                proof_tree,
+                _SERIAL_NODES=2,
+                _FIRST_ENTRIES=1,
+                _PARALLEL_SLICE=1,
+                _SLICE_SECONDS=1e-3,
+            ),
+            patch.object(ProofTree, "advance", slowly),
+            patch.object(
+                proof_tree, "ThreadPoolExecutor", wraps=proof_tree.ThreadPoolExecutor
+            ) as pool,
+        ):
+            said = proof_tree.run_tree(tree, statistics, may_go_on, threads)
+        found[f"{threads} {allowed}"] = [said.finished, pool.called]
     for serial in (2, 20):
         for factor in (1.0, 0.99):
             tau = factor * upper[6]
@@ -154,6 +244,7 @@ def trees() -> Numbers:
                     codes = [tree.advance(2), tree.advance(10**6)]
                     key = f"{name} {above} {k} {memory}"
                     found[key] = [codes, listed(tree.state), listed(tree.found)]
+                    assert len(tree._blocks) <= max(memory, 3 * len(A) ** 2)
                 alone = ProofTree(A, k, tau, np.full(k + 1, np.inf), 10**6)
                 alone.advance(10**6)
                 found[f"{name} {above} {k} alone"] = listed(alone.state)
@@ -235,19 +326,20 @@ def dropped() -> Numbers:
             stay = candidates.survivors(k, tau / unit, previous / unit)
             found[f"narrow {k} {share}"] = listed(stay)
     for which, X in enumerate((*data(), by_variance())):
-        with judge.every_argument():
-            candidates = Candidates(Covariance.from_data(X), 3, lambda: None)
-            top = float(candidates.variances.max())
-            for k in (1, 2, 3):
-                values = candidates.bounds(k, top)
-                found[f"data {which} {k} bounds"] = [value for value, _ in values]
-            for k in (1, 2, 3):
-                for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
-                    here = f"data {which} {k} {factor}"
-                    unscanned = candidates.screening.unscanned(k, factor * top, top)
-                    stay = candidates.survivors(k, factor * top, top)
-                    scanned = len(candidates.screening.diagonal)
-                    found[here] = [unscanned, listed(stay), scanned]
+        settings = judge.every_argument()
+        cov = Covariance.from_data(X)
+        candidates = Candidates(cov, 3, lambda: None, settings=settings)
+        top = float(candidates.variances.max())
+        for k in (1, 2, 3):
+            values = candidates.bounds(k, top)
+            found[f"data {which} {k} bounds"] = [value for value, _ in values]
+        for k in (1, 2, 3):
+            for factor in (9.0, 3.0, 1.5, 1.02, 1.0, 0.9):
+                here = f"data {which} {k} {factor}"
+                unscanned = candidates.screening.unscanned(k, factor * top, top)
+                stay = candidates.survivors(k, factor * top, top)
+                scanned = len(candidates.screening.diagonal)
+                found[here] = [unscanned, listed(stay), scanned]
     return found
 
 
@@ -304,9 +396,13 @@ GROUPS: Groups = {
     "plain": plain,
     "turns": turns,
     "branches": branches,
+    "limited": limited,
     "paths": paths,
     "dropped, large eps": enlarged(dropped),
     "grown, large eps": enlarged(grown, LARGE_EPS_OF_GROWTH),
+    "grown, less eps": enlarged(grown, LESS_EPS_OF_GROWTH),
+    "coarse, large eps": enlarged(coarse, 1e-4),
+    "resisting": resisting,
     "paths, large eps": enlarged(paths, LARGE_EPS_OF_PATHS),
 }
 
@@ -353,3 +449,19 @@ def test_turns() -> None:
 
 def test_branches() -> None:
     compare(__file__, GROUPS, "branches")
+
+
+def test_limited() -> None:
+    compare(__file__, GROUPS, "limited")
+
+
+def test_growth_with_less_of_an_eps() -> None:
+    compare(__file__, GROUPS, "grown, less eps")
+
+
+def test_coarse_proofs_with_a_large_eps() -> None:
+    compare(__file__, GROUPS, "coarse, large eps")
+
+
+def test_what_resists() -> None:
+    compare(__file__, GROUPS, "resisting")

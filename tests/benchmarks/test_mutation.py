@@ -96,7 +96,7 @@ def test_every_prover_has_mutants_and_tests(scripts: ModuleType) -> None:
         assert (scripts.SOURCE / file).exists(), file
         assert scripts.mutants_of(file), file
         for name in tests:
-            assert (scripts.ROOT / "tests" / "certify" / f"test_{name}.py").exists()
+            assert (scripts.ROOT / "tests" / f"{name}.py").exists()
 
 
 def test_what_ended_how_is_told(
@@ -122,7 +122,7 @@ def test_what_ended_how_is_told(
     why = tmp_path / "why.md"
     why.write_text(f"# Survivors\n\n- {mutants[2].key} — no change\n", encoding="utf-8")
     monkeypatch.setattr(scripts, "EXPLAINED", why)
-    words = ["--files", "connected", "--state", str(tmp_path / "state.json")]
+    words = ["--files", "parts", "--state", str(tmp_path / "state.json")]
     assert scripts.main([*words, "--limit", "1"]) == 0
     assert scripts.main(words) == 0
     assert calls == mutants

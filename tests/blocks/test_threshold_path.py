@@ -40,7 +40,7 @@ def sparse_components(A: np.ndarray):
     return blocks
 
 
-def check_every_threshold(A: np.ndarray, path: bs.ThresholdPath, thresholds) -> None:
+def assert_every_threshold(A: np.ndarray, path: bs.ThresholdPath, thresholds) -> None:
     for epsilon in thresholds:
         blocks = [block.tolist() for block in path.blocks(epsilon)]
         assert blocks == components(A, epsilon)
@@ -60,7 +60,7 @@ def test_partition_at_every_distinct_entry(kind, d, seed):
     A = symmetric_matrix(kind, d, np.random.default_rng(seed))
     entries = np.unique(np.abs(A))
     between = (entries[1:] + entries[:-1]) / 2
-    check_every_threshold(A, bs.threshold_path(A), [0.0, *entries, *between])
+    assert_every_threshold(A, bs.threshold_path(A), [0.0, *entries, *between])
 
 
 @given(size=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))

@@ -15,12 +15,12 @@ from blockspca.bounds.best import NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
+    row_sum_bound,
     threshold_bound,
     trace_bound,
 )
 from blockspca.bounds.direction_dual.relaxation import direction_bound
 from blockspca.bounds.direction_dual.search import dual_bound
-from blockspca.bounds.row_sums import row_sum_bound
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, psd_shift
 from strategies import KINDS, symmetric_matrix

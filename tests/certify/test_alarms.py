@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certificate import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.alarms import is_below_objective, values_of_subsets
@@ -41,12 +42,12 @@ def test_a_wrong_bound_is_reported_and_nothing_is_claimed(wrong_k, monkeypatch):
 
     def wrong(self, k, upper):
         found = true(self, k, upper)
-        return [*found, (0.5, "row sums")] if k == wrong_k else found
+        return [*found, (0.5, BoundName.ROW_SUMS)] if k == wrong_k else found
 
     # As a proof that closes too early would, one k hands on half of what is reached.
     monkeypatch.setattr(Candidates, "bounds", wrong)
-    monkeypatch.setattr(module._Walk, "closes_at_once", lambda self, k: False)
-    monkeypatch.setattr(module._Walk, "prove", lambda self, k: None)
+    monkeypatch.setattr(module.PathProver, "prove_quickly", lambda self, k: False)
+    monkeypatch.setattr(module.PathProver, "prove", lambda self, k: None)
     with pytest.warns(RuntimeWarning, match=f"internal error.*k = {wrong_k}.*report"):
         path = bs.solve_path(A, 6)
     for k in range(1, 7):
@@ -62,7 +63,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
     A[0, 1] = A[1, 0] = 0.1
     A[5:, 5:] += 0.9 - 0.9 * np.eye(3)  # 5, 6, 7 are the best pair and triple
 
-    def nothing_found(self, matrix, tau, turns=None):
+    def nothing_found(self, matrix, tau, rounds=None):
         from blockspca.search.schur_tree import Outcome
 
         return Outcome(True, None)
@@ -85,16 +86,33 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
 
 def test_a_bound_below_that_of_fewer_features_is_refused():
     """Kernels rely on τ ≥ upper[k − 1]."""
-    from blockspca.budget import Meter
     from blockspca.certify.records import TreeStatistics
+    from blockspca.limits import Budget
 
     proof = StepProof(
         2,
         [np.inf, 2.0, np.inf],
         TreeStatistics(),
-        Meter(bs.Limits()),
+        Budget(bs.Limits()),
         1,
         lambda survivors: None,
     )
     with pytest.raises(AssertionError):
         proof.search(np.eye(3), 1.5)
+
+
+def test_the_message_of_an_alarm_reaches_who_called_solve(monkeypatch):
+    """Beside what is said of the blocks, which it must not give way to."""
+    bounds = Candidates.bounds
+
+    def wrong(self, k, upper):
+        found = bounds(self, k, upper)
+        return [*found, (0.5, BoundName.ROW_SUMS)] if k == 3 else found
+
+    monkeypatch.setattr(Candidates, "bounds", wrong)
+    monkeypatch.setattr(module.PathProver, "prove_quickly", lambda self, k: False)
+    monkeypatch.setattr(module.PathProver, "prove", lambda self, k: None)
+    with pytest.warns(RuntimeWarning, match="internal error"):
+        result = bs.solve(covariance(), 3)
+    assert result.status is Status.FEASIBLE
+    assert "internal error" in result.message

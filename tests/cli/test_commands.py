@@ -47,6 +47,7 @@ def test_fit_writes_what_solve_components_finds(here, capsys):
     summary = json.loads(Path("out/summary.json").read_text())
     assert summary["n_components"] == 2
     assert summary["shape"] == [60, 8]
+    assert summary["r2"] == pytest.approx(expected.r2)
     for j, row in enumerate(summary["components"]):
         assert row["objective"] == expected[j].objective
         assert row["status"] == "optimal"
@@ -58,7 +59,12 @@ def test_fit_writes_what_solve_components_finds(here, capsys):
     theirs = (X - X.mean(axis=0)) @ expected.components.T
     ours = np.array([[r["component_1"], r["component_2"]] for r in scores], float)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
-    assert "component 2: 3 features" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "component 2: 3 features" in said
+    assert "Predicted from the scores: " in said
+    summary["r2"] += 1e-6
+    Path("out/summary.json").write_text(json.dumps(summary))
+    assert run(["verify", "out", "data.csv"]) != 0
 
 
 def test_scores_have_the_variance_that_is_reported(here):
@@ -114,7 +120,15 @@ def test_force_removes_nothing_from_a_folder_of_others(here):
 
 
 @pytest.mark.parametrize(
-    "scheme", ["disjoint", "projection", "orthogonal", "hotelling"]
+    "scheme",
+    [
+        "disjoint",
+        "projection",
+        "orthogonal",
+        "hotelling",
+        "residual",
+        "residual-disjoint",
+    ],
 )
 def test_verify_accepts_every_component(here, capsys, scheme):
     assert run(f"fit data.csv -k 3 -n 2 --scheme {scheme} -o out".split()) in (0, 3)

@@ -25,6 +25,8 @@ SCHEMES = (
     bs.ProjectionDeflation(),
     bs.Orthogonalised(),
     bs.HotellingDeflation(),
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
 )
 
 
@@ -35,7 +37,7 @@ def tampered_x(found: bs.Components, j: int, x: np.ndarray) -> bs.Components:
     return replace(found, results=tuple(results), components=rows)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
 def test_the_joint_bound_is_checked(A, scheme):
     found = bs.solve_components(A, [4, 3, 5], 3, scheme=scheme)
     *_, last = found.verify(A)
@@ -124,6 +126,8 @@ def test_what_is_said_of_the_set_is_checked(A):
         values = getattr(found, name) * (1 + 1e-7)
         with pytest.raises(bs.VerificationError, match=words):
             replace(found, **{name: values}).verify(A)
+    with pytest.raises(bs.VerificationError, match="scores predict"):
+        replace(found, r2=found.r2 * (1 + 1e-6)).verify(A)
     with pytest.raises(bs.VerificationError, match="total variance"):
         replace(found, total_variance=found.total_variance * (1 + 1e-12)).verify(A)
     with pytest.raises(bs.VerificationError, match="not those of the results"):

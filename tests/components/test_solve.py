@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
+from blockspca.components.schemes import scheme_name
 from strategies import problems
 
 SCHEMES = (
@@ -16,8 +17,10 @@ SCHEMES = (
     bs.ProjectionDeflation(),
     bs.Orthogonalised(),
     bs.HotellingDeflation(),
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
 )
-ids = [type(scheme).__name__ for scheme in SCHEMES]
+ids = [scheme_name(scheme) for scheme in SCHEMES]
 
 
 def overlapping_factors(n: int = 40, d: int = 30, seed: int = 0) -> np.ndarray:
@@ -26,6 +29,10 @@ def overlapping_factors(n: int = 40, d: int = 30, seed: int = 0) -> np.ndarray:
     for j in range(3):
         X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(n, 1))
     return X
+
+
+def is_disjoint(scheme: bs.components.Scheme) -> bool:
+    return isinstance(scheme, bs.DisjointSupports) or getattr(scheme, "disjoint", False)
 
 
 def top_eigenvalues(A: np.ndarray, m: int) -> float:
@@ -72,7 +79,7 @@ def test_every_component_is_proved_and_can_be_verified(X, scheme, kind):
     assert total <= found.joint_upper_bound <= top_eigenvalues(A, 3) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES[:3], ids=ids[:3])
+@pytest.mark.parametrize("scheme", SCHEMES[:3] + SCHEMES[4:], ids=ids[:3] + ids[4:])
 @pytest.mark.parametrize("seed", range(3))
 def test_components_are_those_of_brute_force(scheme, seed, brute_force):
     A = np.cov(np.random.default_rng(seed).normal(size=(15, 8)).T)
@@ -140,7 +147,7 @@ def test_orthogonal_components_that_do_not_exist():
         bs.solve_components(A, 3, 4, scheme=bs.Orthogonalised())
 
 
-@pytest.mark.parametrize("scheme", SCHEMES[1:], ids=ids[1:])
+@pytest.mark.parametrize("scheme", SCHEMES[1:5], ids=ids[1:5])
 def test_all_features_give_ordinary_pca(X, scheme):
     A = np.cov(X[:, :10].T)
     found = bs.solve_components(A, k=10, n_components=4, scheme=scheme)
@@ -158,11 +165,66 @@ def test_adjusted_variance_is_that_of_the_qr_factorization(X):
     np.testing.assert_allclose(found.adjusted_explained_variance, np.diag(R) ** 2)
 
 
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_a_residual_component_explains_what_is_reported(X, disjoint):
+    """Its objective is its adjusted variance, and no other component adds more."""
+    cov = bs.Covariance.from_data(X)
+    scheme = bs.ResidualDeflation(disjoint=disjoint)
+    found = bs.solve_components(cov, 5, 4, scheme=scheme)
+    objectives = [result.objective for result in found.results]
+    np.testing.assert_allclose(objectives, found.adjusted_explained_variance)
+    assert (np.diff(found.upper_bounds) <= 1e-8 * found.upper_bounds[0]).all()
+    overlap = len(np.concatenate(found.supports)) - len(
+        np.unique(np.concatenate(found.supports))
+    )
+    assert (overlap == 0) is disjoint
+    others = [s for s in SCHEMES[:4] if not disjoint or is_disjoint(s)]
+    for other in others:
+        second = bs.solve_components(cov, 5, 2, scheme=other)
+        assert second.adjusted_explained_variance[1] <= objectives[1] * (1 + 1e-9)
+
+
+def test_components_that_say_the_same_are_told_apart():
+    """Two factors, one in many features: the second component is the other one."""
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.normal(size=(60, 12))
+    X[:, :8] += 3 * rng.normal(size=(60, 1))
+    X[:, 8:] += 2 * rng.normal(size=(60, 1))
+    repeated = bs.solve_components(X.T @ X, 4, 2)
+    told_apart = bs.solve_components(X.T @ X, 4, 2, scheme=bs.ResidualDeflation())
+    assert repeated.supports[1].max() < 8 <= told_apart.supports[1].min()
+    assert told_apart.r2 > 0.98 > 0.92 > repeated.r2
+
+
+def test_r2_is_that_of_a_regression(X):
+    cov = bs.Covariance.from_data(X)
+    centred = X - X.mean(axis=0)
+    for scheme in SCHEMES:
+        found = bs.solve_components(cov, 5, 3, scheme=scheme)
+        scores = centred @ found.components.T
+        rest = centred - scores @ np.linalg.lstsq(scores, centred, rcond=None)[0]
+        expected = 1 - (rest**2).sum() / (centred**2).sum()
+        assert found.r2 == pytest.approx(expected)
+        assert found.r2 <= top_eigenvalues(np.cov(X.T), 3) / found.total_variance
+        assert f"{found.r2:.2%}" in str(found)
+
+
+def test_nothing_is_left_after_as_many_components_as_there_are_factors():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20, 2)) @ rng.normal(size=(2, 8))
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(cov, 3, 4, scheme=bs.ResidualDeflation())
+    assert found.r2 == pytest.approx(1)
+    slack = 1e-10 * found.total_variance
+    assert (found.upper_bounds[2:] <= slack).all()
+    assert all(check.complete for check in found.verify(cov))
+
+
 @settings(max_examples=30, deadline=None)
 @given(problems(max_features=7), st.sampled_from(SCHEMES[:2] + SCHEMES[3:]))
 def test_any_symmetric_matrix(problem, scheme):
     A, k = problem
-    m = max(1, len(A) // k) if isinstance(scheme, bs.DisjointSupports) else 2
+    m = max(1, len(A) // k) if is_disjoint(scheme) else 2
     m = min(m, 3, len(A))
     found = bs.solve_components(A, k, m, scheme=scheme)
     total = found.adjusted_explained_variance.sum()
@@ -197,7 +259,7 @@ def test_no_component_is_a_constant(scheme):
         bs.solve_components(cov, 1, 4, scheme=scheme)
     found = bs.solve_components(cov, 1, 3, scheme=scheme)
     assert not found.components[:, [1, 3]].any()
-    if isinstance(scheme, bs.DisjointSupports):
+    if is_disjoint(scheme):
         with pytest.raises(ValueError, match=r"may use all 3 feature\(s\) that vary"):
             bs.solve_components(cov, 3, 2, scheme=scheme)
 
@@ -208,7 +270,7 @@ def test_a_certificate_names_its_problem(scheme):
     found = bs.solve_components(A, 3, 2, scheme=scheme)
     first, second = (result.certificate for result in found.results)
     assert (first.component, first.scheme) == (1, "")
-    assert (second.component, second.scheme) == (2, type(scheme).__name__)
+    assert (second.component, second.scheme) == (2, scheme_name(scheme))
     again = bs.Certificate.from_json(second.to_json())
     assert again == second
     for claim in (found[1], second, again):

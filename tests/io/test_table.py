@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
 
+import blockspca as bs
 from blockspca.io import FORMATS, ReadError, Table, read_table
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -63,7 +66,7 @@ def test_text_without_a_header(tmp_path):
 def test_a_header_of_numbers_is_asked_about(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_text(text)
-    with pytest.raises(ReadError, match="may be names or a sample; add --header"):
+    with pytest.raises(ReadError, match="may be names or a sample; add header=True"):
         read_table(path)
     table = read_table(path, header=True)
     assert table.feature_names == tuple(text.split()[0].split(","))
@@ -225,3 +228,27 @@ def test_scores_of_gaps_and_of_sparse_data():
     gaps[0, :2] = np.nan
     assert Table(values=gaps).scores(loadings)[0, 0] == 0
     assert Table(values=X.T @ X, is_matrix=True).scores(loadings) is None
+
+
+def test_an_error_names_the_arguments_of_a_call(tmp_path):
+    """Its text is for Python; who has other words for an argument finds them apart."""
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,red\n2,blue\n")
+    with pytest.raises(ReadError, match=r"drop=\['y'\], or use index='y'") as found:
+        read_table(path)
+    named = [(argument.name, argument.value) for argument in found.value.arguments]
+    assert named == [("drop", ["y"]), ("index", "y")]
+    with pytest.raises(ReadError, match=r"key='A' does not apply to \.csv files"):
+        read_table(path, key="A")
+
+
+def test_the_library_does_not_speak_of_options():
+    source = Path(bs.__file__).parent
+    spoken = [
+        f"{path.relative_to(source)}: {line.strip()}"
+        for path in sorted(source.rglob("*.py"))
+        if path.relative_to(source).parts[0] not in ("cli", "reproduction")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"(?<![-#\w])--[a-z]", line)
+    ]
+    assert not spoken, "\n".join(spoken)

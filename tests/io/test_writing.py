@@ -22,7 +22,7 @@ def test_text_and_bytes(tmp_path):
 def test_an_existing_file_stays(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(WriteError, match="--force"):
+    with pytest.raises(WriteError, match="force=True"):
         write_file(path, "new")
     assert path.read_text() == "old"
     write_file(path, "new", force=True)

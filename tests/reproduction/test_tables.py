@@ -13,12 +13,12 @@ from blockspca.reproduction import (
     Measurements,
     Settings,
     Verdict,
-    branch_and_bound,
-    chan,
+    comparison,
     parameters,
     reproduce,
     synthetic,
 )
+from blockspca.reproduction.comparison import BranchAndBoundRows, ChanRows
 from blockspca.reproduction.printed_values import printed_rows
 
 WITHOUT_DATA = [name for name in TABLES if name != "synthetic"]
@@ -49,7 +49,7 @@ def test_without_data_nothing_is_made_up(name, empty):
 
 
 def test_absent_sets_are_named_with_their_source(empty):
-    text = branch_and_bound.comparison(empty).to_markdown()
+    text = BranchAndBoundRows(empty).comparison().to_markdown()
     for row in printed_rows("branch-and-bound"):
         assert PAPER_SETS[row["dataset"]].where in text
 
@@ -92,13 +92,13 @@ def test_rows_of_the_comparison(name, k, objective, threshold, measured):
     """The paper's own numbers where they are below the optimum, then the optimum."""
     rows = printed_rows("branch-and-bound")
     printed = next(r for r in rows if r["dataset"] == name and r["k"] == str(k))
-    row = branch_and_bound._row(measured, printed)
+    row = BranchAndBoundRows(measured).row(printed)
     assert row["paper_objective"] == objective
     assert row["verdict"] is Verdict.EQUAL
     assert row["proof"] == "proved"
     assert row["optimum_verdict"].agrees
     assert row["optimum"] >= row["objective"] * (1 - 1e-12)
-    statistics = branch_and_bound._statistics_row(measured, printed)
+    statistics = BranchAndBoundRows(measured).statistics_row(printed)
     assert statistics["paper_threshold"] == threshold
     expected = Verdict.TIE if name == "CovColonCov" else Verdict.EQUAL
     assert statistics["verdict"] is expected
@@ -119,7 +119,7 @@ def test_other_data_are_not_compared(measured):
         p.name for p in measured.settings.folder.iterdir()
     }:
         pytest.skip("the data of ArceneCov are there")
-    row = chan._row(measured, printed_rows("chan")[0])
+    row = ChanRows(measured).row(printed_rows("chan")[0])
     assert row["verdict"] in (Verdict.NOT_COMPARABLE, Verdict.NOT_FINISHED)
 
 
@@ -169,7 +169,7 @@ def test_a_row_with_chan_s_algorithm_has_a_bound(empty, monkeypatch):
     monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
     monkeypatch.setattr(module, "is_present", lambda chosen, folder: True)
     printed = {"k": "40", "unit": "1", "base_objective": "50.00"}
-    row = chan._row(empty, printed_rows("chan")[0] | printed)
+    row = ChanRows(empty).row(printed_rows("chan")[0] | printed)
     assert row["error_printed"] == pytest.approx(100 * (1 - row["objective"] / 50))
     assert row["optimum"] <= row["upper_bound"] * (1 + 1e-9)
     assert max(row["objective"], row["base_objective"]) <= row["upper_bound"]
@@ -185,13 +185,13 @@ def test_other_data_do_not_fail_by_being_slow(empty, monkeypatch):
     from blockspca.result import Status
 
     run = Run(1.0, [0], 9.0, finished=False, status=Status.TIME_LIMIT)
-    part = chan.ARCENE_PART
-    monkeypatch.setattr(chan, "_chosen", lambda measurements, name: part)
-    monkeypatch.setattr(chan, "_runs", lambda *_: (run, replace(run)))
-    row = chan._statistics_row(empty, printed_rows("chan")[0])
+    part = comparison.ARCENE_PART
+    monkeypatch.setattr(ChanRows, "chosen", lambda self, name: part)
+    monkeypatch.setattr(ChanRows, "runs", lambda *_: (run, replace(run)))
+    row = ChanRows(empty).statistics_row(printed_rows("chan")[0])
     assert row["verdict"] is Verdict.NOT_COMPARABLE
-    monkeypatch.setattr(chan, "ARCENE_PART", None)
-    row = chan._statistics_row(empty, printed_rows("chan")[0])
+    monkeypatch.setattr(comparison, "ARCENE_PART", None)
+    row = ChanRows(empty).statistics_row(printed_rows("chan")[0])
     assert row["verdict"] is Verdict.NOT_FINISHED
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca._kernels import averaging as kernel
+from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
 from blockspca.search import portfolio as step_proof
 from blockspca.search.averaging import refute
@@ -226,7 +227,8 @@ def test_solve_does_not_call_a_lost_set_optimal(
         return bs.solve_path(A, 6)[6] if whole_path else bs.solve(A, 6)
 
     monkeypatch.setattr(step_proof, "refute", record)
-    monkeypatch.setattr(step_proof, "_FIRST_SECONDS", 60.0)
+    settings = ProofSettings(first_seconds=60.0)
+    monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
     solve(hidden_set(0.2))
     tau = next(tau for k, tau in asked if k == 6)
     assert 1 < tau < 1 + 1e-9

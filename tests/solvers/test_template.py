@@ -138,6 +138,7 @@ def test_an_interrupt_of_a_solver_inside_another_ends_both(monkeypatch, name, as
     solution = SOLVERS[name]().solve(noise, 12, limits=Limits(time=30))
     assert solution.status is bs.Status.INTERRUPTED
     assert 1 <= np.count_nonzero(solution.x) <= 12
+    assert solution.upper_bound >= solution.x @ noise @ solution.x
 
 
 def test_bounds_only_fall():

@@ -38,6 +38,7 @@ SHORT = 24
 def _larger_root(a, coupling, b):
     """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling.
 
+    As `numerics.rounding.larger_root`, which kernels cannot call.
     Written as max(a, b) plus what the coupling adds: the mean plus the square root
     would lose every digit of b beside an a of −1e9.
     """

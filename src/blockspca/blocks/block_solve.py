@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.row_sums import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits
+from ..limits import Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
+from ..numerics.rounding import power_of_two
 from ..numerics.threads import blas_limited_to
+from ..progress import Event, Listener, silent
 from ..result import Blocks, BlockStatus, Status, relative_gap
 from ..solvers.base import Solution, Solver, SolverError
 from ..stopping import claim
@@ -26,6 +29,7 @@ from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
+ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
 START_SECONDS = 3.0  # that worker processes may take until they work
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
@@ -156,7 +160,7 @@ def block_solve(
     limits: Limits | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int, float], None] | None = None,
+    callback: Listener = silent,
 ) -> BlockSolve:
     """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
 
@@ -172,8 +176,8 @@ def block_solve(
         Blocks solved at a time, through joblib. The answer does not depend on it.
     seed : int
         Each block draws from its own stream, derived from this and its number.
-    progress : callable, optional
-        Called with the number of blocks done, their total, and the best objective.
+    callback : callable, optional
+        Receives an `Event` after each block.
 
     Notes
     -----
@@ -183,29 +187,32 @@ def block_solve(
     nodes or memory they go one at a time, so that none is spent twice. Where k is at
     least the size of a block, its leading eigenvector is the answer (the PCA case).
     """
-    limits = Limits() if limits is None else limits
-    deadline = Deadline(limits.time)
+    budget = Budget(limits)
     ledger = _Ledger(cov, k, path, epsilon)
     stopped: Status | None = None
     done: list[int] = []
+    # Threads of BLAS would wait for one another in LAPACK on blocks that are small.
+    small = int(ledger.sizes.max()) <= ONE_THREAD_UP_TO
     try:
-        queue = _queue(ledger, solver, limits, deadline)
-        for wave in _waves(queue, limits):
-            stopped = _stop_reason(ledger, deadline, limits)
-            if stopped or _gap_reached(ledger, limits):
-                break
-            wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
-            tasks = _tasks(wave, ledger, solver, deadline, limits, seed)
-            # With little time left, worker processes would begin after its end.
-            jobs = n_jobs if deadline.affords(START_SECONDS) else 1
-            for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
-                done.append(b)
-                ledger.enter(b, outcome)
-                if progress is not None:
-                    progress(len(done), len(queue), ledger.objective)
-                if outcome.status is BlockStatus.INTERRUPTED:
-                    raise KeyboardInterrupt
-        stopped = stopped or _stop_reason(ledger, deadline, limits, final=True)
+        with blas_limited_to(1) if small else nullcontext():
+            queue = _queue(ledger, solver, budget)
+            for wave in _waves(queue, budget.limits):
+                stopped = budget.stop_reason()
+                if stopped or _gap_reached(ledger, budget.limits):
+                    break
+                wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
+                tasks = _tasks(wave, ledger, solver, budget, seed)
+                # With little time left, worker processes would begin after its end.
+                jobs = n_jobs if budget.affords(START_SECONDS) else 1
+                for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
+                    done.append(b)
+                    ledger.enter(b, outcome)
+                    budget.nodes += outcome.nodes
+                    event = Event("blocks", len(done), len(queue), k, ledger.objective)
+                    callback(event)
+                    if outcome.status is BlockStatus.INTERRUPTED:
+                        raise KeyboardInterrupt
+        stopped = stopped or _ended_a_block(ledger)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
     ended = stopped or Status.GAP_LIMIT
@@ -213,30 +220,29 @@ def block_solve(
         if ledger.statuses[b] is BlockStatus.SKIPPED:
             ledger.statuses[b] = BlockStatus(ended.value)
     given = tuple(b for b in done if ledger.sizes[b] > k)
-    return _conclude(ledger, limits, stopped, given)
+    return _conclude(ledger, budget.limits, stopped, given)
 
 
-def _queue(
-    ledger: _Ledger, solver: Solver, limits: Limits, deadline: Deadline
-) -> list[int]:
+def _queue(ledger: _Ledger, solver: Solver, budget: Budget) -> list[int]:
     """Bound every block of two features or more; the most promising comes first."""
+    memory = budget.limits.memory
     larger = np.flatnonzero(ledger.sizes > 1)
     queue = []
     for b in larger.tolist():
-        if deadline.passed():
+        if budget.passed():
             break
         size = int(ledger.sizes[b])
-        if limits.memory is not None and 8 * COPIES_IN_USE * size**2 > limits.memory:
+        if memory is not None and 8 * COPIES_IN_USE * size**2 > memory:
             ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
             ledger.messages[b] = f"{size} features need more than limits.memory"
             continue
         A = ledger.matrix(b)
         if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
-            if not deadline.affords(_cost.eigenvalues(size)):
+            if not budget.affords(_cost.eigenvalues(size)):
                 ledger.statuses[b] = BlockStatus.TIME_LIMIT
                 continue
             _refuse_indefinite(A, b, solver)
-        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), deadline)
+        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), budget)
         queue.append(b)
     return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
 
@@ -266,17 +272,9 @@ def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
     return relative_gap(ledger.objective, ledger.upper_bound()) <= limits.gap
 
 
-def _stop_reason(
-    ledger: _Ledger, deadline: Deadline, limits: Limits, final: bool = False
-) -> Status | None:
-    """The limit that ends the run now, or, once all blocks are done, ended a block."""
-    if not final and deadline.passed():
-        return Status.TIME_LIMIT
-    if not final and limits.nodes is not None and ledger.nodes.sum() >= limits.nodes:
-        return Status.NODE_LIMIT
-    if final:
-        return next((s for s in _STOPPED if BlockStatus(s) in ledger.statuses), None)
-    return None
+def _ended_a_block(ledger: _Ledger) -> Status | None:
+    """The limit that ended a block, once all are done."""
+    return next((s for s in _STOPPED if BlockStatus(s) in ledger.statuses), None)
 
 
 _Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
@@ -286,19 +284,14 @@ def _tasks(
     wave: list[int],
     ledger: _Ledger,
     solver: Solver,
-    deadline: Deadline,
-    limits: Limits,
+    budget: Budget,
     seed: int,
 ) -> list[_Task]:
-    nodes = limits.nodes
-    if nodes is not None:
-        nodes = max(1, nodes - int(ledger.nodes.sum()))
-    remaining = deadline.remaining()
+    left = budget.left()
     # Wall-clock time, so that a worker process can tell how much of it is left.
-    until = None if remaining is None else time.time() + remaining
-    share = replace(limits, nodes=nodes)
+    until = None if left.time is None else time.time() + left.time
     return [
-        (ledger.matrix(b), ledger.k, solver, share, until, ledger.objective, [seed, b])
+        (ledger.matrix(b), ledger.k, solver, left, until, ledger.objective, [seed, b])
         for b in wave
     ]
 
@@ -359,7 +352,7 @@ def _solve_block(
         return _Outcome(BlockStatus.OPTIMAL, np.arange(size), value, bound)
     unit = 1.0
     if largest > EXTREME or 0 < largest < 1 / EXTREME:
-        unit = 2.0 ** math.floor(math.log2(largest))  # exact to divide by
+        unit = power_of_two(largest)  # exact to divide by
     try:
         solution = solver.solve(
             A / unit,  # a copy: what the solver writes to it does not matter

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from .._kernels.loading import load
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits
-from ..progress import Event, Listener
+from ..limits import Budget, Limits
+from ..progress import Event, Listener, silent
 from ..result import Result, Status, Visit
 from ..scan.lists import scan, scan_kernels
 from ..solvers.base import Solver, SolverError
@@ -24,8 +25,6 @@ from .threshold_path import IncompletePathError, ThresholdPath, threshold_path
 SCAN_FROM = 5000
 LONGEST_LISTS = 64  # the time of a scan grows with them; see forest.py
 
-BOUND_NAME = "blocks + (k − 1) · largest entry between them"
-
 
 def solve_blocks(
     cov: Covariance,
@@ -36,57 +35,51 @@ def solve_blocks(
     *,
     n_jobs: int | None = None,
     seed: int = 0,
-    tell: Listener | None = None,
+    callback: Listener = silent,
 ) -> Result:
     """Solve at the thresholds that the strategy chooses; return the best.
 
     Every threshold gives an upper bound on the original matrix, so the least of them
     is one. Limits hold for all thresholds together.
     """
-    deadline = Deadline(limits.time)
+    budget = Budget(limits)
     solves: list[BlockSolve] = []
 
     def solve_at(epsilon: float) -> BlockSolve:
-        def report(done: int, total: int, objective: float) -> None:
-            if tell is not None:
-                tell(
-                    Event(
-                        "blocks", done, total, k, objective, elapsed=deadline.elapsed()
-                    )
-                )
+        def report(event: Event) -> None:
+            callback(replace(event, elapsed=budget.elapsed()))  # of all thresholds
 
-        spent = sum(solved.nodes for solved in solves)
-        left = limits.nodes and max(1, limits.nodes - spent)
         solved = block_solve(
             cov,
             k,
             epsilon,
             solver,
             path=path,
-            limits=replace(limits, time=deadline.remaining(), nodes=left),
+            limits=budget.left(),
             n_jobs=n_jobs,
             seed=seed,
-            progress=report,
+            callback=report,
         )
         solves.append(solved)
+        budget.nodes += solved.nodes
         return solved
 
     stopped: Status | None = None
     visits: tuple[Visit, ...]
     try:
-        path = _path(cov, k, strategy, limits, deadline, tell)
-        path_time = deadline.elapsed()
+        path = _path(cov, k, strategy, budget, callback)
+        path_time = budget.elapsed()
         try:
             best, visits = strategy.search(cov, k, path, solve_at)
         except IncompletePathError:  # a threshold that only the whole of A answers
-            path = threshold_path(cov, deadline=deadline, memory=limits.memory)
-            path_time = deadline.elapsed()
+            path = threshold_path(cov, deadline=budget, memory=budget.limits.memory)
+            path_time = budget.elapsed()
             best, visits = strategy.search(cov, k, path, solve_at)
     except TimeoutError:
-        return _single_feature(cov, k, Status.TIME_LIMIT, deadline, solver)
+        return _single_feature(cov, k, Status.TIME_LIMIT, budget, solver)
     except KeyboardInterrupt:
         if not solves:
-            return _single_feature(cov, k, Status.INTERRUPTED, deadline, solver)
+            return _single_feature(cov, k, Status.INTERRUPTED, budget, solver)
         stopped = Status.INTERRUPTED
         best = max(solves, key=lambda solved: solved.objective)
         visits = tuple(
@@ -107,16 +100,16 @@ def solve_blocks(
         k=k,
         n_features=cov.n_features,
         message=_failures(cov, solves, solver),
-        bound_name=BOUND_NAME,
+        bound_name=BoundName.BLOCKS,
         threshold=best.epsilon,
         blocks=best.blocks,
         visits=visits,
         guarantee=guarantee,
-        nodes=sum(solved.nodes for solved in solves),
-        time=deadline.elapsed(),
+        nodes=budget.nodes,
+        time=budget.elapsed(),
         timings={
             "threshold path": path_time,
-            "blocks": deadline.elapsed() - path_time,
+            "blocks": budget.elapsed() - path_time,
         },
         solver=solver.name,
         feature_names=cov.feature_names,
@@ -148,9 +141,8 @@ def _path(
     cov: Covariance,
     k: int,
     strategy: ThresholdStrategy,
-    limits: Limits,
-    deadline: Deadline,
-    tell: Listener | None,
+    budget: Budget,
+    callback: Listener,
 ) -> ThresholdPath:
     """The whole threshold path, or, for large data, the part that the search needs.
 
@@ -159,27 +151,26 @@ def _path(
     """
     local = cov.dask_source() is None
     if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
-        return threshold_path(cov, deadline=deadline, memory=limits.memory)
+        return threshold_path(cov, deadline=budget, memory=budget.limits.memory)
 
     def check() -> None:
-        if deadline.passed():
+        if budget.passed():
             raise TimeoutError("the time was up before the scan was complete")
 
     def report(done: int, total: int) -> None:
-        if tell is not None:
-            objective = float(cov.diagonal().max())
-            tell(Event("scan", done, total, k, objective, elapsed=deadline.elapsed()))
+        objective = float(cov.diagonal().max())
+        callback(Event("scan", done, total, k, objective, elapsed=budget.elapsed()))
 
-    if not load(*scan_kernels(cov), seconds=deadline.remaining()):
+    if not load(*scan_kernels(cov), seconds=budget.remaining()):
         raise TimeoutError("the time was up before the scan was compiled")
     wanted = getattr(strategy, "largest_useful_block", lambda k: k)(k)
     width = min(max(wanted, k - 1, 1), LONGEST_LISTS)
-    found = scan(cov, width, check, memory=limits.memory, progress=report)
-    return path_to_size(cov, found, wanted, check, limits.memory)
+    found = scan(cov, width, check, memory=budget.limits.memory, progress=report)
+    return path_to_size(cov, found, wanted, check, budget.limits.memory)
 
 
 def _single_feature(
-    cov: Covariance, k: int, status: Status, deadline: Deadline, solver: Solver
+    cov: Covariance, k: int, status: Status, budget: Budget, solver: Solver
 ) -> Result:
     """All that is known when a run is stopped before its first block."""
     best = int(np.argmax(cov.diagonal()))
@@ -194,7 +185,7 @@ def _single_feature(
         k=k,
         n_features=cov.n_features,
         message="stopped before the first block was solved",
-        time=deadline.elapsed(),
+        time=budget.elapsed(),
         solver=solver.name,
         feature_names=cov.feature_names,
     )

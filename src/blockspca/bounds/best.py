@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
+from ..numerics.blas import single_threaded
+from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
+from ..proof_settings import ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
-FEW_NODES = 7  # of the dual's search, where others wait for their turn
-MOST_NODES = 10**6
-_EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, order=True)
@@ -34,7 +35,7 @@ class NamedBound:
     """
 
     value: float
-    name: str
+    name: BoundName
     nodes: int = field(default=0, compare=False)
     better: NDArray[np.intp] | None = field(default=None, compare=False)
 
@@ -69,7 +70,7 @@ def best_bound(
     *,
     target: float,
     time_limit: float,
-    nodes: int = FEW_NODES,
+    nodes: int = ProofSettings.few_nodes,
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
 ) -> NamedBound:
@@ -103,7 +104,7 @@ def best_bound(
     """
     deadline = Deadline(time_limit)
     error = k * cov.entry_error
-    known = [NamedBound(np.inf, "none")]
+    known = [NamedBound(np.inf, BoundName.NONE)]
 
     def is_open() -> bool:
         return min(known).value > target and not deadline.passed()
@@ -116,11 +117,13 @@ def best_bound(
     if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
         A = cov.submatrix(slice(None))
     if cov.known_psd:
-        known.append(NamedBound(trace_bound(cov.diagonal(), k) + error, "variances"))
+        value = trace_bound(cov.diagonal(), k) + error
+        known.append(NamedBound(value, BoundName.VARIANCES))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
-    dual_is_apt = cov.known_psd or (
-        A is not None and psd_shift(A, deadline) < abs(target) / 4
-    )
+    dual_is_apt = cov.known_psd
+    if A is not None:
+        with single_threaded():  # as many threads as cores wait for one another
+            dual_is_apt = psd_shift(A, deadline) < abs(target) / 4
     visited = 0
     if dual_is_apt and is_open():
         left = deadline.remaining() or 0.0
@@ -128,7 +131,7 @@ def best_bound(
             cov,
             k,
             start=support,
-            target=target - error - 4 * _EPS * abs(target),  # sums may round up
+            target=target - error - 4 * EPS * abs(target),  # sums may round up
             time_limit=max(0.95 * left, left - 1.0),
             nodes=nodes,
             memory=memory,
@@ -137,15 +140,18 @@ def best_bound(
         visited = dual.nodes
         if np.isfinite(dual.value):
             value = dual.value + error
-            known.append(NamedBound(value, "direction dual", better=dual.better))
+            found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
+            known.append(found)
         if dual.interrupted:
             raise BoundInterrupted(replace(min(known), nodes=visited))
     if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
-        value = largest_eigenvalue_bound(cov) + error
-        known.append(NamedBound(value, "largest eigenvalue"))
+        with single_threaded():
+            value = largest_eigenvalue_bound(cov) + error
+        known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
     if is_open() and A is not None:
-        value = best_threshold_bound(A, k, deadline=deadline)[0] + error
-        known.append(NamedBound(value, "soft threshold"))
+        with single_threaded():
+            value = best_threshold_bound(A, k, deadline=deadline)[0] + error
+        known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
     return replace(min(known), nodes=visited)
 
 

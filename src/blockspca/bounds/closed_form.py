@@ -12,21 +12,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from .._validation import FloatArray
-from ..covariance.covariance import Covariance, as_covariance
+from ..certificate import BoundName
+from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
+from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
-from .row_sums import row_sum_bound
-
-_EPS = float(np.finfo(float).eps)
 
 #: Seconds that are there also when time is up.
 MOMENT = 0.3
 _LARGEST_ORDER = 3000  # of a matrix that is held as a whole
+_ENTRIES_AT_ONCE = 2**21  # of rows whose largest are looked for: 16 MiB
+SMALL = 300  # features of a block whose eigenvalues are cheap beside solving it
+_LARGEST_BLOCK = 2000  # of which golden sections compute eigenvalues time and again
 
 BlockBound = Callable[[FloatArray, int], float]
 
@@ -44,18 +44,67 @@ def _top_sum(values: FloatArray, k: int) -> FloatArray:
 def largest_eigenvalue_bound(cov: Covariance | FloatArray) -> float:
     """Return λmax(A) ≥ opt(k), the bound without sparsity.
 
-    From data with n < d it is λmax(CC'), n × n.
+    From data with n < d it is λmax(CC'), n × n. An array is taken as it is: symmetric,
+    of which the lower triangle is read.
     """
-    cov = as_covariance(cov)
+    if isinstance(cov, np.ndarray):
+        return eigenvalue_ceiling(cov)
     if cov.known_psd and cov.n_samples is not None and cov.n_samples < cov.n_features:
         gram = cov.gram(np.ones(cov.n_features))
         trace = float(np.trace(gram))
-        rounding = 2 * (cov.n_features + 16) * _EPS * trace
+        rounding = 2 * (cov.n_features + 16) * EPS * trace
         # ‖(C + E)(C + E)' − CC'‖ ≤ 2 ‖C‖ ‖E‖ + ‖E‖²
         error = cov.factor_error
         rounding += 2 * np.sqrt(trace) * error + error**2
         return float(eigenvalue_ceiling(gram) + rounding)
     return eigenvalue_ceiling(cov.submatrix(slice(None)))
+
+
+def eigenvalue_error(size: int, largest_entry: float) -> float:
+    """Bound the rounding error of the eigenvalues of a symmetric matrix.
+
+    LAPACK is backward stable: they are exact for a matrix that differs by a modest
+    multiple of eps · ‖A‖, and ‖A‖ ≤ size · max |A_ij|.
+    """
+    return 4 * size * EPS * size * largest_entry
+
+
+def row_sum_bound(A: FloatArray, k: int, deadline: Deadline | None = None) -> float:
+    """Return max_i (A_ii + sum of the k − 1 largest |A_ij|, j ≠ i).
+
+    By Gershgorin's theorem every eigenvalue of a k × k principal submatrix is at most
+    A_ii plus the absolute off-diagonal sum of one of its rows. Holds for every
+    symmetric A. Infinite if the deadline passes first.
+    """
+    d = len(A)
+    diagonal = np.diagonal(A)
+    if k == 1:
+        return float(diagonal.max())
+    step = max(1, _ENTRIES_AT_ONCE // d)
+    bound = -np.inf
+    for start in range(0, d, step):
+        if deadline is not None and deadline.passed():
+            return np.inf
+        rows = np.abs(A[start : start + step])
+        here = np.arange(len(rows))
+        rows[here, start + here] = 0.0
+        if k < d:
+            first = d - k + 1
+            rows = np.partition(rows, first, axis=1)[:, first:]
+        sums = rows.sum(axis=1)
+        own = diagonal[start : start + step]
+        # k rounded additions, of terms no larger in all than |A_ii| plus the sum
+        slack = 2 * k * EPS * (np.abs(own) + sums)
+        bound = max(bound, float((own + sums + slack).max()))
+    return bound
+
+
+def cheap_bound(A: FloatArray, k: int, deadline: Deadline | None = None) -> float:
+    """Return the least of the bounds that are cheap beside solving the block."""
+    bound = row_sum_bound(A, k, deadline)
+    if len(A) <= SMALL:
+        bound = min(bound, eigenvalue_ceiling(A))
+    return bound
 
 
 class ObviousBounds:
@@ -72,7 +121,7 @@ class ObviousBounds:
     >>> from blockspca import Covariance
     >>> bounds = ObviousBounds(Covariance.from_matrix(np.ones((4, 4))))
     >>> value, name = bounds.least(2)
-    >>> round(value, 6), name
+    >>> round(value, 6), str(name)
     (2.0, 'row sums')
     """
 
@@ -100,18 +149,22 @@ class ObviousBounds:
             seconds += _cost.product(order, cov.n_features, order)
         return largest_eigenvalue_bound(cov) if seconds <= self.seconds else np.inf
 
-    def least(self, k: int) -> tuple[float, str]:
-        """The least bound and its name; infinite and "none" if there is none."""
+    def least(self, k: int) -> tuple[float, BoundName]:
+        """The least bound and its name; infinite and `NONE` if there is none."""
         diagonal = self.cov.diagonal()
         if k == 1:
-            return float(diagonal.max()) + self.cov.entry_error, "variances"
-        known = [(np.inf, "none"), (self._largest_eigenvalue, "largest eigenvalue")]
+            return float(diagonal.max()) + self.cov.entry_error, BoundName.VARIANCES
+        known = [
+            (np.inf, BoundName.NONE),
+            (self._largest_eigenvalue, BoundName.LARGEST_EIGENVALUE),
+        ]
         if self.cov.known_psd:
-            known.append((trace_bound(diagonal, k), "variances"))
+            known.append((trace_bound(diagonal, k), BoundName.VARIANCES))
         if self._strongest is not None:
             sums = (k - 1) * self._strongest
-            rounding = 4 * _EPS * (np.abs(diagonal) + sums)
-            known.append((float((diagonal + sums + rounding).max()), "row sums"))
+            rounding = 4 * EPS * (np.abs(diagonal) + sums)
+            most = float((diagonal + sums + rounding).max())
+            known.append((most, BoundName.ROW_SUMS))
         value, name = min(known)
         return value + k * self.cov.entry_error, name
 
@@ -124,7 +177,7 @@ def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:
     """
     shifted = np.asarray(diagonal) + shift
     total = float(_top_sum(shifted, k))
-    return total - shift + 2 * (k + 2) * _EPS * (total + shift)
+    return total - shift + 2 * (k + 2) * EPS * (total + shift)
 
 
 def threshold_bound(
@@ -155,6 +208,9 @@ def threshold_bound(
     block_bound : callable (block, k) → float, optional
         Any upper bound for a block; λmax and row sums by default.
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     A = np.asarray(A, dtype=np.float64)
     block_bound = _cheap_block_bound if block_bound is None else block_bound
     size = np.abs(A)
@@ -173,8 +229,8 @@ def threshold_bound(
         for block in blocks
     ]
     # ε ± an ulp of A_ij is what was subtracted in floating point
-    rounding = k * _EPS * float(size.max(initial=0.0))
-    return max(bounds) + (k - 1) * epsilon * (1 + 2 * _EPS) + rounding
+    rounding = k * EPS * float(size.max(initial=0.0))
+    return max(bounds) + (k - 1) * epsilon * (1 + 2 * EPS) + rounding
 
 
 def best_threshold_bound(
@@ -224,6 +280,7 @@ def _cheap_block_bound(
 ) -> float:
     bound = row_sum_bound(B, k)
     seconds = _cost.eigenvalues(len(B)) + 2 * _cost.cholesky(len(B))
-    if len(B) > 2000 or (deadline is not None and not deadline.affords(seconds)):
+    late = deadline is not None and not deadline.affords(seconds)
+    if late or len(B) > _LARGEST_BLOCK:
         return bound
     return min(bound, eigenvalue_ceiling(B))

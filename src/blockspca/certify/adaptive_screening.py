@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -10,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
+from ..numerics.rounding import power_of_two
+from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..scan.lists import known_scan, scan
 from .screening import Screening, in_units
-
-# Data with more features than this are scanned by variance, largest first.
-_SCAN_ALL = 1000
-_FIRST_CANDIDATES = 500
 
 
 class Candidates:
@@ -34,8 +33,9 @@ class Candidates:
         Largest k that will be asked for.
     check : callable
         Called between tiles; raises to stop.
-    scanning : callable, optional
-        Called with the work done and the total while A is read.
+    callback : callable, optional
+        Receives an `Event` of the stage "scan" while A is read.
+    settings : ProofSettings
     """
 
     def __init__(
@@ -43,32 +43,39 @@ class Candidates:
         cov: Covariance,
         k_max: int,
         check: Callable[[], None],
-        scanning: Callable[[int, int], None] | None = None,
+        callback: Listener = silent,
+        settings: ProofSettings = DEFAULT_SETTINGS,
     ) -> None:
-        self._cov = cov
+        self._cov, self._k_max = cov, k_max
         self._width = max(k_max - 1, 1)
         self._check = check
-        self._scanning = scanning
-        size = max(_FIRST_CANDIDATES, 6 * k_max)
-        partly = cov.known_psd and cov.n_features > max(_SCAN_ALL, 2 * size)
+        self._scanning = None if callback is silent else self._report
+        self._callback = callback
+        size = max(settings.first_candidates, 6 * k_max)
+        partly = cov.known_psd and cov.n_features > max(
+            settings.scan_all_up_to, 2 * size
+        )
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
-        found = scan(cov, self._width, check, features, progress=scanning)
+        found = scan(cov, self._width, check, features, progress=self._scanning)
         # Large negative A_ii do not count: they are in no good set.  A positive
         # semidefinite A has its largest entry on the diagonal, so that the unit does
         # not change when more is scanned.
         diagonal = cov.diagonal()
         strongest = float(found.values[:, 0].max())
         largest = max(abs(float(diagonal.max())), strongest)
-        self.unit = math.ldexp(0.5, math.frexp(largest)[1]) if largest > 0 else 1.0
+        self.unit = power_of_two(largest)
         self.variances: FloatArray = in_units(diagonal, self.unit)
         if partly:  # of what was not scanned, |A_ij| ≤ sqrt(A_ii A_jj) is known
             strongest = largest
         #: min A_ii and max |A_ij|, i ≠ j, in units of `unit`
         self.lowest = float(self.variances.min())
         self.strongest = strongest / self.unit
-        self._k_max = k_max
         self.screening = Screening(found, self.unit, features, self.variances)
+
+    def _report(self, done: int, total: int) -> None:
+        largest = float(self._cov.diagonal().max())
+        self._callback(Event("scan", done, total, self._k_max, largest))
 
     def _largest_variances(self, size: int) -> NDArray[np.int64]:
         order = np.argpartition(-self._cov.diagonal(), size - 1)[:size]
@@ -113,16 +120,16 @@ class Candidates:
         rows.sort()
         return self.screening.to_features(rows)
 
-    def bounds(self, k: int, upper: float) -> list[tuple[float, str]]:
+    def bounds(self, k: int, upper: float) -> list[tuple[float, BoundName]]:
         """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
         if k == 1:
-            return [(float(self.variances.max()), "variances")]
+            return [(float(self.variances.max()), BoundName.VARIANCES)]
         found = [
-            (self.screening.nested_bound(k, upper), "nested 2×2"),
-            (self.screening.row_sum_bound(k), "row sums"),
+            (self.screening.nested_bound(k, upper), BoundName.NESTED),
+            (self.screening.row_sum_bound(k), BoundName.ROW_SUMS),
         ]
         if self._cov.known_psd:
-            found.append((float(self._variance_sums[k - 1]), "variances"))
+            found.append((float(self._variance_sums[k - 1]), BoundName.VARIANCES))
         return found
 
     @cached_property

@@ -12,8 +12,7 @@ import warnings
 import numpy as np
 
 from .._validation import FloatArray
-
-EPS = float(np.finfo(np.float64).eps)
+from ..numerics.rounding import EPS
 
 DEFECT = (
     "internal error: the upper bound {bound:.12g} ({name}) for k = {k} is below "

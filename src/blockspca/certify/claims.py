@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.best import FEW_NODES
 from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
 from ..bounds.direction_dual.search import dual_bound
-from ..certificate import StepClaim
+from ..certificate import BoundName, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.blas import single_threaded
@@ -28,11 +27,13 @@ from ..numerics.rounding import (
     TINY,
     larger_root_above,
     norms_above,
+    power_of_two,
     product_below,
     squared,
     sum_above,
 )
 from ..numerics.upper_eigenvalues import psd_shift
+from ..proof_settings import ProofSettings
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
@@ -91,21 +92,26 @@ class BoundChecks:
         """A power of two: exact to divide by, and squares of entries do not vanish."""
         return power_of_two(float(self.tops.max(initial=0.0)))
 
+    @cached_property
+    def by_name(self) -> dict[str, Callable[[StepClaim], str]]:
+        """The check of every bound that a certificate may name."""
+        return {
+            BoundName.PROOF_TREE: self._searched,
+            BoundName.GROWTH: self._searched,
+            BoundName.SCREENING: self._searched,
+            BoundName.NESTED: self._nested,
+            BoundName.ROW_SUMS: self._row_sums,
+            BoundName.VARIANCES: self._variances,
+            BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
+            BoundName.SOFT_THRESHOLD: self._soft_threshold,
+            BoundName.DIRECTION_DUAL: self._direction_dual,
+            BoundName.EARLIER_COMPONENT: self._earlier_component,
+            BoundName.NONE: self._nothing,
+        }
+
     def check(self, claim: StepClaim) -> str:
         """Return in words why opt(k) ≤ claim.upper_bound; raise if it is not proved."""
-        checks: dict[str, Callable[[StepClaim], str]] = {
-            "proof tree": self._searched,
-            "growth": self._searched,
-            "screening": self._searched,
-            "nested 2×2": self._nested,
-            "row sums": self._row_sums,
-            "variances": self._variances,
-            "largest eigenvalue": self._largest_eigenvalue,
-            "soft threshold": self._soft_threshold,
-            "direction dual": self._direction_dual,
-            "none": self._nothing,
-        }
-        check = checks.get(claim.bound_name)
+        check = self.by_name.get(claim.bound_name)
         if check is None:
             raise VerificationError(
                 f"k = {claim.k}: unknown bound {claim.bound_name!r}."
@@ -186,6 +192,11 @@ class BoundChecks:
         require(claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason")
         return "no bound is claimed"
 
+    def _earlier_component(self, claim: StepClaim) -> str:
+        """Of the matrix alone this says nothing: `Components.verify` checks it."""
+        self.unchecked.append(rests_on_earlier(claim))
+        return f"at most {claim.upper_bound:.12g} if the earlier component is bounded"
+
     # -- bounds by LAPACK and by the dual, which bring their own rounding ----------
 
     def _largest_eigenvalue(self, claim: StepClaim) -> str:
@@ -221,7 +232,7 @@ class BoundChecks:
             start=self.support,
             target=target,
             time_limit=seconds,
-            nodes=FEW_NODES + 2 * int(claim.statistics.get("nodes", 0)),
+            nodes=ProofSettings.few_nodes + 2 * int(claim.statistics.get("nodes", 0)),
         )
         if dual.interrupted:
             raise KeyboardInterrupt
@@ -395,9 +406,12 @@ class BoundChecks:
         return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
 
 
-def power_of_two(size: float) -> float:
-    """Return the largest power of two that is at most `size`; 1 for 0."""
-    return math.ldexp(0.5, math.frexp(size)[1]) if size > 0 else 1.0
+def rests_on_earlier(claim: StepClaim) -> str:
+    """Say what a claim by an earlier component needs."""
+    return (
+        f"k = {claim.k}: the bound {claim.upper_bound:.17g} rests on that of component "
+        f"{claim.statistics.get('component')}; Components.verify checks it"
+    )
 
 
 def row_tops(cov: Covariance, width: int) -> FloatArray:

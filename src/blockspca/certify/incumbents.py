@@ -188,10 +188,13 @@ class Incumbents:
             return False
         return self.offer(k, self.best[k].positions, self.best[k].source)
 
-    def accept(self, k: int, features: NDArray[np.int64]) -> bool:
+    def accept(
+        self, k: int, features: NDArray[np.int64], source: str = "proof tree"
+    ) -> bool:
         """Take a set that a proof came upon, which may be smaller than k."""
+        self.pool.add(features)
         support = extended(self.pool.matrix, self.pool.positions(features), k)
-        return self.offer(k, support, "proof tree")
+        return self.offer(k, support, source)
 
     def restart_from_rows(self, k: int, screening: Screening) -> bool:
         """Try truncated rows of A, once for each k; True if that improved k."""

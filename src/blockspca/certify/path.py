@@ -8,48 +8,61 @@ walked upwards; a k that could not be proved exactly passes its bound on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, check_sparsity
-from ..bounds.best import FEW_NODES, BoundInterrupted, NamedBound, best_bound, is_sound
-from ..bounds.closed_form import ObviousBounds
-from ..budget import LimitReached, Meter, StepLimitReached
+from .._kernels.loading import load
+from .._validation import check_sparsity
+from ..bounds.best import BoundInterrupted, NamedBound, best_bound, is_sound
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..limits import Limits
+from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
-from ..numerics.linalg import SMALL, rayleigh, with_sign
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
+from ..numerics.linalg import SMALL, rayleigh
+from ..numerics.rounding import EPS
+from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
+from ..result import Status
 from ..scan.lists import scan_kernels
-from ..search.portfolio import SPECTRAL_FIRST, StepProof
-from ..search.schur_tree import extent, rounding_allowance
+from ..search.portfolio import StepProof
+from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
-from .alarms import alarm, is_below_objective, values_of_subsets
+from .chain import Chain
+from .conclude import conclude
 from .incumbents import Incumbents
-from .records import CertifiedStep, PathEvent, TreeStatistics
+from .records import CertifiedStep, TreeStatistics
+from .single_k import prove_single_k
 from .unscanned import steps_from_variances
 
-# Gaps proved on the way to 0 when the exact proof does not come at once.
-_COARSE_GAPS = (0.5, 0.2, 0.1, 0.02, 0.001)
-
-# Seconds for the bounds that do without the chain, for a k that resists.
-_NAMED_SECONDS = 2.0
-_NAMED_FROM_GAP = 0.005  # they seldom get closer than this
-
-EPS = float(np.finfo(np.float64).eps)
-
-# In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
-# that norms, and hence eigenvalues, err by far less than this.
-_UNDERFLOW = 1e-150
-# Seconds, and part of the limit, for steps that were not reached when time was up
-_GRACE, _GRACE_SHARE = 0.2, 0.02
 # Passes over the survivors' submatrix before their tree has opened a node
 _SURVIVOR_PASSES = 12
 
+# Relative: any bound is within it, so that a search without a proof ends at once
+_ANY_GAP = 1e6
+
 _NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
+
+
+class Attempt(Enum):
+    """How an attempt at a proof ended."""
+
+    PROVED = "proved"
+    OUT_OF_ROUNDS = "the rounds it was given did not suffice"
+    TOO_MANY = "more features survive than it was to look at"
+    OUT_OF_MEMORY = "the survivors, or their tree, need more memory"
+    OUT_OF_TIME = "the survivors need more time than there is"
+    USELESS = "the bound would not be better than the one there is"
+
+
+# What such an end says of k, if nothing else proves it
+_STOPPED_BY = {
+    Attempt.OUT_OF_MEMORY: Status.MEMORY_LIMIT,
+    Attempt.OUT_OF_TIME: Status.TIME_LIMIT,
+}
 
 
 def certified_path(
@@ -59,8 +72,10 @@ def certified_path(
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
     n_jobs: int = 1,
-    callback: Callable[[PathEvent], None] | None = None,
-    scanning: Callable[[int, int], None] | None = None,
+    callback: Listener = silent,
+    settings: ProofSettings = DEFAULT_SETTINGS,
+    single_k: bool = False,
+    prove: bool = True,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -77,10 +92,13 @@ def certified_path(
     n_jobs : int
         Threads for a long proof.
     callback : callable, optional
-        Receives a `PathEvent` after each k, each improvement and each slice of a long
-        proof.
-    scanning : callable, optional
-        Called with the work done and the total while A is read.
+        Receives an `Event` while A is read, after each k, each improvement and each
+        slice of a long proof.
+    settings : ProofSettings
+    single_k : bool
+        Prove k_max by itself (`prove_single_k`) where the chain does not at once.
+    prove : bool
+        False looks for good components only: bounds are those that come by the way.
 
     Returns
     -------
@@ -104,38 +122,36 @@ def certified_path(
     ([0, 1], 3.0, 'optimal')
     """
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
-    meter = Meter(limits or Limits())
-    stopped = None
-    walk = None
+    budget = Budget(limits)
+    prover = None
     try:
-        meter.load(*scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, meter.check, scanning)
+        budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
+        candidates = Candidates(cov, k_max, budget.check, callback, settings)
         with single_threaded():
-            walk = _Walk(cov, k_max, candidates, incumbents or {}, meter)
-            walk.n_jobs, walk.callback = n_jobs, callback
+            prover = PathProver(
+                cov, k_max, candidates, incumbents or {}, budget, settings
+            )
+            prover.n_jobs, prover.callback = n_jobs, callback
+            if not prove:
+                prover.gap = _ANY_GAP
+            if single_k:
+                prover.single_k = k_max
             for k in range(1, k_max + 1):
-                walk.step(k)
-            return _finished(cov, k_max, walk, None)
+                prover.step(k)
+            return conclude(prover, None)
     except LimitReached as reached:
         stopped = reached.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
     with single_threaded():
         try:
-            return _finished(cov, k_max, walk, stopped)
+            if prover is None:
+                return steps_from_variances(cov, k_max, stopped)
+            return conclude(prover, stopped)
         except KeyboardInterrupt:  # what is known takes a moment to write down
-            return _finished(cov, k_max, walk, Status.INTERRUPTED)
-
-
-def _finished(
-    cov: Covariance, k_max: int, walk: _Walk | None, stopped: Status | None
-) -> dict[int, CertifiedStep]:
-    ks = range(1, k_max + 1)
-    if walk is None:
-        return steps_from_variances(cov, k_max, stopped or Status.FEASIBLE)
-    walk.complete()
-    walk.compare_with_subsets()
-    return {k: walk.finish(k, stopped) for k in ks}
+            if prover is None:
+                return steps_from_variances(cov, k_max, Status.INTERRUPTED)
+            return conclude(prover, Status.INTERRUPTED)
 
 
 def _first_pool(k_max: int) -> int:
@@ -143,7 +159,7 @@ def _first_pool(k_max: int) -> int:
     return max(4 * k_max, min(10 * k_max, 100))
 
 
-class _Walk:
+class PathProver:
     """The state of one run; all values are in units of `candidates.unit`."""
 
     def __init__(
@@ -152,213 +168,201 @@ class _Walk:
         k_max: int,
         candidates: Candidates,
         given: Mapping[int, Sequence[int]],
-        meter: Meter,
+        budget: Budget,
+        settings: ProofSettings,
     ) -> None:
-        self.cov, self.candidates, self.meter = cov, candidates, meter
-        self.unit = candidates.unit
-        self.entry_error = cov.entry_error / self.unit
+        self.cov, self.candidates, self.budget = cov, candidates, budget
+        self.settings, self.unit = settings, candidates.unit
         self.incumbents = Incumbents(
             cov,
             self.unit,
             k_max,
             candidates.promising(_first_pool(k_max)),
             given,
-            meter.affords,
+            budget.affords,
         )
         self.values = self.incumbents.values
-        self.upper = [np.inf] * (k_max + 1)
-        self.names = ["none"] * (k_max + 1)
-        # (τ, bound of k − 1, survivors) of the proof behind upper[k], if there is one
-        self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
+        self.chain = Chain(cov, candidates, self.values)
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
-        self.cut_short: dict[int, Status] = {}
-        self.rung = 0
+        self.stopped_by: dict[int, Status] = {}
+        self.gap = budget.limits.gap
+        self.gap_level = 0
+        self.single_k = 0  # the k that is proved by itself where the chain resists
         self.defect = ""  # of a bound below what is reached; then nothing is claimed
         self.n_jobs = 1
-        self.callback: Callable[[PathEvent], None] | None = None
+        self.callback: Listener = silent
 
     def step(self, k: int) -> None:
         """Find and prove k."""
         started = time.perf_counter()
-        self.meter.start_step(last=k == len(self.upper) - 1)
+        self.budget.start_step(last=k == len(self.chain.upper) - 1)
         try:
             self.incumbents.start(k)
-            self.meter.check()
-            if not self.closes_at_once(k):
+            self.budget.check()
+            if not self.prove_quickly(k):
                 self.incumbents.improve(k)
-                self.cheap_bounds(k)
+                self.chain.add_cheap_bounds(k)
                 self.prove(k)
         except StepLimitReached:
-            self.cut_short[k] = Status.TIME_LIMIT
+            self.stopped_by[k] = Status.TIME_LIMIT
         finally:
             self.times[k] += time.perf_counter() - started
-        if self.callback is not None:
-            survivors = self.proofs[k][2] if k in self.proofs else ()
+        if self.callback is not silent:
+            survivors = self.chain.proofs[k][2] if k in self.chain.proofs else ()
             self.report(k, len(survivors), self.status(k, None))
-
-    # -- bounds and tolerances -----------------------------------------------------
-
-    def input_allowance(self, k: int) -> float:
-        """What the entries of A, and squares of them that underflow, may be off by."""
-        underflow = k * _UNDERFLOW if self.candidates.strongest > 0 else 0.0
-        return 2 * k * self.entry_error + underflow
-
-    def allowance(self, k: int) -> float:
-        """What a bound over all features sets aside for rounding."""
-        candidates = self.candidates
-        lowest, strongest = candidates.lowest, candidates.strongest
-        rounding = rounding_allowance(k, self.values[k], lowest, strongest)
-        return rounding + self.input_allowance(k)
-
-    def cheap_bounds(self, k: int) -> None:
-        for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
-            allowance = self.allowance(k) if k > 1 else self.entry_error
-            self.lower_to(k, bound + allowance, name)
-
-    def lower_to(self, k: int, value: float, name: str) -> None:
-        """Record a bound that needs no proof, if it is the best so far."""
-        if value < self.upper[k]:
-            self.proofs.pop(k, None)
-            self.upper[k], self.names[k] = value, name
-
-    def settle(
-        self,
-        k: int,
-        tau: float,
-        survivors: NDArray[np.int64],
-        name: str,
-        searched: FloatArray | None = None,
-    ) -> None:
-        """Record that no k-set exceeds τ, by a search of a matrix if there was one."""
-        value = tau + self.input_allowance(k)
-        if searched is not None:
-            value += rounding_allowance(k, tau, *extent(searched))
-        if value < self.upper[k]:
-            # The bound itself comes last: Ctrl-C may strike between the lines.
-            self.proofs[k] = (tau, self.upper[k - 1], survivors)
-            self.names[k] = name
-            self.upper[k] = value
-
-    def is_proved(self, k: int, gap: float) -> bool:
-        # A little less than what is called optimal, which is judged by x'Ax as it is
-        # handed out, not by λ.
-        value = self.values[k]
-        bound = max(self.upper[k], value)
-        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
 
     # -- the proof of one k --------------------------------------------------------
 
-    def closes_at_once(self, k: int) -> bool:
+    def prove_quickly(self, k: int) -> bool:
         """Prove k with the support that it starts with, if few features survive.
 
         For the small k of most matrices that is all there is to do; swaps and the
-        bounds of `cheap_bounds` would cost more than the proof.
+        cheap bounds would cost more than the proof.
         """
         if k == 1:
-            self.cheap_bounds(k)
-            return self.is_proved(k, 0.0)
+            self.chain.add_cheap_bounds(k)
+            return self.chain.is_proved(k, 0.0)
         # An incumbent without swaps is no reason to read more of A.
         return self.candidates.is_complete and self.attempt(k, 0.0, 0, most=2 * k)
 
     def prove(self, k: int) -> None:
-        """Close k at the wanted gap, by way of coarser ones if that takes long."""
-        wanted = self.meter.limits.gap
-        if wanted is not None and self.climb(k, wanted):
+        """Close k at the wanted gap, by way of coarser ones if that takes long.
+
+        A short attempt at the wanted gap; short ones at coarser gaps, until one fails;
+        then the bounds that need no chain; then as long as it takes.
+        """
+        if self.gap is not None and self.tighten_beyond_gap(k, self.gap):
             return
-        wanted = wanted or 0.0
-        gaps = [*(gap for gap in _COARSE_GAPS if gap > wanted), wanted]
-        if self.attempt(k, wanted, turns=1):
+        wanted = self.gap or 0.0
+        gaps = [*(gap for gap in self.settings.coarse_gaps if gap > wanted), wanted]
+        if self.attempt(k, wanted, rounds=1):
             return
         for gap in gaps:
-            if not self.attempt(k, gap, turns=1):
+            if not self.attempt(k, gap, rounds=1):
                 break
-        if not self.is_proved(k, max(wanted, _NAMED_FROM_GAP)):
-            self.named_bound(k, wanted)
+        if k == self.single_k:
+            self.prove_by_itself(k, wanted)
+        elif not self.chain.is_proved(k, max(wanted, self.settings.chainless_from_gap)):
+            self.bound_without_chain(k, wanted)
         for gap in gaps:
             self.attempt(k, gap)
 
-    def climb(self, k: int, gap: float) -> bool:
+    def tighten_beyond_gap(self, k: int, gap: float) -> bool:
         """Prove more than the gap where that is cheap.
 
-        A tighter bound for k leaves k + 1 fewer survivors.  The ladder goes down a
-        rung now and then and up whenever a rung takes more than a few nodes.
+        A tighter bound for k leaves k + 1 fewer survivors.  The level goes down to a
+        smaller gap now and then, and up whenever one takes more than a few nodes.
         """
-        rungs = [0.0, gap / 8, gap / 4, gap / 2, gap]
+        levels = [0.0, gap / 8, gap / 4, gap / 2, gap]
         if k % 4 == 0:
-            self.rung = max(self.rung - 1, 0)
-        while self.rung < len(rungs) - 1:
-            if self.attempt(k, rungs[self.rung], turns=0, most=2 * k + 100):
-                if k >= SPECTRAL_FIRST and self.statistics[k].nodes:
-                    self.rung += 1  # large trees of large k are slow
+            self.gap_level = max(self.gap_level - 1, 0)
+        while self.gap_level < len(levels) - 1:
+            if self.attempt(k, levels[self.gap_level], rounds=0, most=2 * k + 100):
+                if k >= self.settings.spectral_first and self.statistics[k].nodes:
+                    self.gap_level += 1  # large trees of large k are slow
                 return True
-            self.rung += 1
+            self.gap_level += 1
         return False
 
-    def named_bound(self, k: int, gap: float, most: float = _NAMED_SECONDS) -> None:
-        """Bound k by itself, without the chain."""
-        if self.is_proved(k, gap):
+    def bound_without_chain(self, k: int, gap: float) -> None:
+        """Bound k by itself, for a moment."""
+        if self.chain.is_proved(k, gap):
             return
-        target = (self.values[k] + gap * abs(self.values[k])) * self.unit
-        bound = NamedBound(np.inf, "none")
+        settings, budget = self.settings, self.budget
+        bound = NamedBound(np.inf, BoundName.NONE)
         try:
             bound = best_bound(
                 self.cov,
                 k,
                 self.incumbents.best[k].support,
-                target=target,
-                time_limit=self.meter.share(0.2, most),
-                nodes=min(FEW_NODES, self.meter.nodes_left),
-                memory=self.meter.limits.memory,
+                target=(self.values[k] + gap * abs(self.values[k])) * self.unit,
+                time_limit=budget.share(
+                    settings.chainless_share, settings.chainless_seconds
+                ),
+                nodes=min(settings.few_nodes, budget.nodes_left),
+                memory=budget.limits.memory,
             )
         except BoundInterrupted as stopped:
             bound = stopped.bound
             raise
         finally:
-            self.statistics[k].nodes += bound.nodes
-            self.meter.nodes += bound.nodes
-        value = bound.value / self.unit
-        objective = self.values[k] * self.unit
-        if is_sound(bound, objective, self.allowance(k) * self.unit):
-            self.lower_to(k, value, bound.name)
+            self.count_nodes(k, bound.nodes)
+        self.add_bound(k, bound)
+
+    def prove_by_itself(self, k: int, gap: float) -> None:
+        """Let the prover of a single k have it, as `solve` does."""
+        if self.chain.is_proved(k, gap):
+            return
+        found = prove_single_k(
+            self.cov,
+            k,
+            self.budget.left(),
+            self.incumbents.best[k].support,
+            self.callback,
+            self.settings,
+        )
+        self.count_nodes(k, found.nodes)
+        if found.objective > self.values[k] * self.unit:
+            self.incumbents.accept(k, found.support.astype(np.int64), found.source)
+        self.add_bound(k, NamedBound(found.upper_bound, found.bound_name))
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def count_nodes(self, k: int, nodes: int) -> None:
+        self.statistics[k].nodes += nodes
+        self.budget.nodes += nodes
+
+    def add_bound(self, k: int, bound: NamedBound) -> None:
+        """Keep a bound that needs no chain, unless it is below what is reached."""
+        value = self.values[k]
+        objective, allowed = value * self.unit, self.chain.allowance(k, value)
+        if is_sound(bound, objective, allowed * self.unit):
+            self.chain.lower_to(k, bound.value / self.unit, bound.name)
         self.report(k, self.cov.n_features)
 
     def attempt(
-        self, k: int, gap: float, turns: int | None = None, most: float = np.inf
+        self, k: int, gap: float, rounds: int | None = None, most: float = np.inf
     ) -> bool:
-        """Prove that no k-set beats the incumbent by more than the gap.
+        """Tell whether no k-set beats the incumbent by more than the gap."""
+        ended = self.try_to_prove(k, gap, rounds, most)
+        if ended in _STOPPED_BY:
+            self.stopped_by[k] = _STOPPED_BY[ended]
+        return ended is Attempt.PROVED
+
+    def try_to_prove(
+        self, k: int, gap: float, rounds: int | None, most: float
+    ) -> Attempt:
+        """Search for a k-set that beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  False if the turns (see `StepProof.search`) or the
-        memory did not suffice, or if more than `most` features survive.
+        again with the higher τ.  For `rounds` see `StepProof.search`; nothing is
+        searched if more than `most` features survive.
         """
-        incumbents, previous = self.incumbents, self.upper[k - 1]
+        incumbents, chain = self.incumbents, self.chain
+        previous = chain.upper[k - 1]
         proof: StepProof | None = None
-        while not self.is_proved(k, gap):
-            tau = self.target(k, gap)
+        while not chain.is_proved(k, gap):
+            tau = chain.target(k, gap)
             assert k == 1 or tau >= previous  # the chain says nothing below it
-            if tau + rounding_allowance(k, tau, tau, 0.0) >= self.upper[k]:
-                return False
-            if turns == 0 and k > 1 and tau <= previous:
-                return False
+            if chain.is_hopeless(k, tau) or (rounds == 0 and k > 1 and tau <= previous):
+                return Attempt.USELESS
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
-                self.settle(k, tau, survivors, "screening")
+                chain.record_bound(k, tau, survivors, BoundName.SCREENING)
                 break
             if self.is_incumbent(k, survivors, tau):
                 self.statistics[k].leaves += 1
                 within = incumbents.pool.submatrix(survivors)
-                self.settle(k, tau, survivors, "proof tree", within)
+                chain.record_bound(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
-                return False
-            if len(survivors) ** 2 > self.meter.max_entries:
-                self.cut_short[k] = Status.MEMORY_LIMIT
-                return False
-            many = len(survivors) > 4 * k + 40
+                return Attempt.TOO_MANY
+            if len(survivors) ** 2 > self.budget.max_entries:
+                return Attempt.OUT_OF_MEMORY
             if not self.affords(survivors):
-                self.cut_short[k] = Status.TIME_LIMIT
-                return False
+                return Attempt.OUT_OF_TIME
+            many = len(survivors) > 4 * k + self.settings.rows_from
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue
             if incumbents.admit(k, survivors):
@@ -366,34 +370,34 @@ class _Walk:
             matrix = incumbents.pool.submatrix(survivors)
             proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_features
-            outcome = proof.search(matrix, tau, turns)
+            outcome = proof.search(matrix, tau, rounds)
             if outcome.finished:
-                self.settle(k, tau, survivors, outcome.argument, matrix)
+                chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
             if outcome.found is None:
-                if outcome.out_of_memory:
-                    self.cut_short[k] = Status.MEMORY_LIMIT
-                return False
+                memory = outcome.out_of_memory
+                return Attempt.OUT_OF_MEMORY if memory else Attempt.OUT_OF_ROUNDS
             self.statistics[k].restarts += 1
             if not incumbents.accept(k, survivors[outcome.found]):
-                return False
+                return Attempt.USELESS
             self.report(k, len(survivors))
-        return self.is_proved(k, gap)
+        return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""
         seconds = self.incumbents.admission_seconds(survivors)
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
-        return self.meter.affords(seconds)
+        return self.budget.affords(seconds)
 
     def step_proof(self, k: int) -> StepProof:
         return StepProof(
             k,
-            self.upper,
+            self.chain.upper,
             self.statistics[k],
-            self.meter,
+            self.budget,
             self.n_jobs,
             lambda survivors: self.report(k, survivors),
+            self.settings,
         )
 
     def is_incumbent(self, k: int, survivors: NDArray[np.int64], tau: float) -> bool:
@@ -409,30 +413,22 @@ class _Walk:
         size = float(np.linalg.norm(self.incumbents.pool.within(best.positions)))
         return tau - best.value >= 8 * k * EPS * size
 
-    def target(self, k: int, gap: float) -> float:
-        """The τ to prove for a gap.
-
-        A little below the gap: where opt(k) = opt(k − 1), the allowances of one k
-        after the other must fit under it.  Never below the bound of k − 1, under
-        which the chain says nothing.
-        """
-        value = self.values[k]
-        wanted = 0.999 * gap * abs(value) - self.allowance(k)
-        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
-        return tau if k == 1 else max(tau, self.upper[k - 1])
-
     # -- what is handed out --------------------------------------------------------
 
     def report(self, k: int, survivors: int, status: Status | None = None) -> None:
-        if self.callback is not None:
+        if self.callback is not silent:  # an event takes longer than a small proof
+            total = len(self.chain.upper) - 1
             self.callback(
-                PathEvent(
+                Event(
+                    "proof",
+                    done=k - (status is None),
+                    total=total,
                     k=k,
                     survivors=survivors,
-                    nodes=self.meter.nodes,
+                    nodes=self.budget.nodes,
                     objective=self.values[k] * self.unit,
-                    upper_bound=self.upper[k] * self.unit,
-                    elapsed=self.meter.elapsed,
+                    upper_bound=self.chain.upper[k] * self.unit,
+                    elapsed=self.budget.elapsed(),
                     source=self.incumbents.best[k].source,
                     status=status,
                 )
@@ -442,102 +438,15 @@ class _Walk:
         """What is claimed for k, by the objective as it is handed out."""
         if self.defect:
             return Status.FEASIBLE
-        gap = self.meter.limits.gap
+        if stopped is not Status.INTERRUPTED:  # a caller with more to do must know
+            # A bound of an earlier k that was cut short stands in the way of this one.
+            cut = (self.stopped_by[q] for q in range(k, 0, -1) if q in self.stopped_by)
+            stopped = next(cut, stopped)
         objective = self.objective(k)
-        bound = max(self.upper[k], objective)
-        if is_optimal_gap(objective, bound):
-            return Status.OPTIMAL
-        if gap is not None and is_within_gap(objective, bound, gap):
-            return Status.GAP_LIMIT
-        if stopped is Status.INTERRUPTED:  # a loop around this one must hear of it
-            return stopped
-        # A bound of an earlier k that was cut short stands in the way of this one.
-        earlier = [self.cut_short[q] for q in range(k, 0, -1) if q in self.cut_short]
-        return earlier[0] if earlier else stopped or Status.FEASIBLE
+        bound = max(self.chain.upper[k], objective)
+        return status_of_gap(objective, bound, self.budget.limits.gap, stopped)
 
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
         best = self.incumbents.best[k]
         return rayleigh(self.incumbents.pool.within(best.positions), best.x)
-
-    def complete(self) -> None:
-        """Give steps that were not reached a support, and all the best that is known.
-
-        When time is up there is a moment for that, and no more: after it a step keeps
-        the component of the one before and gets what costs nothing.  A bound that the
-        chain did not bring down far is compared with those that need no chain.
-        """
-        limit = self.meter.limits.time
-        ends = np.inf
-        if limit is not None:
-            ends = self.meter.elapsed + _GRACE + _GRACE_SHARE * limit
-        obvious = ObviousBounds(self.cov)
-        last = len(self.upper) - 1
-        for k in range(1, last + 1):
-            at_leisure = self.meter.elapsed < ends
-            if self.values[k] == -np.inf:
-                if at_leisure:
-                    self.incumbents.start(k)
-                else:
-                    self.incumbents.start_at_once(k)
-            if k > 1 and self.objective(k) < self.objective(k - 1):
-                # By rounding, where entries differ by 1e15 or more.
-                self.incumbents.take_over(k)
-            if self.upper[k] == np.inf and (at_leisure or k == last):
-                self.cheap_bounds(k)
-            if not self.is_proved(k, _NAMED_FROM_GAP):
-                bound, name = obvious.least(k)
-                self.lower_to(k, bound / self.unit, name)
-
-    def compare_with_subsets(self) -> None:
-        """Hold each bound against its component and the parts of larger ones.
-
-        The j largest entries of a component of K > j features are one of the vectors
-        that the bound for j is about.
-        """
-        k_max = len(self.upper) - 1
-        for size in range(k_max, 0, -1):
-            best = self.incumbents.best[size]
-            within = self.incumbents.pool.within(best.positions)
-            values, rounding = values_of_subsets(within, best.x)
-            for k in range(1, size + 1):
-                value, error = float(values[k - 1]), float(rounding[k - 1])
-                error += 2 * k * self.entry_error
-                if is_below_objective(self.upper[k], value, error):
-                    self.defect = alarm(
-                        k,
-                        self.upper[k] * self.unit,
-                        self.names[k],
-                        value * self.unit,
-                        f"a part of the component of {size} features",
-                    )
-                    return
-
-    def finish(self, k: int, stopped: Status | None) -> CertifiedStep:
-        """The record of k."""
-        unit, best = self.unit, self.incumbents.best[k]
-        support, x = best.support, with_sign(best.x)
-        objective, upper, name = self.objective(k), self.upper[k], self.names[k]
-        tau, previous, survivors = self.proofs.get(k, _NO_PROOF)
-        if self.defect:
-            upper, name = np.inf, "none"
-            tau, previous, survivors = _NO_PROOF
-        return CertifiedStep(
-            k=k,
-            n_features=self.cov.n_features,
-            support=support.astype(np.intp),
-            loadings=x,
-            objective=objective * unit,
-            upper_bound=max(upper, objective) * unit,
-            bound_name=name,
-            status=self.status(k, stopped),
-            source=best.source,
-            tau=tau * unit,
-            upper_previous=previous * unit,
-            survivors=survivors,
-            allowance=(upper - tau) * unit,
-            tolerance=OPTIMAL_GAP * abs(objective) * unit,
-            statistics=self.statistics[k],
-            time=self.times[k],
-            message=self.defect,
-        )

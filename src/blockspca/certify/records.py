@@ -1,4 +1,4 @@
-"""What the certified path hands out: one record per k, and events for the log."""
+"""What the certified path hands out: one record per k."""
 
 from __future__ import annotations
 
@@ -8,39 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..result import Status, relative_gap
-
-
-@dataclass
-class TreeStatistics:
-    """Size of a proof and what closed its nodes."""
-
-    nodes: int = 0
-    closed_by_bound: int = 0
-    closed_by_sum: int = 0
-    closed_by_peeling: int = 0
-    leaves: int = 0
-    max_depth: int = 0
-    restarts: int = 0
-    grown: int = 0  #: nodes that were sets of `search/averaging.py`
-
-
-@dataclass(frozen=True)
-class PathEvent:
-    """One line of the log; `status` is None while k is being worked on."""
-
-    k: int
-    survivors: int
-    nodes: int
-    objective: float
-    upper_bound: float
-    elapsed: float
-    source: str
-    status: Status | None = None
-
-    @property
-    def gap(self) -> float:
-        return relative_gap(self.objective, self.upper_bound)
+from ..certificate import BoundName
+from ..progress import Event
+from ..result import OPTIMAL_GAP, Status, relative_gap
+from ..search.schur_tree import TreeStatistics
 
 
 @dataclass(frozen=True)
@@ -56,22 +27,16 @@ class CertifiedStep:
         x'Ax on the original A.
     upper_bound : float
         No unit vector with at most k nonzeros exceeds it.
-    bound_name : str
-        "proof tree", "growth", "screening", "nested 2×2", "row sums", "variances",
-        "direction dual", "largest eigenvalue", "soft threshold" or "none".
+    bound_name : BoundName
     status : Status
     source : str
         Where the incumbent came from.
     tau, upper_previous : float
         The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
-        NaN unless the bound is "proof tree", "growth" or "screening".
+        NaN unless the bound is by a search or by screening.
     survivors : array of int
         Every feature outside fails the screening inequality at (tau, upper_previous);
         fewer than k of them, or the support alone, prove the bound without a tree.
-    allowance : float
-        upper_bound − tau, what is set aside for rounding.
-    tolerance : float
-        Absolute: the status is optimal if upper_bound − objective is at most this.
     statistics : TreeStatistics
     time : float
         Seconds spent on this k.
@@ -85,7 +50,7 @@ class CertifiedStep:
     loadings: FloatArray
     objective: float
     upper_bound: float
-    bound_name: str
+    bound_name: BoundName
     status: Status
     source: str
     tau: float = np.nan
@@ -93,8 +58,6 @@ class CertifiedStep:
     survivors: NDArray[np.int64] = field(
         default_factory=lambda: np.empty(0, dtype=np.int64)
     )
-    allowance: float = np.nan
-    tolerance: float = 0.0
     statistics: TreeStatistics = field(default_factory=TreeStatistics)
     time: float = 0.0
     message: str = ""
@@ -103,6 +66,16 @@ class CertifiedStep:
     def gap(self) -> float:
         """(upper_bound − objective) / |objective|."""
         return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def tolerance(self) -> float:
+        """Absolute: "optimal" says that upper_bound − objective is at most this."""
+        return OPTIMAL_GAP * abs(self.objective)
+
+    @property
+    def allowance(self) -> float:
+        """upper_bound − tau, what is set aside for rounding; NaN without a search."""
+        return self.upper_bound - self.tau
 
     @property
     def nodes(self) -> int:
@@ -114,3 +87,19 @@ class CertifiedStep:
         x = np.zeros(self.n_features)
         x[self.support] = self.loadings
         return x
+
+    def event(self, total: int) -> Event:
+        """The line of the log that says how this k ended."""
+        return Event(
+            stage="proof",
+            done=self.k,
+            total=total,
+            k=self.k,
+            objective=self.objective,
+            upper_bound=self.upper_bound,
+            survivors=len(self.survivors),
+            nodes=self.nodes,
+            source=self.source,
+            elapsed=self.time,
+            status=self.status,
+        )

@@ -12,17 +12,13 @@ import joblib
 
 from ..certificate import Certificate, StepClaim
 from ..covariance.covariance import Covariance
+from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import Result, Status
-from ..solvers.base import Limits
 from .path import certified_path
-from .records import CertifiedStep, PathEvent
-from .single_k import direct_step
-
-# A single k from here on is first bounded by itself; beyond the second number the
-# chain is too long to be worth walking.
-DIRECT_FROM = 30
-CHAIN_UP_TO = 500
+from .records import CertifiedStep
+from .single_k import prove_single_k
 
 
 def certified_results(
@@ -33,52 +29,56 @@ def certified_results(
     incumbents: Mapping[int, Sequence[int]],
     *,
     n_jobs: int | None = None,
-    tell: Listener = silent,
+    callback: Listener = silent,
+    prover: Prover = Prover.CHAIN,
+    settings: ProofSettings = DEFAULT_SETTINGS,
+    prove: bool = True,
 ) -> Mapping[int, Result]:
-    """Walk the certified path up to k_max; return the results from k_min on."""
+    """Solve up to k_max, with the provers that were chosen; return all from k_min on.
 
-    watched = tell is not silent  # nothing is written down for nobody
+    With `prove` False, look for good components only, by the chain.
+    """
+    budget = Budget(limits)
     settled = set()
 
-    def report(progress: PathEvent) -> None:
-        if progress.status is not None:
-            settled.add(progress.k)
-        tell(_as_event(progress, k_max))
+    def report(event: Event) -> None:
+        if event.status is not None:
+            settled.add(event.k)
+        callback(event)
 
-    def scanning(done: int, total: int) -> None:
-        largest = float(cov.diagonal().max())
-        tell(Event("scan", done, total, k_max, largest))
-
-    # Without a factor the dual costs the cube of d: there the chain comes first.
+    # Events are made only where somebody hears of them.
+    heard = silent if callback is silent else report
     direct = None
-    if k_min == k_max >= (DIRECT_FROM if cov.has_columns else CHAIN_UP_TO):
-        callback = report if watched else None
-        direct = direct_step(cov, k_max, limits, incumbents.get(k_max), callback)
+    if prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
+        given = incumbents.get(k_max)
+        direct = prove_single_k(cov, k_max, limits, given, heard, settings)
         result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, direct.nodes)
-        ends = direct.status is not Status.FEASIBLE or k_max > CHAIN_UP_TO
-        event = _as_path_event(direct)
+        ends = direct.status is not Status.FEASIBLE or prover is Prover.SINGLE_K
+        event = direct.event(k_max)
         try:
-            report(event if ends else replace(event, status=None))
+            report(event if ends else replace(event, done=k_max - 1, status=None))
         except KeyboardInterrupt:
             return {k_max: with_status(result, Status.INTERRUPTED)}
         if ends:
             return {k_max: result}
-        limits = _what_is_left(limits, direct.time, direct.nodes)
+        budget.nodes = direct.nodes
         incumbents = {**incumbents, k_max: direct.support.tolist()}
     steps = certified_path(
         cov,
         k_max,
-        limits=limits,
+        limits=budget.left(),
         incumbents=incumbents,
         n_jobs=joblib.effective_n_jobs(n_jobs),
-        callback=report if watched else None,
-        scanning=scanning if watched else None,
+        callback=heard,
+        settings=settings,
+        single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
+        prove=prove,
     )
     last = _tighter(steps[k_max], direct)
     with suppress(KeyboardInterrupt):  # all is done but for telling
         for k in range(k_min, k_max + 1):
-            if watched and k not in settled:  # a limit came first
-                report(_as_path_event(last if k == k_max else steps[k]))
+            if heard is not silent and k not in settled:  # a limit came first
+                report((last if k == k_max else steps[k]).event(k_max))
     before = 0 if direct is None else direct.nodes
     if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
         nodes = before + sum(step.nodes for step in steps.values())
@@ -93,15 +93,6 @@ def with_status(result: Result, status: Status) -> Result:
     if certificate is not None:
         certificate = replace(certificate, status=status)
     return replace(result, status=status, certificate=certificate)
-
-
-def _what_is_left(limits: Limits, seconds: float, nodes: int) -> Limits:
-    """The limits less what has been used; one node is always left."""
-    if limits.time is not None:
-        limits = replace(limits, time=max(0.0, limits.time - seconds))
-    if limits.nodes is not None:
-        limits = replace(limits, nodes=max(1, limits.nodes - nodes))
-    return limits
 
 
 class CertifiedResults(Mapping[int, Result]):
@@ -141,6 +132,10 @@ class CertifiedResults(Mapping[int, Result]):
             self._made[k] = _as_result(self._cov, step, self._claims, self._gap, nodes)
         return self._made[k]
 
+    def status(self, k: int) -> Status:
+        """The status of a k, without its result."""
+        return self._steps[k].status
+
     def __contains__(self, k: object) -> bool:
         return k in self._ks
 
@@ -161,35 +156,6 @@ def _tighter(chained: CertifiedStep, direct: CertifiedStep | None) -> CertifiedS
         bound_name=direct.bound_name,
         tau=math.nan,
         statistics=direct.statistics,  # `verify` searches again, as far as that went
-    )
-
-
-def _as_path_event(step: CertifiedStep) -> PathEvent:
-    return PathEvent(
-        k=step.k,
-        survivors=len(step.survivors),
-        nodes=step.nodes,
-        objective=step.objective,
-        upper_bound=step.upper_bound,
-        elapsed=step.time,
-        source=step.source,
-        status=step.status,
-    )
-
-
-def _as_event(progress: PathEvent, k_max: int) -> Event:
-    return Event(
-        stage="proof",
-        done=progress.k - (progress.status is None),
-        total=k_max,
-        k=progress.k,
-        objective=progress.objective,
-        upper_bound=progress.upper_bound,
-        survivors=progress.survivors,
-        nodes=progress.nodes,
-        source=progress.source,
-        elapsed=progress.elapsed,
-        status=progress.status,
     )
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics.rounding import larger_root
 from ..scan.lists import Scan
 
 #: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
@@ -42,19 +43,6 @@ def in_units(values: FloatArray, unit: float) -> FloatArray:
     with np.errstate(over="ignore"):
         scaled = values / unit
     return np.maximum(scaled, LOWEST, out=scaled)
-
-
-def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
-    """Larger eigenvalue of [[a, c], [c, b]] with c² = coupling, without cancellation.
-
-    max(a, b) plus what the coupling adds, which is right to a few ulps of the result
-    or of the distance of a and b from it.
-    """
-    high = np.maximum(a, b)
-    with np.errstate(over="ignore", invalid="ignore"):
-        half = (high - np.minimum(a, b)) / 2
-        added = coupling / (half + np.sqrt(half**2 + coupling))
-    return high + np.where(coupling > 0, added, 0.0)
 
 
 class Screening:

@@ -6,8 +6,7 @@ within a per cent at once, and its search may prove the support optimal.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -16,26 +15,22 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.best import (
-    FEW_NODES,
-    MOST_NODES,
     BoundInterrupted,
     NamedBound,
     best_bound,
     is_sound,
 )
 from ..bounds.closed_form import ObviousBounds
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..heuristics.truncated_power import truncated_power
-from ..limits import Deadline, Limits
+from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap, is_within_gap
-from .records import CertifiedStep, PathEvent, TreeStatistics
-
-SECONDS = 60.0  # for the bound, without a limit on time
-SEARCH_SHARE = 0.4  # of the time that is left, for power steps
-BOUND_SHARE = 0.9  # and all but RESERVE of it, if that is more
-RESERVE = 1.0  # seconds: the step under way when the time is up still has to end
-SEARCH_FROM = 100  # k from which on the dual's search is worth more than the chain
+from ..progress import Event, Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
+from ..result import OPTIMAL_GAP, Status
+from ..stopping import status_of_gap
+from .records import CertifiedStep, TreeStatistics
 
 
 @dataclass(frozen=True)
@@ -57,31 +52,13 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
 
 
-def _event(
-    k: int,
-    best: _Candidate,
-    upper_bound: float,
-    nodes: int,
-    undecided: int,
-    elapsed: float,
-) -> PathEvent:
-    return PathEvent(
-        k=k,
-        survivors=undecided,
-        nodes=nodes,
-        objective=best.objective,
-        upper_bound=max(upper_bound, best.objective),
-        elapsed=elapsed,
-        source=best.source,
-    )
-
-
-def direct_step(
+def prove_single_k(
     cov: Covariance,
     k: int,
     limits: Limits,
     given: Sequence[int] | NDArray[np.intp] | None = None,
-    callback: Callable[[PathEvent], None] | None = None,
+    callback: Listener = silent,
+    settings: ProofSettings = DEFAULT_SETTINGS,
 ) -> CertifiedStep:
     """Solve for k alone and bound it without the chain.
 
@@ -94,53 +71,62 @@ def direct_step(
     given : sequence of int, optional
         A support found elsewhere.
     callback : callable, optional
-        Receives a `PathEvent` while the bound comes down.
+        Receives an `Event` while the bound comes down.
+    settings : ProofSettings
 
     Returns
     -------
     CertifiedStep
         Its status is that of the limit, or feasible, if the gap was not reached.
     """
-    started = time.perf_counter()
-    deadline = Deadline(limits.time)
-    remaining = deadline.remaining()
-    share = None if remaining is None else SEARCH_SHARE * remaining
+    budget = Budget(limits)
+    share = None if limits.time is None else settings.heuristic_share * limits.time
     # Power steps are no nodes; the limit on these is for the search.
     found = truncated_power(cov, k, limits=replace(limits, time=share, nodes=None))
     best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
         best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
     gap = limits.gap or 0.0
-    bound = NamedBound(np.inf, "none")
+    bound = NamedBound(np.inf, BoundName.NONE)
     status = Status.FEASIBLE
     found_support = best
 
     def report(upper_bound: float, nodes: int, undecided: int) -> None:
-        assert callback is not None
-        elapsed = time.perf_counter() - started
-        callback(_event(k, found_support, upper_bound, nodes, undecided, elapsed))
+        objective = found_support.objective
+        callback(
+            Event(
+                "proof",
+                done=k - 1,
+                total=k,
+                k=k,
+                objective=objective,
+                upper_bound=max(upper_bound, objective),
+                survivors=undecided,
+                nodes=nodes,
+                source=found_support.source,
+                elapsed=budget.elapsed(),
+            )
+        )
 
     try:
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-        left = deadline.remaining()
-        most_nodes = MOST_NODES if k >= SEARCH_FROM else FEW_NODES
-        if limits.nodes is not None:
-            most_nodes = min(most_nodes, limits.nodes)
+        left = budget.remaining()
+        seconds = settings.single_k_seconds
+        if left is not None:
+            seconds = max(settings.bound_share * left, left - settings.reserve)
         slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
         bound = best_bound(
             cov,
             k,
             best.support,
             target=best.objective + slack,
-            time_limit=SECONDS
-            if left is None
-            else max(BOUND_SHARE * left, left - RESERVE),
-            nodes=most_nodes,
+            time_limit=seconds,
+            nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
             memory=limits.memory,
-            report=None if callback is None else report,
+            report=None if callback is silent else report,
         )
-        left = deadline.remaining()
+        left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:
             status = Status.TIME_LIMIT  # the chain would need more
     except BoundInterrupted as stopped:
@@ -151,13 +137,9 @@ def direct_step(
         best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
     objective = best.objective
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
-        bound = NamedBound(np.inf, "none")
+        bound = NamedBound(np.inf, BoundName.NONE)
     bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
-    if is_optimal_gap(objective, upper_bound):
-        status = Status.OPTIMAL
-    elif limits.gap is not None and is_within_gap(objective, upper_bound, gap):
-        status = Status.GAP_LIMIT
     return CertifiedStep(
         k=k,
         n_features=cov.n_features,
@@ -166,9 +148,8 @@ def direct_step(
         objective=objective,
         upper_bound=upper_bound,
         bound_name=bound.name,
-        status=status,
+        status=status_of_gap(objective, upper_bound, limits.gap, status),
         source=best.source,
-        tolerance=OPTIMAL_GAP * abs(objective),
         statistics=TreeStatistics(nodes=bound.nodes),
-        time=time.perf_counter() - started,
+        time=budget.elapsed(),
     )

@@ -7,7 +7,8 @@ import numpy as np
 from ..bounds.closed_form import ObviousBounds
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh, with_sign
-from ..result import OPTIMAL_GAP, Status, is_optimal_gap
+from ..result import Status
+from ..stopping import status_of_gap
 from .records import CertifiedStep
 
 _EVERY_UP_TO = 40  # k for which each component is computed
@@ -47,8 +48,7 @@ def steps_from_variances(
             objective=objective,
             upper_bound=upper,
             bound_name=name,
-            status=Status.OPTIMAL if is_optimal_gap(objective, upper) else status,
+            status=status_of_gap(objective, upper, None, status),
             source="variances",
-            tolerance=OPTIMAL_GAP * abs(objective),
         )
     return steps

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import check_positive, check_positive_integer
-from ..certificate import Certificate, StepClaim
+from ..certificate import BoundName, Certificate, StepClaim
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline
 from ..numerics.rounding import EPS
@@ -222,7 +222,7 @@ class _Checker:
         """One bound of the chain: opt(k) ≤ claim.upper_bound."""
         k = claim.k
         require(
-            np.isfinite(claim.upper_bound) or claim.bound_name == "none",
+            np.isfinite(claim.upper_bound) or claim.bound_name == BoundName.NONE,
             f"k = {k}: the bound {claim.upper_bound} is not a finite number",
         )
         require(

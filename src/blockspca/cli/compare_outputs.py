@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AGREEMENT = 1e-9  # relative: what is written has every digit
 ROUNDING = 1e-12  # of the total variance, or of 1 for loadings, shares and gaps
 
-_SHARES = ("explained_variance_ratio", "ratio", "gap")
+_SHARES = ("explained_variance_ratio", "ratio", "gap", "r2")
 
 
 def summary_difference(
@@ -37,6 +37,8 @@ def summary_difference(
             "total_variance": expected.total_variance,
             "joint_upper_bound": expected.joint_upper_bound,
         }
+        if "r2" in content:  # summaries of older versions do not have it
+            whole["r2"] = expected.r2
         for name, value in whole.items():
             scale = 1.0 if name in _SHARES else total
             stated = content.get(name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
+from typing import Any
 
 import typer
 
@@ -41,24 +43,14 @@ MEANING = {
     ExitCode.INTERRUPTED: "Ctrl-C; the results so far are written",
 }
 
-# Python arguments that messages of the library name, and the options that set them.
-_OPTIONS = {
-    "pass missing='pairwise'": "add --missing pairwise",
-    "missing='pairwise'": "--missing pairwise",
-    "pass constant='ignore'": "add --constant ignore",
-    "scale=True": "--scale",
-    "pass scale=False": "leave --scale out",
-    "scheme=ProjectionDeflation()": "--scheme projection",
-    "pass None for no limit": "leave it out for no limit",
-    "or data (rows are samples) to Covariance.from_data": (
-        "or leave --covariance out if its rows are samples"
-    ),
-    "rescale X": "rescale it",
-    "n_jobs": "--jobs",
-    "n_components": "--n-components",
-    "k_max": "--k-max",
-    "limits.": "--",
-}
+# How the library's messages write an argument: as in a call, or by its name alone. The
+# options have the same names, but for two.
+_IN_A_CALL = re.compile(
+    r"(?P<verb>pass )?\b(?P<name>missing|constant|scale|scheme)="
+    r"(?P<value>'\w+'|True|False|(?P<scheme>\w+?)(Deflation)?\(\))"
+)
+_BY_NAME = re.compile(r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b")
+_RENAMED = {"n_jobs": "jobs", "limits.": ""}
 
 
 def report_error(error: BaseException, debug: bool) -> ExitCode:
@@ -83,7 +75,7 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return ExitCode.BAD_INPUT, f"{error.filename}: {one_line(error.strerror)}."
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)):
-        return ExitCode.BAD_INPUT, in_options(one_line(str(error)))
+        return ExitCode.BAD_INPUT, in_options(error)
     name = type(error).__name__
     return ExitCode.UNEXPECTED, f"{name}: {one_line(str(error))} (see it with --debug)"
 
@@ -95,11 +87,41 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
-def in_options(text: str) -> str:
-    """Return a sentence of the library with options in place of its arguments."""
-    for argument, option in _OPTIONS.items():
-        text = text.replace(argument, option)
-    return text
+def in_options(error: BaseException | str) -> str:
+    """Return what an error says with options in place of the library's arguments.
+
+    Errors about files tell which arguments they name (`arguments`); the others write
+    them as in a call.
+    """
+    text = str(error)
+    for argument in getattr(error, "arguments", ()):
+        text = text.replace(str(argument), as_option(argument.name, argument.value))
+    text = _IN_A_CALL.sub(_option_of_call, one_line(text))
+    text = _BY_NAME.sub(lambda found: as_option(found[0]), text)
+    return text.replace("pass None for", "leave it out for")
+
+
+def as_option(name: str, value: Any = None) -> str:
+    """Return the option for an argument, as it is typed.
+
+    Examples
+    --------
+    >>> as_option("drop", ["a b", "c"]), as_option("header", False)
+    ("--drop 'a b' --drop c", '--no-header')
+    """
+    name = _RENAMED.get(name, name).replace("_", "-")
+    if value is None or isinstance(value, bool):
+        return f"--no-{name}" if value is False else f"--{name}"
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return " ".join(f"--{name} {shlex.quote(str(one))}" for one in values)
+
+
+def _option_of_call(found: re.Match[str]) -> str:
+    name, value = found["name"], found["value"]
+    if value == "False":  # such options have no opposite
+        return f"leave {as_option(name)} out"
+    word = None if value == "True" else (found["scheme"] or value.strip("'")).lower()
+    return f"{'add ' if found['verb'] else ''}{as_option(name, word)}"
 
 
 @contextmanager

@@ -128,6 +128,7 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
         "n_components_requested": found.n_components,
         "components": components.to_rows(),
         "explained_variance_ratio": float(components.explained_variance_ratio.sum()),
+        "r2": components.r2,
         "total_variance": components.total_variance,
         "joint_upper_bound": components.joint_upper_bound,
         "pca_variance": None if found.pca is None else found.pca.tolist(),
@@ -213,4 +214,8 @@ def lines(found: Fit) -> list[str]:
             f"; PCA with all features reaches {percent(ceiling)} with "
             f"{count(len(components), 'component')}"
         )
-    return [*said, "", f"{explained}."]
+    predicted = (
+        f"Predicted from the scores: {percent(components.r2)} of the variance of all "
+        f"{count(d, 'feature')}."
+    )
+    return [*said, "", f"{explained}.", predicted]

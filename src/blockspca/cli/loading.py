@@ -65,16 +65,22 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             )
             refuse_constant(cov)
         except (ValueError, TypeError) as error:
-            # The library speaks of its argument X or A, the user of a file.
-            said = str(error)
-            named = f"{file}{said[1:]}" if said[:2] == "X " else f"{file}: {said}"
-            raise ReadError(named) from error
+            raise ReadError(_about_file(file, str(error))) from error
     if not table.is_matrix and _looks_like_a_matrix(table.values):
         display.note(
             f"{file} is square and symmetric; add --covariance if it is a covariance "
             "matrix and not data."
         )
     return Loaded(file, options, table, cov)
+
+
+def _about_file(file: Path, said: str) -> str:
+    """The library speaks of its argument X or A, the user of a file."""
+    said = said.replace("rescale X", "rescale it").replace(
+        "or data (rows are samples) to Covariance.from_data",
+        "or leave --covariance out if its rows are samples",
+    )
+    return f"{file}{said[1:]}" if said[:2] == "X " else f"{file}: {said}"
 
 
 def _check(table: Table, file: Path, options: ReadOptions) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -28,7 +29,11 @@ class SchemeName(str, Enum):
     PROJECTION = "projection"
     ORTHOGONAL = "orthogonal"
     HOTELLING = "hotelling"
+    RESIDUAL = "residual"
+    RESIDUAL_DISJOINT = "residual-disjoint"
 
+
+DISJOINT_SCHEMES = (SchemeName.DISJOINT, SchemeName.RESIDUAL_DISJOINT)
 
 NComponents = Annotated[
     int, typer.Option("--n-components", "-n", help="How many components.", **whole(1))
@@ -64,13 +69,17 @@ def as_scheme(name: SchemeName) -> Scheme:
         SchemeName.PROJECTION: components.ProjectionDeflation,
         SchemeName.ORTHOGONAL: components.Orthogonalised,
         SchemeName.HOTELLING: components.HotellingDeflation,
+        SchemeName.RESIDUAL: components.ResidualDeflation,
+        SchemeName.RESIDUAL_DISJOINT: partial(components.ResidualDeflation, True),
     }
     return schemes[name]()
 
 
 def scheme_called(name: str) -> SchemeName | None:
-    """Return the scheme whose class in the library has this name."""
-    known = {type(as_scheme(scheme)).__name__: scheme for scheme in SchemeName}
+    """Return the scheme that certificates call so."""
+    from ..components.schemes import scheme_name
+
+    known = {scheme_name(as_scheme(scheme)): scheme for scheme in SchemeName}
     return known.get(name)
 
 
@@ -177,7 +186,7 @@ def _choose(
 
     d = refuse_constant(loaded.cov)  # features that vary
     k_max = min(K_MAX, d)
-    if scheme is SchemeName.DISJOINT:  # every component needs features of its own
+    if scheme in DISJOINT_SCHEMES:  # every component needs features of its own
         k_max = max(1, min(k_max, d // n_components))
     table, options = loaded.table, loaded.options
     with display.working("Choosing k"):

@@ -16,6 +16,7 @@ from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certificate import Certificate
+    from ..certify.verification import Verification
     from ..components import Scheme
     from ..covariance.covariance import Covariance
     from ..result import Result
@@ -66,6 +67,7 @@ def verify(
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
     from ..components.checks import check_relations
+    from ..components.earlier import check_earlier_bound
     from .loading import load
     from .solving import as_scheme
 
@@ -85,6 +87,7 @@ def verify(
     loaded = load(file, reading, display)
     cov = loaded.cov
     complete = True
+    done: list[Verification] = []
     for j in range(first, len(files)):
         earlier = tuple(_as_result(claim, cov) for claim in claims[:j])
         with display.working(f"Checking {files[j]}"):
@@ -93,6 +96,10 @@ def verify(
                 outcome = check(claims[j], problem, max_nodes=max_nodes)
             except VerificationError as error:
                 raise VerificationError(f"{files[j]}: {error}") from None
+            if first == 0:
+                known = (*earlier, _as_result(claims[j], cov))
+                outcome = check_earlier_bound(outcome, cov, known, j, chosen, done)
+                done.append(outcome)
         display.say(str(files[j]))
         for line in str(outcome).splitlines():
             display.say(f"  {line}")

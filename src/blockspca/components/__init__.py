@@ -5,6 +5,7 @@ from .schemes import (
     DisjointSupports,
     HotellingDeflation,
     ProjectionDeflation,
+    ResidualDeflation,
     Scheme,
 )
 from .solve import Components, solve_components
@@ -15,6 +16,7 @@ __all__ = [
     "HotellingDeflation",
     "Orthogonalised",
     "ProjectionDeflation",
+    "ResidualDeflation",
     "Scheme",
     "solve_components",
 ]

@@ -15,8 +15,8 @@ from ..covariance.covariance import Covariance
 from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
 from .orthogonal import Orthogonalised
-from .schemes import DisjointSupports, Scheme
-from .variance import adjusted_variance, joint_bounds, score_covariance
+from .schemes import DisjointSupports, Scheme, scheme_name
+from .variance import adjusted_variance, joint_bounds, predicted, score_covariance
 
 if TYPE_CHECKING:
     from .solve import Components
@@ -38,10 +38,10 @@ def check_relations(results: Sequence[Result], scheme: Scheme) -> list[str]:
         require(
             certificate is None
             or (certificate.component, certificate.scheme)
-            == (j + 1, type(scheme).__name__ if j else ""),
+            == (j + 1, scheme_name(scheme) if j else ""),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
-    if isinstance(scheme, DisjointSupports):
+    if isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False):
         for i, j in combinations(range(len(results)), 2):
             shared = np.flatnonzero((results[i].x != 0) & (results[j].x != 0))
             require(
@@ -99,6 +99,12 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         abs(found.total_variance - total) <= slack,
         f"the total variance is {total:.17g}, not {found.total_variance:.17g}",
     )
+    if not math.isnan(found.r2):  # as in sets that were stored without it
+        r2 = predicted(cov, components)
+        require(
+            abs(found.r2 - r2) <= REGRESSION_AGREEMENT,
+            f"the scores predict {r2:.17g} of the variance, not {found.r2:.17g}",
+        )
     bounds = joint_bounds(
         cov, found.results[0], [result.k for result in found.results], margin=1.0
     )

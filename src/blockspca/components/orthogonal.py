@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive
+from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..covariance.derived import corrected, projection_term
+from ..covariance.derived import corrected, correction_error, projection_term
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenvector, with_sign
+from ..numerics.rounding import EPS
 from ..result import Result
 from .rewrite import with_component
 from .schemes import (
@@ -52,8 +54,9 @@ class Orthogonalised(_Deflation):
     bound is proved there, and the component found has the same objective on B and on A.
     Its status is optimal if the two meet, which they always do if the optimum of B has
     no feature in common with the earlier components; otherwise it is feasible, with the
-    gap that remains. The component itself is found by a search over supports, each with
-    its best orthogonal loadings.
+    gap that remains. If an earlier component's bound is smaller, it is taken: it holds
+    for the orthogonal vectors, though not for B. The component itself is
+    found by a search over supports, each with its best orthogonal loadings.
     """
 
     penalty: float = 100.0
@@ -64,11 +67,45 @@ class Orthogonalised(_Deflation):
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         if not earlier:
             return cov
-        basis = orthonormal_basis(earlier)
-        weight = self.penalty * abs(earlier[0].objective)
-        right = projection_term(cov, basis) + basis * (weight / 2)
+        basis, right = self._correction(cov, earlier)
         origin = f"{basis.shape[1]} direction(s) penalised"
         return corrected(cov, basis, right, psd=False, origin=origin)
+
+    def _correction(
+        self, cov: Covariance, earlier: Sequence[Result]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Q and R with B = A − (Q R' + R Q')."""
+        basis = orthonormal_basis(earlier)
+        weight = self.penalty * abs(earlier[0].objective)
+        return basis, projection_term(cov, basis) + basis * (weight / 2)
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """Rounding: who is orthogonal to j − 1 vectors is so to the first i − 1.
+
+        *Proof.* Let x be k-sparse and orthogonal to all earlier components. Its
+        objective is x'Ax, in the problem of component i as in that of j. A bound for A
+        (i = 1), or for orthogonal vectors ("earlier component"), holds for x. A bound
+        for B_i = A − (QR' + RQ') as computed is one for x'Ax − 2 (Q'x)'(R'x), and
+        ‖Q'x‖ ≤ ‖Q − VW‖ for every W, V being the components before i. A matrix in
+        memory is rounded to entries that are off by e, and |x'Ex| ≤ k e.
+        """
+        certificate = earlier[i].certificate
+        name = earlier[i].bound_name if certificate is None else certificate.bound_name
+        if i == 0 or name == BoundName.EARLIER_COMPONENT:
+            return 0.0
+        basis, right = self._correction(cov, earlier[:i])
+        used = used_features(earlier[:i])
+        loadings = np.array([result.x[used] for result in earlier[:i]]).T
+        weights = np.linalg.lstsq(loadings, basis[used], rcond=None)[0]
+        apart = np.abs(basis[used] - loadings @ weights)
+        size = np.abs(basis[used]) + np.abs(loadings) @ np.abs(weights)
+        apart += (i + 2) * EPS * size  # the rounding of this difference
+        sizes = np.abs(basis).max(axis=0) * np.abs(right).max(axis=0)
+        largest = cov.max_abs() + 2 * float(sizes.sum())
+        across = float(np.linalg.norm(apart)) * float(np.linalg.norm(right))
+        return 2 * across + k * correction_error(basis.shape[1], largest)
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne

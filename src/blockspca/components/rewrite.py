@@ -6,6 +6,7 @@ pair; what was proved stays what it was.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -68,11 +69,14 @@ def with_component(
     )
 
 
-def tidied(result: Result, problem: Covariance) -> Result:
-    """Return the result without loadings that are zero up to rounding."""
+def tidied(result: Result, problem: Callable[[], Covariance]) -> Result:
+    """Return the result without loadings that are zero up to rounding.
+
+    The problem is made only if there are any: of data it may be a copy of them.
+    """
     if (np.abs(result.x[result.support]) > NEGLIGIBLE).all():
         return result
-    return with_component(result, result.x, problem)
+    return with_component(result, result.x, problem())
 
 
 def renumbered(

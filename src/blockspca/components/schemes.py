@@ -1,4 +1,4 @@
-"""What a further component is asked to be: disjoint, deflated, or orthogonal."""
+"""What a further component is asked to be: disjoint, or deflated in some way."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import FloatArray, check_flag
 from ..covariance.covariance import Covariance
-from ..covariance.derived import corrected, masked, projected, restricted
+from ..covariance.derived import (
+    corrected,
+    correction_error,
+    masked,
+    projected,
+    restricted,
+)
+from ..covariance.residual import regressed, residual
 from ..limits import Deadline
 from ..result import Result
 from .rewrite import renumbered
@@ -40,6 +47,11 @@ class Scheme(Protocol):
     `problem` is the matrix for which the next component is certified: a d × d view that
     is cheap to make, so `verify` can be given it at any time. `solve` finds the next
     component. `check` refuses sparsities that cannot work.
+
+    A scheme may also have a method `margin(cov, earlier, i, k)`: an m ≥ 0 such that
+    every k-sparse unit vector x that the next component may be could have been
+    component i (if k ≤ k_i), with x'A_i x ≥ x'A_j x − m; None if that is not so. Then
+    the bound of component i holds for the next one too; see `components.earlier`.
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -68,6 +80,34 @@ def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     return basis[:, sizes > RANK_TOLERANCE * sizes[0]]
 
 
+def refuse_too_few(sparsities: Sequence[int], n_features: int) -> None:
+    """Refuse disjoint supports that may leave no feature for the last component."""
+    if sum(sparsities[:-1]) >= n_features:
+        raise ValueError(
+            f"k = {list(sparsities)} with disjoint supports: the first "
+            f"{len(sparsities) - 1} component(s) may use all {n_features} "
+            "feature(s) that vary, which leaves none for the last; pass a "
+            "smaller k, fewer components, or scheme=ProjectionDeflation()."
+        )
+
+
+def solve_apart(
+    problem: Covariance, used: NDArray[np.intp], k: int, solve_one: SolveOne
+) -> Result:
+    """Solve a problem without the features that are used."""
+    d = problem.n_features
+    keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
+    result = solve_one(restricted(problem, keep), min(k, len(keep)))
+    return renumbered(result, keep, problem.feature_names, d)
+
+
+def scheme_name(scheme: Scheme) -> str:
+    """Return what certificates call a scheme: its class, and what is not default."""
+    name = type(scheme).__name__
+    apart = isinstance(scheme, ResidualDeflation) and scheme.disjoint
+    return f"{name}(disjoint=True)" if apart else name
+
+
 @dataclass(frozen=True)
 class DisjointSupports:
     """No feature is used twice: x_j maximises x'Ax over the features not used so far.
@@ -78,14 +118,7 @@ class DisjointSupports:
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
-        before_last = sum(sparsities[:-1])
-        if before_last >= n_features:
-            raise ValueError(
-                f"k = {list(sparsities)} with disjoint supports: the first "
-                f"{len(sparsities) - 1} component(s) may use all {n_features} "
-                "feature(s) that vary, which leaves none for the last; pass a "
-                "smaller k, fewer components, or scheme=ProjectionDeflation()."
-            )
+        refuse_too_few(sparsities, n_features)
 
     def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
         return masked(cov, used_features(earlier)) if earlier else cov
@@ -95,10 +128,17 @@ class DisjointSupports:
     ) -> Result:
         if not earlier:
             return solve_one(cov, k)
-        d = cov.n_features
-        keep = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
-        result = solve_one(restricted(cov, keep), min(k, len(keep)))
-        return renumbered(result, keep, cov.feature_names, d)
+        return solve_apart(cov, used_features(earlier), k, solve_one)
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """0: what is left for component j was left for component i, at the same x'Ax.
+
+        With `masked`, no feature that was used gains anything, so the optimum is that
+        of the features that are left.
+        """
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -148,6 +188,88 @@ class ProjectionDeflation(_Deflation):
         return projected(cov, basis, f"{basis.shape[1]} direction(s) projected out")
 
 
+@dataclass(frozen=True)
+class ResidualDeflation(_Deflation):
+    """x_j maximises the variance that the scores of x_1, …, x_{j−1} do not explain.
+
+    A_j = A − AV (V'AV)⁻¹ V'A, with V the earlier components: what is left of every
+    feature after regression on the earlier scores. x'A_j x is the adjusted variance
+    that is reported, so each component adds as much to the sum as any can.
+
+    Parameters
+    ----------
+    disjoint : bool
+        Whether every component has features of its own, as with `DisjointSupports`.
+        Then A_j is without the features of the earlier ones.
+
+    Notes
+    -----
+    Mackey's Schur complement deflation, of all earlier components at once. Unlike the
+    other schemes it does not go by how loadings relate, but by scores: features that
+    repeat the first factor have little variance left, whether or not their loadings
+    are orthogonal to it. A score that the earlier ones determine leaves A_j as it is.
+
+    Component j is certified for the exact A_j; what rounding does to its entries is in
+    `entry_error`, derived in `covariance.residual`.
+
+    References
+    ----------
+    L. Mackey, "Deflation methods for sparse PCA", NIPS 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 2)) @ [[2, 2, 2, 2, 0, 0], [0, 0, 0, 0, 1, 1]]
+    >>> X = X + 0.1 * rng.normal(size=(50, 6))
+    >>> for scheme in (bs.DisjointSupports(), bs.ResidualDeflation()):
+    ...     found = bs.solve_components(np.cov(X.T), 2, 2, scheme=scheme)
+    ...     print(found.supports[1], round(found.r2, 2))
+    [0 2] 0.88
+    [4 5] 1.0
+    """
+
+    disjoint: bool = False
+
+    def __post_init__(self) -> None:
+        check_flag(self.disjoint, "disjoint")
+
+    def check(self, sparsities: Sequence[int], n_features: int) -> None:
+        if self.disjoint:
+            refuse_too_few(sparsities, n_features)
+        super().check(sparsities, n_features)
+
+    def problem(self, cov: Covariance, earlier: Sequence[Result]) -> Covariance:
+        if not earlier:
+            return cov
+        left = residual(cov, np.array([result.x for result in earlier]))
+        return masked(left, used_features(earlier)) if self.disjoint else left
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result:
+        if not (earlier and self.disjoint):
+            return super().solve(cov, earlier, k, solve_one)
+        left = residual(cov, np.array([result.x for result in earlier]))
+        return solve_apart(left, used_features(earlier), k, solve_one)
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """0, if regression for component j uses all scores that it did for i.
+
+        *Proof.* With G = V'AV positive definite for the scores in use, those that are
+        added for A_j have a positive definite residual covariance H in A_i, and A_j =
+        A_i − A_i W H⁻¹ W'A_i ⪯ A_i. Claims are about the exact matrices.
+        """
+        components = np.array([result.x for result in earlier])
+        before = regressed(cov, components[:i]).kept if i else ()
+        if not set(before) <= set(regressed(cov, components).kept):
+            return None
+        return 0.0
+
+
 class HotellingDeflation(_Deflation):
     """x_j maximises x'(A − Σ v_i x_i x_i')x, with v_i the objective of component i.
 
@@ -164,3 +286,20 @@ class HotellingDeflation(_Deflation):
         return corrected(
             cov, left, right, psd=False, origin=f"{len(earlier)} term(s) subtracted"
         )
+
+    def margin(
+        self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
+    ) -> float | None:
+        """Rounding, if no objective from component i on is negative.
+
+        *Proof.* A_j = A_i − Σ v_l x_l x_l' over l = i, …, j − 1, so that A_j ⪯ A_i if
+        every v_l ≥ 0. As computed, v_l x_l x_l' is x_l r_l' + r_l x_l' with r_l =
+        v_l x_l / 2 + δ, ‖δ‖ ≤ u v_l / 2: with t = x_l'x, v_l t² + 2 t δ'x ≥ v_l t² −
+        u v_l |t| ≥ −u² v_l. A matrix in memory is also rounded to entries that are off
+        by e, in A_i and in A_j, and |x'Ex| ≤ e ‖x‖₁² ≤ k e.
+        """
+        values = [result.objective for result in earlier]
+        if min(values[i:]) < 0:
+            return None
+        size = cov.max_abs() + float(np.abs(values).sum())
+        return 2 * k * correction_error(len(earlier), size)

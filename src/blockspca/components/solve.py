@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,10 @@ from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
 from .checks import check_relations, check_variances
+from .earlier import check_earlier_bound, with_earlier_bound
 from .rewrite import tidied
-from .schemes import DisjointSupports, Scheme
-from .variance import adjusted_variance, joint_upper_bound, score_covariance
+from .schemes import DisjointSupports, Scheme, scheme_name
+from .variance import adjusted_variance, joint_upper_bound, predicted, score_covariance
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Components:
     results : tuple of Result
         Component j solves its own problem, `problem(j, cov)`: the matrix without what
         the earlier components have used or explained. Its objective, upper bound,
-        status and certificate are claims about that problem.
+        status and certificate are claims about that problem. A bound named "earlier
+        component" is that of an earlier one, which holds for it too.
     components : array of shape (n_components, n_features)
         The unit vectors x_j, as rows.
     explained_variance : array of shape (n_components,)
@@ -53,6 +56,10 @@ class Components:
     joint_bound_name : str
         Which argument gave it: "components", "eigenvalues" or "variances".
     scheme : Scheme
+    r2 : float
+        The share of the variance of all features that linear regression on the scores
+        predicts, tr(AV(V'AV)⁺V'A) / tr A. At most that of PCA with as many components.
+        NaN in a set that was stored before this was computed.
     """
 
     results: tuple[Result, ...]
@@ -63,6 +70,7 @@ class Components:
     joint_upper_bound: float
     joint_bound_name: str
     scheme: Scheme
+    r2: float = float("nan")
 
     def __len__(self) -> int:
         return len(self.results)
@@ -141,10 +149,14 @@ class Components:
         cov = as_covariance(cov)
         said = check_relations(self.results, self.scheme)
         said += check_variances(self, cov)
-        *others, last = (
-            verify(result, self.problem(index, cov), **options)
-            for index, result in enumerate(self.results)
-        )
+        checks: list[Verification] = []
+        for index, result in enumerate(self.results):
+            check = verify(result, self.problem(index, cov), **options)
+            check = check_earlier_bound(
+                check, cov, self.results, index, self.scheme, checks
+            )
+            checks.append(check)
+        *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -173,6 +185,7 @@ class Components:
         lines.append(
             f"together: {share:.2%} of the variance, counted once; at most "
             f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
+            + ("" if np.isnan(self.r2) else f"; their scores predict {self.r2:.2%}")
         )
         return "\n".join(lines)
 
@@ -249,7 +262,8 @@ def solve_components(
             share = _share(limits, deadline, results, len(sparsities) - j)
             solve_one = _SolveOne(share, Deadline(share.time), tell, options)
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
-            result = tidied(result, scheme.problem(cov, tuple(results)))
+            result = tidied(result, partial(scheme.problem, cov, tuple(results)))
+            result = with_earlier_bound(result, cov, results, scheme)
             results.append(_placed(result, j, scheme))
             if result.status is Status.INTERRUPTED:
                 break
@@ -285,7 +299,7 @@ def _placed(result: Result, index: int, scheme: Scheme) -> Result:
     if index == 0 or result.certificate is None:
         return result
     certificate = replace(
-        result.certificate, component=index + 1, scheme=type(scheme).__name__
+        result.certificate, component=index + 1, scheme=scheme_name(scheme)
     )
     return replace(result, certificate=certificate)
 
@@ -314,6 +328,7 @@ _SCHEMES = {
     "orthogonal": "Orthogonalised()",
     "orthogonalised": "Orthogonalised()",
     "hotelling": "HotellingDeflation()",
+    "residual": "ResidualDeflation()",
 }
 
 
@@ -363,4 +378,5 @@ def collect(
         joint_upper_bound=max(bound, float(adjusted.sum())),
         joint_bound_name=name,
         scheme=scheme,
+        r2=predicted(cov, components),
     )

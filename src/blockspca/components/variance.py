@@ -10,9 +10,11 @@ import numpy as np
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.pca import small_matrix
+from ..covariance.residual import regressed
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.rounding import EPS, sum_above
+from ..numerics.threads import blas_limited_to
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
@@ -62,6 +64,25 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
     return pivots
 
 
+def predicted(cov: Covariance, components: FloatArray) -> float:
+    """Return R², the share of all features' variance that the scores predict.
+
+    With V the components, as columns, regression of every feature on the scores
+    explains tr(AV (V'AV)⁻¹ V'A) of tr A. Scores that depend on the others, up to
+    rounding, are left out, which changes nothing. 0 if nothing varies.
+
+    Notes
+    -----
+    For A = C'C this is ‖ΠC‖² / ‖C‖², Π the projection onto the m scores: at most
+    (λ_1 + … + λ_m) / tr A by Ky Fan, and PCA reaches that. Of orthonormal components it
+    is at least Σ x_j'Ax_j / tr A: what is left of A is 0 on their span.
+    """
+    total = float(cov.diagonal().sum())
+    if total <= 0:
+        return 0.0
+    return regressed(cov, components).explained / total
+
+
 def leading_eigenvalues(
     cov: Covariance, m: int, deadline: Deadline | None = None
 ) -> tuple[FloatArray | None, float]:
@@ -85,7 +106,8 @@ def leading_eigenvalues(
     matrix = small_matrix(cov)
     if matrix is None:
         return None, 0.0
-    values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
+    with blas_limited_to(1):  # threads of LAPACK wait for one another
+        values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
     largest = float(np.abs(values).max())
     rounding = 4 * len(matrix) * EPS * largest
     if len(matrix) < cov.n_features:

@@ -6,6 +6,7 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from .covariance import Covariance
+from .rounding import SMALLEST
 from .sources import EPS, DenseDataSource, Indices, MatrixSource, MomentSource, Source
 
 
@@ -36,12 +38,18 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     names = None if cov.feature_names is None else tuple(cov.names_of(keep))
     origin = f"{len(keep)} of {cov.n_features} features"
     source = cov._source
-    if isinstance(source, DenseDataSource):
-        chosen: Source = DenseDataSource(
+    chosen: Source
+    if isinstance(source, ResidualDataSource):
+        chosen = ResidualDataSource(
+            np.ascontiguousarray(source.C[:, keep]), source.column_errors[keep]
+        )
+    elif isinstance(source, DenseDataSource):
+        chosen = DenseDataSource(
             np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
         )
     elif isinstance(source, MomentSource):
         chosen = MomentSource(source.A[np.ix_(keep, keep)], source.entry_error())
+        chosen.known_psd = source.known_psd
     elif isinstance(source, MatrixSource) and not source.sparse:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
@@ -62,9 +70,13 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         # Its rounding error is that of the features that are left, as in `restricted`.
         C = base.C.copy()
         C[:, used] = 0.0
-        uncentred = base.uncentred.copy()
-        uncentred[used] = 0.0
-        source: Source = DenseDataSource(C, uncentred)
+        left = np.ones(base.n_features)
+        left[used] = 0.0
+        source: Source
+        if isinstance(base, ResidualDataSource):
+            source = ResidualDataSource(C, left * base.column_errors)
+        else:
+            source = DenseDataSource(C, left * base.uncentred)
     else:
         source = MaskedSource(base, used)
     return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
@@ -82,6 +94,17 @@ def corrected(
     else:
         new = LowRankSource(source, left, right, psd)
     return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def correction_error(terms: int, size: float) -> float:
+    """Bound the rounding of A_ij − Σ (L_il R_jl + R_il L_jl), the terms as many as l.
+
+    With `size` ≥ |A_ij| + 2 Σ |L_il R_jl|, no intermediate result is larger. Each of
+    2m products errs by u of itself, each of at most 2m sums and differences by u of
+    what comes out: together (2m + 1) u of `size`, in any order. That is a quarter of
+    what is returned, the rest being room for sizes that are rounded themselves.
+    """
+    return 4 * (terms + 1) * EPS * size
 
 
 def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
@@ -112,6 +135,28 @@ def factor_error(source: Any) -> float:
     """Rounding in the columns of a source, 0 if it says nothing of it."""
     error = getattr(source, "factor_error", None)
     return 0.0 if error is None else float(error())
+
+
+class ResidualDataSource(DenseDataSource):
+    """A = C'C with columns that are off by `column_errors`, in norm; see `residual`."""
+
+    def __init__(self, C: FloatArray, column_errors: FloatArray) -> None:
+        super().__init__(C)
+        self.column_errors = column_errors
+
+    def entry_error(self) -> float:
+        """Bound |ĉ_i'ĉ_j as computed − r_i'r_j| where ‖ĉ_i − r_i‖ ≤ ε_i.
+
+        ‖ĉ_i‖ ε_j + ε_i (‖ĉ_j‖ + ε_j), and n u ‖ĉ_i‖ ‖ĉ_j‖ for a sum of n products, with
+        as much again for the diagonal as computed, and what underflows.
+        """
+        n, error = self.n_samples, float(self.column_errors.max())
+        largest = float(self._diagonal.max()) * (1 + (n + 2) * EPS)
+        products = (n + 4) * EPS * largest + SMALLEST * (n + 4)
+        return (2 * np.sqrt(largest) + error) * error * (1 + 8 * EPS) + products
+
+    def factor_error(self) -> float:
+        return float(np.linalg.norm(self.column_errors)) * (1 + self.n_features * EPS)
 
 
 class SubsetSource:
@@ -233,10 +278,18 @@ class LowRankSource:
         self.known_psd = psd
         self.n_features = base.n_features
 
-    def entry_error(self) -> float:
+    @cached_property
+    def size(self) -> float:
+        """The largest |A_ij| of the base, and what the correction may add to it.
+
+        The diagonal has the largest entry only if A is positive semidefinite.
+        """
         largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
-        size = float(np.abs(self.base.diagonal()).max()) + 2 * float(largest.sum())
-        return self.base.entry_error() + 4 * (self.left.shape[1] + 1) * EPS * size
+        return Covariance(self.base).max_abs() + 2 * float(largest.sum())
+
+    def entry_error(self) -> float:
+        rounding = correction_error(self.left.shape[1], self.size)
+        return self.base.entry_error() + rounding
 
     def diagonal(self) -> FloatArray:
         both = np.einsum("ij,ij->i", self.left, self.right)
@@ -261,3 +314,16 @@ class LowRankSource:
             "gram needs a covariance made from data; this one has a low-rank "
             "correction, and its factor is not known."
         )
+
+
+class ResidualSource(LowRankSource):
+    """A − F F', where F is known to within what makes each entry err by `error`."""
+
+    def __init__(
+        self, base: Source, factor: FloatArray, error: float, psd: bool
+    ) -> None:
+        super().__init__(base, factor, factor / 2, psd)
+        self.error = error
+
+    def entry_error(self) -> float:
+        return super().entry_error() + self.error

@@ -1,10 +1,11 @@
-"""Ordinary PCA as the ceiling: the largest eigenvalues of A."""
+"""Ordinary PCA: the largest eigenvalues of A, which no sparse component exceeds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._validation import FloatArray
+from ..numerics.linalg import lanczos
 from .covariance import Covariance
 
 DENSE_UP_TO = 1500
@@ -14,7 +15,7 @@ def small_matrix(cov: Covariance) -> FloatArray | None:
     """A, or the n × n matrix with the same nonzero eigenvalues, whichever is small."""
     n, d = cov.n_samples, cov.n_features
     if n is not None and n < d and n <= DENSE_UP_TO:
-        return cov.gram(np.ones(d))  # who knows its samples knows its factor
+        return cov.gram(np.ones(d))  # what has samples has a factor C, A = C'C
     return cov.submatrix(slice(None)) if d <= DENSE_UP_TO else None
 
 
@@ -32,10 +33,10 @@ def pca_variances(cov: Covariance, m: int) -> FloatArray:
         values = np.linalg.eigvalsh(matrix)[::-1][:m]
         top[: len(values)] = values
         return top
-    from scipy.sparse.linalg import LinearOperator, eigsh
-
-    operator = LinearOperator(
-        (d, d), matvec=cov.matvec, matmat=cov.matvec, dtype=np.float64
-    )
-    values = eigsh(operator, k=m, which="LA", v0=np.ones(d), return_eigenvectors=False)
-    return np.sort(values)[::-1]
+    found = lanczos(cov.matvec, np.ones(d), count=m)
+    if found is None:
+        raise RuntimeError(
+            f"the {m} largest eigenvalues of A, d = {d}, did not converge; ask for "
+            "fewer, or for those of its dense matrix"
+        )
+    return np.sort(found[0])[::-1]

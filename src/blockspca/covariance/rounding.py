@@ -28,8 +28,8 @@ import math
 import numpy as np
 
 from .._validation import FloatArray
+from ..numerics.rounding import EPS
 
-EPS = float(np.finfo(np.float64).eps)
 UNIT_ROUNDOFF = EPS / 2
 SMALLEST = 2.0**-1074  # τ
 NORMAL = float(np.finfo(np.float64).tiny)

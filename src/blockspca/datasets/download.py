@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .paper_sets import (
+from .catalogue import (
     DataSetNotFound,
     PaperSet,
     data_folder,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .paper_sets import fingerprint
+from .catalogue import fingerprint
 
 #: Of the raw intensities of Golub et al., 72 × 7129.
 GOLUB_SHA256 = "30d957ff96841bae772f9e54fe8f56e805304490a9b93c46ddfb6e9869444578"

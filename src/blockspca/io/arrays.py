@@ -7,9 +7,11 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from .table import ReadError, Request, Table
+from .errors import Argument, ReadError
+from .table import Request, Table
 
 _SPARSE_KEYS = {"format", "shape", "data"}
+_KEY = Argument("key")
 _NAME_KEYS = ("feature_names", "names", "columns")
 
 
@@ -62,11 +64,14 @@ def _from_archive(archive: Any, path: Path, key: str | None) -> Table:
     holds += ", ..." if len(arrays) > 8 else ""
     if key is None:
         raise ReadError(
-            f"{path} holds {holds}; choose an array with --key, or call it X (data) or "
-            "A (symmetric matrix)."
+            f"{path} holds {holds}; choose an array with {_KEY}, or call it X (data) "
+            "or A (symmetric matrix).",
+            _KEY,
         )
     if key not in arrays:
-        raise ReadError(f"{path} has no array {key!r} for --key; it holds {holds}.")
+        raise ReadError(
+            f"{path} has no array {key!r} for {_KEY}; it holds {holds}.", _KEY
+        )
     values = _two_dimensional(archive[key], path)
     table = Table(values=values, is_matrix=key == "A", source=str(path))
     return table if names is None else table.named(names)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .table import ReadError, Request, Table
+from .errors import Argument, ReadError, text_column
+from .table import Request, Table
 
 
 def read_parquet(path: Path, request: Request) -> Table:
@@ -32,7 +33,8 @@ def read_parquet(path: Path, request: Request) -> Table:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
     index = request.index
     if index is not None and index not in arrow.column_names:
-        raise ReadError(f"{path} has no column {index!r} for --index.")
+        asked = Argument("index")
+        raise ReadError(f"{path} has no column {index!r} for {asked}.", asked)
     if index is None:  # pandas stores the names of the rows as a column
         about = arrow.schema.pandas_metadata or {}
         stored = [c for c in about.get("index_columns", ()) if isinstance(c, str)]
@@ -48,10 +50,8 @@ def read_parquet(path: Path, request: Request) -> Table:
             or pa.types.is_boolean(kind)
             or pa.types.is_decimal(kind)
         ):
-            raise ReadError(
-                f"{path}: column {name!r} holds {kind}, not numbers; leave it out with "
-                f"--drop {name!r}, or use --index {name!r} if it names the samples."
-            )
+            where = f"{path}: column {name!r}"
+            raise text_column(f"{where} holds {kind}, not numbers", name)
     columns = [
         np.full(arrow.num_rows, np.nan)  # left out by the caller, whatever it holds
         if name in request.drop
@@ -91,8 +91,10 @@ def read_h5ad(path: Path, request: Request) -> Table:
             where = "X" if key is None else f"layers/{key}"
             if where not in file:
                 layers = ", ".join(file.get("layers", ())) or "none"
+                asked = Argument("key")
                 raise ReadError(
-                    f"{path} has no {where}; its layers, for --key, are: {layers}."
+                    f"{path} has no {where}; its layers, for {asked}, are: {layers}.",
+                    asked,
                 )
             values = _h5_matrix(file[where])
             table = Table(

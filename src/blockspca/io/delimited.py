@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .table import ReadError, Request, Table
+from .errors import Argument, ReadError, text_column
+from .table import Request, Table
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
@@ -111,9 +112,11 @@ class _Parser:
     def _index_column(self, header: list[str] | None) -> int | None:
         if self.index is not None:
             if header is None or self.index not in header:
+                asked = Argument("index")
                 raise ReadError(
-                    f"{self.path} has no column {self.index!r} for --index; "
-                    + (f"its columns start {header[:5]}." if header else "no header.")
+                    f"{self.path} has no column {self.index!r} for {asked}; "
+                    + (f"its columns start {header[:5]}." if header else "no header."),
+                    asked,
                 )
             return header.index(self.index)
         return 0 if header and len(header) > 1 and header[0] == "" else None
@@ -148,7 +151,7 @@ class _Parser:
             if names and names[column] in self.drop:
                 del self.text[column]
         if self.text:
-            raise ReadError(self._about_text(names))
+            raise self._about_text(names)
         columns = width - (at is not None)
         if columns == 0:
             raise ReadError(f"{self.path} has no column of numbers besides its names.")
@@ -156,10 +159,13 @@ class _Parser:
         if header is None and self.header is None and _may_be_names(values):
             start = ", ".join(f"{value:.0f}" for value in values[0, :4])
             more = ", …" if columns > 4 else ""
+            names_them, is_sample = Argument("header", True), Argument("header", False)
             raise ReadError(
                 f"{self.path}: its first row, {start}{more}, may be names or a sample; "
-                "add --header if it names the columns, or --no-header if it is a "
-                "sample."
+                f"add {names_them} if it names the columns, or {is_sample} if it is a "
+                "sample.",
+                names_them,
+                is_sample,
             )
         return Table(
             values=values,
@@ -184,39 +190,43 @@ class _Parser:
             f"{'the header' if header else 'the first row'} has {width}; {why}."
         )
 
-    def _about_text(self, names: tuple[str, ...] | None) -> str:
+    def _about_text(self, names: tuple[str, ...] | None) -> ReadError:
         column, (row, cell) = next(iter(self.text.items()))
         name = names[column] if names else str(column)
-        where = f"{self.path}: column {name!r} writes {cell[:40]!r} in row {row}; "
-        if _THOUSANDS.fullmatch(cell):
-            return (
-                f"{where}leave thousands separators out, and write decimals with a "
-                "point."
-            )
-        if re.fullmatch(r"[-+]?\d+,\d+", cell):
-            return f"{where}write decimals with a point, not with a comma."
-        if cell.lower() in ("true", "false"):
-            return f"{where}write 1 and 0."
-        if _is_number(cell.strip(_SIGNS)):
-            return f"{where}write the number without the sign."
+        if fix := _fix_of_number(cell):
+            where = f"{self.path}: column {name!r}"
+            return ReadError(f"{where} writes {cell[:40]!r} in row {row}; {fix}.")
         parts = re.split(r"[\s,;|]+", cell)
         if len(parts) > 1 and all(_is_number(part) for part in parts):
-            return (
+            return ReadError(
                 f"{self.path}: a cell of row {row} holds {len(parts)} numbers, "
                 f"{cell[:40]!r}; separate them by {self.separators}."
             )
         if self.unnamed and len(names or ()) == 1 and row == 1:
-            return (
+            return ReadError(
                 f"{self.path}: its first line, {name[:40]!r}, was taken for the "
                 f"header, but text follows, {cell[:40]!r}; remove lines above the "
                 "header, such as a title or a comment."
             )
         others = f" (and {len(self.text) - 1} more)" if len(self.text) > 1 else ""
-        return (
+        return text_column(
             f"{self.path}: column {name!r}{others} holds text, {cell[:40]!r} in row "
-            f"{row}; leave it out with --drop {name!r}, or use --index {name!r} if it "
-            "names the samples."
+            f"{row}",
+            name,
         )
+
+
+def _fix_of_number(cell: str) -> str | None:
+    """Say how a number that is written otherwise has to be written."""
+    if _THOUSANDS.fullmatch(cell):
+        return "leave thousands separators out, and write decimals with a point"
+    if re.fullmatch(r"[-+]?\d+,\d+", cell):
+        return "write decimals with a point, not with a comma"
+    if cell.lower() in ("true", "false"):
+        return "write 1 and 0"
+    if _is_number(cell.strip(_SIGNS)):
+        return "write the number without the sign"
+    return None
 
 
 def _is_number(cell: str) -> bool:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .errors import Argument, ReadError
+
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..covariance.covariance import Covariance
@@ -34,10 +36,6 @@ _READERS = {
 
 #: The endings that are understood.
 FORMATS = tuple(_READERS)
-
-
-class ReadError(ValueError):
-    """A file cannot be read as a table of numbers; the message says why."""
 
 
 def _no_tick(done: int, total: int) -> None:
@@ -220,17 +218,15 @@ def read_table(
             f"{path} {what}; the kind of a file is told by its ending: "
             f"{', '.join(FORMATS)}."
         )
-    for option, value, endings in (
-        ("--key", key, (".npz", ".h5ad")),
-        ("--index", index, (".csv", ".tsv", ".txt", ".parquet")),
-        ("--header", header, (".csv", ".tsv", ".txt")),
+    for given, endings in (
+        (Argument("key", key), (".npz", ".h5ad")),
+        (Argument("index", index), (".csv", ".tsv", ".txt", ".parquet")),
+        (Argument("header", header), (".csv", ".tsv", ".txt")),
     ):
-        if value is not None and not ending.startswith(endings):
-            words = f"{option} {value}"
-            if isinstance(value, bool):
-                words = option if value else option.replace("--", "--no-")
+        if given.value is not None and not ending.startswith(endings):
             raise ReadError(
-                f"{path}: {words} does not apply to {ending} files; leave it out."
+                f"{path}: {given} does not apply to {ending} files; leave it out.",
+                given,
             )
     if path.stat().st_size == 0:
         raise ReadError(f"{path} is empty; give a file with numbers.")

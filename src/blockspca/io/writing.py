@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .errors import Argument, WriteError
 
-class WriteError(OSError):
-    """A file cannot be written; the message says why."""
+_FORCE = Argument("force", True)
 
 
 def check_free(paths: Iterable[str | Path], force: bool = False) -> None:
@@ -24,7 +24,8 @@ def check_free(paths: Iterable[str | Path], force: bool = False) -> None:
             raise WriteError(f"{path} is a directory; give the name of a file.")
         if path.exists() and not force:
             raise WriteError(
-                f"{path} exists; add --force to replace it, or give another name."
+                f"{path} exists; add {_FORCE} to replace it, or give another name.",
+                _FORCE,
             )
         parent = next(p for p in path.absolute().parents if p.exists())
         if not parent.is_dir():
@@ -83,7 +84,9 @@ def _put_in_place(name: str, path: Path, force: bool) -> None:
         try:
             os.link(name, path)  # unlike replace, it fails where a file has appeared
         except FileExistsError:
-            raise WriteError(f"{path} exists; add --force to replace it.") from None
+            raise WriteError(
+                f"{path} exists; add {_FORCE} to replace it.", _FORCE
+            ) from None
         except OSError:
             os.replace(name, path)  # a file system without links
     else:

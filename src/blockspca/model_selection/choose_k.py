@@ -36,17 +36,6 @@ N_STARTS = 30  # rows of A that searches start from
 
 
 @dataclass(frozen=True)
-class _AnyGap(Limits):
-    """Limits with a gap that is proved at once; a user would mean a percentage."""
-
-    def __post_init__(self) -> None:
-        """No gap is too wide."""
-
-
-SEARCH_ONLY = _AnyGap(gap=1e6)  # the curves need good components, not proofs
-
-
-@dataclass(frozen=True)
 class PermutationReference:
     """The objectives of the data beside those of data without correlations.
 
@@ -187,17 +176,27 @@ def choose_k(
     """
     if isinstance(data, Covariance):
         return _choose_by_fraction(data, k_max, fraction)
-    found = permutation_reference(
-        data,
-        k_max,
-        n_permutations=n_permutations,
-        scale=scale,
-        missing=missing,
-        constant=constant,
-        n_jobs=n_jobs,
-        rng=rng,
-    )
-    hidden = "" if scale else _about_one_variance(data, missing, feature_names)
+    how: dict[str, Any] = {
+        "scale": scale,
+        "missing": missing,
+        "constant": constant,
+    }
+    cov = Covariance.from_data(data, **how, feature_names=feature_names)
+    return choose_by_permutation(cov, data, k_max, n_permutations, how, n_jobs, rng)
+
+
+def choose_by_permutation(
+    cov: Covariance,
+    X: Any,
+    k_max: int | None,
+    n_permutations: int,
+    how: dict[str, Any],
+    n_jobs: int | None,
+    rng: int | np.random.Generator | None,
+) -> ChoiceOfK:
+    """Choose k for data X whose covariance, made with the options `how`, is known."""
+    found = _reference(cov, X, k_max, n_permutations, how, n_jobs, rng)
+    hidden = "" if how["scale"] else _about_one_variance(cov)
     if found.p_value > SIGNIFICANCE:
         reason = (
             f"k = 1: with their columns permuted, the data look as structured as they "
@@ -216,9 +215,8 @@ def choose_k(
     return ChoiceOfK(k, reason + hidden, found)
 
 
-def _about_one_variance(data: Any, missing: Any, names: Sequence[str] | None) -> str:
+def _about_one_variance(cov: Covariance) -> str:
     """Say so if one feature has most of the variance: its unit then decides on k."""
-    cov = Covariance.from_data(data, missing=missing, feature_names=names)
     variances = cov.diagonal()
     largest = int(np.argmax(variances))
     share = float(variances[largest] / variances.sum())
@@ -293,6 +291,25 @@ def permutation_reference(
     >>> bs.permutation_reference(X, k_max=6).best_k
     3
     """
+    how: dict[str, Any] = {
+        "scale": scale,
+        "missing": missing,
+        "constant": constant,
+    }
+    cov = Covariance.from_data(X, **how)
+    return _reference(cov, X, k_max, n_permutations, how, n_jobs, rng)
+
+
+def _reference(
+    cov: Covariance,
+    X: Any,
+    k_max: int | None,
+    n_permutations: int,
+    how: dict[str, Any],
+    n_jobs: int | None,
+    rng: int | np.random.Generator | None,
+) -> PermutationReference:
+    """Permute data X whose covariance, made with the options `how`, is known."""
     n_permutations = check_positive_integer(n_permutations, "n_permutations")
     if n_permutations < 2:
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
@@ -301,16 +318,14 @@ def permutation_reference(
     k_max = checked_k_max(k_max, X.shape[1])
     generators = as_generator(rng).spawn(n_permutations)
 
-    def objectives(generator: np.random.Generator | None) -> FloatArray:
-        rows = X if generator is None else permuted_columns(X, generator)
-        cov = Covariance.from_data(
-            rows, scale=scale, missing=missing, constant=constant
-        )
-        refuse_constant(cov)
-        return searched_path(cov, k_max).objectives
+    def objectives(generator: np.random.Generator) -> FloatArray:
+        permuted = Covariance.from_data(permuted_columns(X, generator), **how)
+        refuse_constant(permuted)
+        return searched_path(permuted, k_max).objectives
 
     # First the data alone: what is wrong with them is said once, and plainly.
-    observed = objectives(None)
+    refuse_constant(cov)
+    observed = searched_path(cov, k_max).objectives
     reference = each(objectives, generators, n_jobs)
     return PermutationReference(
         np.arange(1, k_max + 1), observed, np.array(list(reference))
@@ -324,7 +339,7 @@ def searched_path(cov: Covariance, k_max: int) -> SparsityPath:
     swaps features while that helps.
     """
     starts = row_starts(cov, k_max)
-    results = certified_results(cov, 1, k_max, SEARCH_ONLY, starts)
+    results = certified_results(cov, 1, k_max, Limits(), starts, prove=False)
     return SparsityPath(results, cov)
 
 

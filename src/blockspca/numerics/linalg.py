@@ -51,19 +51,55 @@ def _by_lanczos(A: FloatArray) -> FloatArray | None:
 
     Good for a component, whose objective is computed from it; never for a bound.
     """
-    from scipy.sparse.linalg import ArpackError, eigsh
-
     size = float(np.abs(A).max())
     if size == 0:
         return None
     start = np.random.default_rng(0).normal(size=len(A))
+    found = lanczos(A / size, start)
+    if found is None:
+        return None
+    x = found[1][:, 0]
+    residual = np.linalg.norm(A @ x / size - found[0][0] * x)
+    return x if residual <= 1e-12 * len(A) else None
+
+
+def lanczos(
+    A: FloatArray | Callable[[FloatArray], FloatArray],
+    start: FloatArray,
+    *,
+    count: int = 1,
+    tolerance: float = 0.0,
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the `count` largest eigenvalues of A and their vectors, by ARPACK.
+
+    Parameters
+    ----------
+    A : array or callable
+        A symmetric matrix, or the product x → Ax with it, for one vector or several.
+    start : array of shape (d,)
+        Where to begin; with the same start the result is the same.
+    count : int
+        Less than d.
+    tolerance : float
+        Relative, of the eigenvalues; 0 for as near as rounding allows.
+
+    Returns
+    -------
+    values, vectors : arrays of shape (count,) and (d, count), or None
+        Ascending; None where ARPACK does not converge, or A is zero. The values may be
+        below those of A, so that they are no bounds.
+    """
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+    operator: Any = A
+    if callable(A):
+        shape = (len(start), len(start))
+        operator = LinearOperator(shape, matvec=A, matmat=A, dtype=np.float64)
     try:
-        values, vectors = eigsh(A / size, k=1, which="LA", v0=start)
+        values, vectors = eigsh(operator, k=count, which="LA", v0=start, tol=tolerance)
     except ArpackError:
         return None
-    x = vectors[:, 0]
-    residual = np.linalg.norm(A @ x / size - values[0] * x)
-    return x if residual <= 1e-12 * len(A) else None
+    return values, vectors
 
 
 def rough_eigenpair(
@@ -71,31 +107,18 @@ def rough_eigenpair(
 ) -> tuple[float, FloatArray]:
     """About the largest eigenvalue of A and its eigenvector, from products with A.
 
-    Good for a start or a shift, never for a bound. Where ARPACK does not converge, what
-    it has by then, or else 0 and the start.
+    Good for a start or a shift, never for a bound. Where ARPACK does not converge, or A
+    is zero, 0 and the start.
     """
-    from scipy.sparse.linalg import (
-        ArpackError,
-        ArpackNoConvergence,
-        LinearOperator,
-        eigsh,
-    )
-
     d = len(start)
     if d <= 3:
         A = product(np.eye(d))
         x = leading_eigenvector((A + A.T) / 2)
         return rayleigh(A, x), x
-    operator: Any = LinearOperator((d, d), matvec=product, dtype=np.float64)
-    try:
-        values, vectors = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance)
-    except ArpackNoConvergence as error:
-        values, vectors = error.eigenvalues, error.eigenvectors
-    except ArpackError:  # as of the zero matrix
+    found = lanczos(product, start, tolerance=tolerance)
+    if found is None:
         return 0.0, start
-    if not vectors.size:
-        return 0.0, start
-    return float(values[0]), np.real(vectors[:, 0])
+    return float(found[0][0]), found[1][:, 0]
 
 
 def with_sign(x: FloatArray) -> FloatArray:

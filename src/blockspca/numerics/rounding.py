@@ -17,6 +17,23 @@ EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 
 
+def power_of_two(size: float) -> float:
+    """Return the largest power of two that is at most `size`; 1 for 0.
+
+    To divide by it is exact. By `frexp`: the logarithm of a number just below a power
+    of two rounds to that of the power.
+    """
+    return math.ldexp(0.5, math.frexp(size)[1]) if size > 0 else 1.0
+
+
+def power_of_four(size: float) -> float:
+    """Return the largest power of four that is at most `size`; 1 for 0.
+
+    To divide by it, or by its square root, is exact.
+    """
+    return math.ldexp(1.0, (math.frexp(size)[1] - 1) // 2 * 2) if size > 0 else 1.0
+
+
 def sum_above(values: Iterable[float]) -> float:
     """Return the sum or the next number above it.
 
@@ -53,6 +70,27 @@ def norms_above(sums: FloatArray, count: int, error: float) -> FloatArray:
     return root**2 * (1 + 8 * EPS)
 
 
+def _added_by_coupling(
+    a: FloatArray | float, coupling: FloatArray | float, b: float
+) -> FloatArray:
+    """Return g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2, and 0 for c = 0."""
+    half = np.abs(np.asarray(a) - b) / 2
+    below = half + np.sqrt(half * half + coupling)
+    return np.divide(
+        coupling, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0
+    )
+
+
+def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
+    """Return the larger eigenvalue of [[a, c], [c, b]] with c² = coupling ≥ 0.
+
+    To a few ulps of the result, or of the distance of a and b from it; what is to be
+    a bound is `larger_root_above`. Where h² overflows nothing is added.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.maximum(a, b) + _added_by_coupling(a, coupling, b)
+
+
 def larger_root_above(
     a: FloatArray | float, coupling: FloatArray | float, b: float
 ) -> FloatArray:
@@ -64,11 +102,7 @@ def larger_root_above(
     """
     if b == math.inf:
         return np.full(np.broadcast(a, coupling).shape, math.inf)
-    half = np.abs(np.asarray(a) - b) / 2
-    below = half + np.sqrt(half * half + coupling)
-    growth = np.divide(
-        coupling, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0
-    )
+    growth = _added_by_coupling(a, coupling, b)
     return increased(np.maximum(a, b) + growth * (1 + 8 * EPS))
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky
 
 from .._validation import FloatArray
 from ..limits import Deadline
 from . import cost as _cost
 from .linalg import leading_eigenpairs
+from .rounding import EPS, power_of_two
 
-_EPS = float(np.finfo(float).eps)
 _ESTIMATED = 1e-7  # relative error of an estimate, at the best
 
 
@@ -37,10 +36,10 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
     size = float(np.abs(B).max())
     if size == 0 or not np.isfinite(size):
         return size
-    scale = 2.0 ** np.floor(np.log2(size))  # a power of two: scaling is exact
+    scale = power_of_two(size)
     B = B / scale
     if estimate is None or not np.isfinite(estimate / scale):
-        top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * _EPS
+        top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * EPS
     else:
         top, relative = estimate / scale, _ESTIMATED
     slack = relative * max(abs(top), 1.0)
@@ -48,13 +47,10 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
         s = top + slack
         test = -B
         test[np.diag_indices(n)] += s
-        try:
-            cholesky(test, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            slack *= 8
-            continue
-        trace = n * abs(s) + float(np.abs(np.diagonal(B)).sum())
-        return float((s + (n + 4) * _EPS * trace) * scale)
+        if _has_factor(test):
+            trace = n * abs(s) + float(np.abs(np.diagonal(B)).sum())
+            return float((s + (n + 4) * EPS * trace) * scale)
+        slack *= 8
 
 
 def is_below(B: FloatArray, t: float) -> bool:
@@ -63,12 +59,8 @@ def is_below(B: FloatArray, t: float) -> bool:
         return False
     trace = len(B) * abs(t) + float(np.abs(np.diagonal(B)).sum())
     test = -B
-    test[np.diag_indices(len(B))] += t - 2 * (len(B) + 4) * _EPS * trace
-    try:
-        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return False
-    return True
+    test[np.diag_indices(len(B))] += t - 2 * (len(B) + 4) * EPS * trace
+    return _has_factor(test)
 
 
 def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
@@ -82,14 +74,24 @@ def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
     deadline = deadline or Deadline(None)
     if not deadline.affords(_cost.cholesky(n)):
         return float("inf")
-    gamma = (n + 4) * _EPS
+    gamma = (n + 4) * EPS
     test = A.copy()
     slack = 4 * gamma * float(np.abs(np.diagonal(A)).sum())
     test[np.diag_indices(n)] += slack
+    if _has_factor(test):
+        return 2 * slack
+    if not deadline.affords(_cost.eigenvalues(n) + 2 * _cost.cholesky(n)):
+        return float("inf")
+    return max(eigenvalue_ceiling(-A), 0.0)
+
+
+def _has_factor(A: FloatArray) -> bool:
+    """Tell whether a Cholesky factorization of A ends; it overwrites A."""
+    # SciPy is not for those who only import: solvers are imported with the package.
+    from scipy.linalg import LinAlgError, cholesky
+
     try:
-        cholesky(test, lower=True, overwrite_a=True, check_finite=False)
+        cholesky(A, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
-        if not deadline.affords(_cost.eigenvalues(n) + 2 * _cost.cholesky(n)):
-            return float("inf")
-        return max(eigenvalue_ceiling(-A), 0.0)
-    return 2 * slack
+        return False
+    return True

@@ -1,13 +1,17 @@
-"""What pictures of a matrix share: which features to show, and in which order."""
+"""What pictures share: features and their order, points of curves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath
+from ..result import Status
+from ..sparsity_path import SparsityPath
 
 
 def block_order(path: ThresholdPath) -> NDArray[np.intp]:
@@ -51,3 +55,37 @@ def runs_of(labels: NDArray[np.intp]) -> list[tuple[int, int]]:
     starts = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]]))
     lengths = np.diff(np.append(starts, len(labels)))
     return [(int(s), int(n)) for s, n in zip(starts, lengths, strict=True)]
+
+
+@dataclass(frozen=True)
+class PathCurve:
+    """A sparsity path as points; `top` is the upper edge, where higher bounds end."""
+
+    ks: NDArray[np.intp]
+    objectives: FloatArray
+    bounds: FloatArray
+    proved: NDArray[np.bool_]
+    top: float
+
+
+def path_curve(path: SparsityPath) -> PathCurve:
+    """Return the objective for each k, and the bound as far as it is drawn."""
+    objectives = path.objectives
+    top = 1.08 * max(path.ceiling, float(objectives.max()))
+    return PathCurve(
+        np.array(list(path)),
+        objectives,
+        np.minimum(path.upper_bounds, top),
+        np.array([r.status is Status.OPTIMAL for r in path.values()]),
+        top,
+    )
+
+
+def block_levels(path: ThresholdPath) -> FloatArray:
+    """Return ε = 0 and the thresholds at which blocks change, ascending."""
+    return np.concatenate([[0.0], path.distinct_thresholds()[::-1]])
+
+
+def largest_blocks(path: ThresholdPath, levels: FloatArray) -> NDArray[np.intp]:
+    """Return the size of the largest block at each level."""
+    return np.array([path.largest_block(level) for level in levels])

@@ -18,9 +18,16 @@ from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..covariance.covariance import Covariance, as_covariance
 from ..progress import Event
-from ..result import Result, Status
+from ..result import Result
 from ..sparsity_path import SparsityPath
-from ._layout import block_order, runs_of, select_features
+from ._layout import (
+    block_levels,
+    block_order,
+    largest_blocks,
+    path_curve,
+    runs_of,
+    select_features,
+)
 
 if TYPE_CHECKING:
     from ..model_selection.choose_k import PermutationReference
@@ -240,10 +247,8 @@ def plot_largest_block(
     if not isinstance(path, ThresholdPath):
         path = threshold_path(path)
     ax = _tidy(_axes(ax))
-    thresholds = path.distinct_thresholds()[::-1]
-    levels = np.concatenate([[0.0], thresholds])
-    sizes = np.array([path.largest_block(level) for level in levels])
-    ax.step(levels, sizes, where="post", color=POSITIVE)
+    levels = block_levels(path)
+    ax.step(levels, largest_blocks(path, levels), where="post", color=POSITIVE)
     if path.n_features > 100:
         ax.set_yscale("log")
     if result is not None and result.threshold is not None:
@@ -288,10 +293,8 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     """
     _expect(path, "SparsityPath", "path")
     ax = _tidy(_axes(ax))
-    k = np.array(list(path))
-    objectives = path.objectives
-    top = 1.08 * max(path.ceiling, float(objectives.max()))
-    bounds = np.minimum(path.upper_bounds, top)  # higher ones are drawn at the edge
+    curve = path_curve(path)
+    k, objectives, proved = curve.ks, curve.objectives, curve.proved
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
     ax.annotate(
         "PCA, all features",
@@ -302,9 +305,8 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
         color="#5b6673",
         fontsize=9,
     )
-    ax.fill_between(k, objectives, bounds, color=POSITIVE, alpha=0.2, lw=0)
+    ax.fill_between(k, objectives, curve.bounds, color=POSITIVE, alpha=0.2, lw=0)
     ax.plot(k, objectives, color=POSITIVE, lw=1.5)
-    proved = np.array([r.status is Status.OPTIMAL for r in path.values()])
     ax.plot(k[proved], objectives[proved], "o", color=POSITIVE, label="proved optimal")
     if not proved.all():
         ax.plot(

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import FloatArray
-from ..plotting._layout import block_order, select_features
+from ..plotting._layout import (
+    block_levels,
+    block_order,
+    largest_blocks,
+    select_features,
+)
 
 if TYPE_CHECKING:
     from .page import Report
@@ -27,8 +32,6 @@ def block_data(report: Report) -> dict[str, Any]:
         one, the block of each shown feature at each level, the level to start with, and
         for each feature the component that uses it (0 for none).
     """
-    from .page import as_list
-
     path, cov = report.thresholds, report.cov
     results = report.components.results
     used = np.concatenate([result.support for result in results])
@@ -47,7 +50,7 @@ def block_data(report: Report) -> dict[str, Any]:
         "upper": as_list(A[np.triu_indices(len(A))], 4),
         "levels": as_list(levels, 6),
         "blocks": [path.n_blocks(level) for level in levels],
-        "largest": [path.largest_block(level) for level in levels],
+        "largest": largest_blocks(path, levels).tolist(),
         "labels": [label.tolist() for label in labels],
         "start": start_level(report, levels),
         "component": owner[ordered].tolist(),
@@ -60,7 +63,7 @@ def slider_levels(report: Report) -> FloatArray:
 
     The threshold that was used is one of them.
     """
-    levels = np.concatenate([[0.0], report.thresholds.distinct_thresholds()[::-1]])
+    levels = block_levels(report.thresholds)
     if len(levels) > MAX_LEVELS:
         # Most edges are weak, and most of what there is to see happens above them: two
         # thirds of the levels are even in ε, the others even in the number of blocks.
@@ -78,3 +81,8 @@ def start_level(report: Report, levels: FloatArray) -> int:
     if epsilon is None:
         return len(levels) // 2
     return int(np.searchsorted(levels, epsilon, side="right")) - 1
+
+
+def as_list(values: Any, digits: int = 5) -> list[float]:
+    """Return an array as short numbers for JSON."""
+    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]

@@ -9,6 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .._messages import percent, proof_in_words
+from ..plotting._layout import largest_blocks, path_curve
 from .block_data import slider_levels
 
 if TYPE_CHECKING:
@@ -93,12 +94,9 @@ def sparsity_path(report: Report) -> Markup:
     path = report.path
     if path is None:
         return Markup("")
-    ks = np.array(list(path), dtype=float)
-    objectives = path.objectives
-    highest = max(path.ceiling, float(objectives.max()))
-    # What is above the frame is drawn at its edge.
-    bounds = np.minimum(path.upper_bounds, 1.08 * highest)
-    frame = _Frame((0, ks[-1]), (0, 1.08 * highest), ("features k", "variance"))
+    curve = path_curve(path)
+    ks, objectives = curve.ks, curve.objectives
+    frame = _Frame((0, ks[-1]), (0, curve.top), ("features k", "variance"))
     x0, y0 = frame.place(0, path.ceiling)
     x1, _ = frame.place(ks[-1], path.ceiling)
     inside = Markup(
@@ -113,19 +111,17 @@ def sparsity_path(report: Report) -> Markup:
         x0 + 6,
         y0 + 14,
         frame.points(ks, objectives),
-        frame.points(ks[::-1], bounds[::-1]),
+        frame.points(ks[::-1], curve.bounds[::-1]),
         frame.points(ks, objectives),
     )
-    for k, result in path.items():
+    for (k, result), proved in zip(path.items(), curve.proved, strict=True):
         x, y = frame.place(k, result.objective)
         text = f"k = {k}: variance {result.objective:.6g}, {proof_in_words(result)}"
-        kind = "dot" if result.status.value == "optimal" else "dot open"
-        inside += _dot(x, y, 4, text, kind)
-    proved = sum(result.status.value == "optimal" for result in path.values())
+        inside += _dot(x, y, 4, text, "dot" if proved else "dot open")
     title = (
         f"Variance of the best component against its number of features k, from "
         f"{objectives[0]:.4g} at k = 1 to {objectives[-1]:.4g} at k = {int(ks[-1])}; "
-        f"{proved} of {len(path)} values are proved optimal."
+        f"{curve.proved.sum()} of {len(path)} values are proved optimal."
     )
     return frame.draw(inside, title, whole_x=True)
 
@@ -133,7 +129,7 @@ def sparsity_path(report: Report) -> Markup:
 def largest_block(report: Report) -> Markup:
     """The largest block against ε, with a marker that the slider moves."""
     levels = slider_levels(report)
-    sizes = np.array([report.thresholds.largest_block(level) for level in levels])
+    sizes = largest_blocks(report.thresholds, levels)
     xs = np.repeat(np.append(levels, levels[-1] * 1.05), 2)[1:-1]
     frame = _Frame(
         (0, float(levels[-1] * 1.05) or 1.0),

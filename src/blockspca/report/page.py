@@ -12,8 +12,6 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..components import Components
@@ -163,8 +161,3 @@ def _certificates(report: Report) -> list[str]:
         encoded = base64.b64encode(text.encode()).decode()
         links.append(f"data:application/json;base64,{encoded}")
     return links
-
-
-def as_list(values: Any, digits: int = 5) -> list[float]:
-    """Return an array as short numbers for JSON."""
-    return [float(f"{value:.{digits}g}") for value in np.ravel(values)]

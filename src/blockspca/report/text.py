@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -9,19 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._messages import count, percent, proof_in_words
+from ..certificate import BoundName
 from ..result import Result, Status
 
 if TYPE_CHECKING:
     from .page import Report
-
-_BOUNDS = {
-    "proof tree": "a search of all sets that the screening left",
-    "screening": "the screening inequality: no set is left",
-    "nested 2×2": "the bound for k − 1 and the largest row norm",
-    "row sums": "the largest row sum of k entries",
-    "variances": "the largest variances",
-    "none": "nothing",
-}
 
 
 def gather(report: Report) -> dict[str, Any]:
@@ -60,6 +53,11 @@ def summary(report: Report) -> list[str]:
         f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
         f"{'one component' if m == 1 else 'as many components'}.",
     ]
+    if not math.isnan(components.r2):
+        said.append(
+            f"Linear regression on the {'scores' if m > 1 else 'score'} predicts "
+            f"{percent(components.r2)} of the variance of all {d} features."
+        )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if proved == m:
         said.append(
@@ -119,7 +117,7 @@ def certificate_steps(result: Result) -> list[dict[str, Any]]:
         {
             "k": step.k,
             "bound": _text(step.upper_bound),
-            "by": _BOUNDS.get(step.bound_name, step.bound_name),
+            "by": BoundName.text_of(step.bound_name),
             "left": len(step.survivors) if step.tau is not None else "–",
             "nodes": step.statistics.get("nodes", "–"),
         }

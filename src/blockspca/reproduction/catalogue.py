@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import branch_and_bound, chan
+from .comparison import BranchAndBoundRows, ChanRows, Comparison
 from .dimensions import dimensions
 from .factors import factors
 from .figure import figure
@@ -14,44 +14,43 @@ from .summaries import summary
 from .synthetic import synthetic
 from .table import ReproducedTable
 
-_BB = "Errors and speed-ups with branch and bound"
-_CHAN = "Errors and speed-ups with Chan's algorithm"
+Maker = Callable[[Measurements], ReproducedTable]
 
 
-def _bb_by_dataset(measurements: Measurements) -> ReproducedTable:
-    compared = branch_and_bound.comparison(measurements)
-    return summary(compared, "dataset", "tab:summary_datasets", _BB)
+def _compared(rows: type[Comparison], titles: str, *sources: str) -> dict[str, Maker]:
+    """Return a comparison, its statistics and its summaries by data set and by k."""
 
+    def by(column: str, source: str) -> Maker:
+        return lambda m: summary(rows(m).comparison(), column, source, titles)
 
-def _bb_by_k(measurements: Measurements) -> ReproducedTable:
-    compared = branch_and_bound.comparison(measurements)
-    return summary(compared, "k", "tab:summary_k", _BB)
-
-
-def _chan_by_dataset(measurements: Measurements) -> ReproducedTable:
-    compared = chan.comparison(measurements)
-    return summary(compared, "dataset", "tab:summary_datasets2", _CHAN)
-
-
-def _chan_by_k(measurements: Measurements) -> ReproducedTable:
-    return summary(chan.comparison(measurements), "k", "tab:summary_k2", _CHAN)
+    name = rows.name
+    return {
+        name: lambda m: rows(m).comparison(),
+        f"{name}-statistics": lambda m: rows(m).statistics(),
+        f"{name}-by-dataset": by("dataset", sources[0]),
+        f"{name}-by-k": by("k", sources[1]),
+    }
 
 
 #: What can be reproduced, by the name on the command line.
-TABLES: dict[str, Callable[[Measurements], ReproducedTable]] = {
+TABLES: dict[str, Maker] = {
     "figure-1": figure,
     "factors": factors,
     "dimensions": dimensions,
-    "branch-and-bound": branch_and_bound.comparison,
-    "branch-and-bound-statistics": branch_and_bound.statistics,
-    "branch-and-bound-by-dataset": _bb_by_dataset,
-    "branch-and-bound-by-k": _bb_by_k,
+    **_compared(
+        BranchAndBoundRows,
+        "Errors and speed-ups with branch and bound",
+        "tab:summary_datasets",
+        "tab:summary_k",
+    ),
     "d0": effect_of_d0,
     "delta": effect_of_delta,
-    "chan": chan.comparison,
-    "chan-statistics": chan.statistics,
-    "chan-by-dataset": _chan_by_dataset,
-    "chan-by-k": _chan_by_k,
+    **_compared(
+        ChanRows,
+        "Errors and speed-ups with Chan's algorithm",
+        "tab:summary_datasets2",
+        "tab:summary_k2",
+    ),
     "synthetic": synthetic,
 }
 

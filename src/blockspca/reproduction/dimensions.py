@@ -10,8 +10,8 @@ from ..covariance.covariance import Covariance
 from ..datasets.paper_sets import PAPER_SETS
 from .measurements import Measurements
 from .printed_values import Verdict, match, printed_rows
-from .rows import absent_sets, missing_note
-from .table import Column, ReproducedTable
+from .rows import missing_notes
+from .table import ReproducedTable, make_table
 
 NAME = "dimensions"
 LARGEST_COUNTED = 25_000  # features for which all entries are looked at
@@ -19,28 +19,8 @@ LARGEST_COUNTED = 25_000  # features for which all entries are looked at
 
 def dimensions(measurements: Measurements) -> ReproducedTable:
     """Count the features and the entries that are not zero."""
-    rows = tuple(_row(measurements, printed) for printed in printed_rows(NAME))
-    return ReproducedTable(
-        NAME,
-        "Dimensions and non-zero entries",
-        "tab:dimensions_nonzero_percentage",
-        (
-            Column("dataset", "data"),
-            Column("paper_d", "paper: d"),
-            Column("d", "d"),
-            Column("paper_nonzero", "paper: non-zero %"),
-            Column("nonzero", "non-zero %", ".2f"),
-            Column("verdict", "agrees"),
-            Column("reason", "how, or why not"),
-        ),
-        rows,
-        (
-            *missing_note(absent_sets(measurements, NAME)),
-            "The rows of Reddit1500 and Reddit2000 look swapped in the paper: it "
-            "prints 5.30 for Reddit1500, and Reddit2000 has 5.31, while its objectives "
-            "are those printed for Reddit2000 at every k.",
-        ),
-    )
+    rows = (_row(measurements, printed) for printed in printed_rows(NAME))
+    return make_table(NAME, rows, notes=missing_notes(measurements, NAME))
 
 
 def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from .guarantee_table import GuaranteeRow, guarantee_table
 from .measurements import Measurements
 from .printed_values import Verdict
-from .table import Column, ReproducedTable
+from .table import ReproducedTable, make_table
 
 NAME = "factors"
 DELTA = 0.3  # additive error of the low-rank algorithm, for the check
@@ -79,40 +79,13 @@ PRINTED = (
 
 def factors(measurements: Measurements) -> ReproducedTable:
     """Evaluate the printed formulas and the solvers' guarantees at several sizes."""
-    rows = [
+    rows = (
         _row(printed, *point)
         for printed in PRINTED
         for point in POINTS
         if printed.m(point[0], point[2]) >= 1
-    ]
-    return ReproducedTable(
-        NAME,
-        "Factors and errors with and without blocks",
-        "tab:comparison_algorithms_MF_AE",
-        (
-            Column("algorithm", "algorithm"),
-            Column("k", "k"),
-            Column("d", "d"),
-            Column("block", "d*"),
-            Column("paper_factor", "paper: factor"),
-            Column("factor", "factor", ".4g"),
-            Column("paper_error", "paper: error"),
-            Column("error", "error", ".4g"),
-            Column("paper_block_factor", "paper: with blocks"),
-            Column("block_factor", "with blocks", ".4g"),
-            Column("paper_block_error", "paper: error with blocks"),
-            Column("block_error", "error with blocks", ".4g"),
-            Column("verdict", "agrees"),
-        ),
-        tuple(rows),
-        (
-            f"Guarantees of the solvers, at ε = {EPSILON:g} and δ = {DELTA:g}, against "
-            "the printed formulas. d* is the size of the largest block.",
-            "MISDP: the printed factor is that of the relaxation with rounding, here "
-            "`ConvexRelaxation`. `MixedIntegerSDP` branches on top of it and is exact: "
-            "factor 1, error kε with blocks.",
-        ),
     )
+    return make_table(NAME, rows, epsilon=EPSILON, delta=DELTA)
 
 
 def _row(printed: PrintedRow, k: int, d: int, block: int) -> dict[str, Any]:

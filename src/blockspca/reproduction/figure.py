@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..pipeline import solve
 from ..solvers import BranchAndBound
 from .measurements import Measurements
-from .table import Column, ReproducedTable
+from .table import ReproducedTable, make_table
 
 NAME = "figure-1"
 PICTURE = "figure-1.png"
@@ -51,20 +52,8 @@ def figure(measurements: Measurements) -> ReproducedTable:
         {"what": "its objective", "value": f"{result.objective:.4f}"},
         {"what": "on the original matrix", "value": str(result.status)},
     )
-    return ReproducedTable(
-        NAME,
-        "Figure 1: original, thresholded, sorted, solved",
-        "fig:motivating_example",
-        (Column("what", "what"), Column("value", "value")),
-        rows,
-        (
-            "The paper prints no numbers of its 9 × 9 matrix; this is one of the same "
-            "kind. Nor does it give the matrix of its introduction (10 blocks of 100, "
-            "k = 4), so the objectives 13.649 and 13.637 there cannot be checked.",
-            *notes,
-        ),
-        pictures,
-    )
+    table = make_table(NAME, rows, pictures=pictures)
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def _sizes(sizes: np.ndarray) -> str:

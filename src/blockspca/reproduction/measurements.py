@@ -26,6 +26,7 @@ from ..solvers import BranchAndBound, Chan
 from ..solvers.base import Solution
 
 T = TypeVar("T")
+Timed = Callable[[Covariance, float], "Result | Solution"]
 
 SHORT = 1.0  # seconds; a run that is shorter is repeated, for the median
 REPEATS = 3
@@ -173,6 +174,25 @@ class Measurements:
                 del self._kept[old]
         return self._once(key, lambda: load_paper_set(chosen, self.settings.folder))
 
+    def _measured(
+        self, key: tuple[Any, ...], chosen: PaperSet, k: int, said: str, call: Timed
+    ) -> Run:
+        """Time a method, once for each key.
+
+        `call` is given a matrix that no run has read, and ‖A‖∞.
+        """
+
+        def run() -> Run:
+            self.settings.tell(f"{chosen.name}, k = {k}: {said}")
+            cov = self.covariance(chosen)
+            norm = cov.max_abs()
+            seconds, found = timed(lambda: call(unread(cov), norm))
+            if isinstance(found, Result):
+                return Run.of_result(found, seconds, norm)
+            return Run.of_solution(found, seconds, cov)
+
+        return self._once((*key, chosen.name, k), run)
+
     def framework(
         self,
         chosen: PaperSet,
@@ -182,88 +202,72 @@ class Measurements:
         delta: float = DELTA,
     ) -> Run:
         """Algorithm 5 with the given block solver, d0 and δ / ‖A‖∞, and no more."""
-
-        def run() -> Run:
-            self._tell(f"{solver.name} in blocks of {max_block_size}", chosen, k)
-            cov = self.covariance(chosen)
-            norm = cov.max_abs()
-            search = BlockSearch(max_block_size=max_block_size, delta=delta * norm)
-            seconds, found = timed(
-                lambda: solve(
-                    unread(cov),
-                    k,
-                    solver=solver,
-                    threshold=search,
-                    certify=False,
-                    limits=self._limits(),
-                )
-            )
-            return Run.of_result(found, seconds, norm)
-
         # The forest behind the blocks does not depend on k: where it took too long
         # once, it will again.
         stopped = ("no forest", chosen.name)
         if stopped in self._kept:
-            return self._once(stopped, run)
-        key = ("framework", chosen.name, k, solver.name, max_block_size, delta)
-        found = self._once(key, run)
+            kept: Run = self._kept[stopped]
+            return kept
+
+        def call(cov: Covariance, norm: float) -> Result:
+            search = BlockSearch(max_block_size=max_block_size, delta=delta * norm)
+            return solve(
+                cov,
+                k,
+                solver=solver,
+                threshold=search,
+                certify=False,
+                limits=self._limits(),
+            )
+
+        key = ("framework", solver.name, max_block_size, delta)
+        said = f"{solver.name} in blocks of {max_block_size}"
+        found = self._measured(key, chosen, k, said, call)
         if not found.finished and found.threshold is None:
             self._kept[stopped] = found
         return found
 
     def alone(self, chosen: PaperSet, k: int, solver: Any) -> Run:
         """The baseline: the solver on the whole matrix."""
-
-        def run() -> Run:
-            self._tell(f"{solver.name} alone", chosen, k)
-            cov = self.covariance(chosen)
-            seconds, found = timed(
-                lambda: solver.solve_covariance(unread(cov), k, limits=self._limits())
-            )
-            return Run.of_solution(found, seconds, cov)
-
-        return self._once(("alone", chosen.name, k, solver.name), run)
+        return self._measured(
+            ("alone", solver.name),
+            chosen,
+            k,
+            f"{solver.name} alone",
+            lambda cov, _: solver.solve_covariance(cov, k, limits=self._limits()),
+        )
 
     def certified(self, chosen: PaperSet, k: int) -> Run:
         """The certified path up to k, proved on the original matrix."""
-
-        def run() -> Run:
-            self._tell("certified path", chosen, k)
-            cov = self.covariance(chosen)
-            seconds, found = timed(
-                lambda: solve_path(unread(cov), k, limits=self._limits())[k]
-            )
-            run = Run.of_result(found, seconds, cov.max_abs())
-            return replace(run, finished=found.status is Status.OPTIMAL)
-
-        return self._once(("certified", chosen.name, k), run)
+        run = self._measured(
+            ("certified",),
+            chosen,
+            k,
+            "certified path",
+            lambda cov, _: solve_path(cov, k, limits=self._limits())[k],
+        )
+        return replace(run, finished=run.proved)
 
     def power_steps(self, chosen: PaperSet, k: int) -> Run:
         """Truncated power iteration on the whole matrix, for k in the hundreds."""
-
-        def run() -> Run:
-            self._tell("power steps", chosen, k)
-            cov = self.covariance(chosen)
-            seconds, found = timed(
-                lambda: truncated_power(
-                    unread(cov), k, limits=self._limits(), polish=False
-                )
-            )
-            return Run.of_solution(found, seconds, cov)
-
-        return self._once(("power steps", chosen.name, k), run)
+        return self._measured(
+            ("power steps",),
+            chosen,
+            k,
+            "power steps",
+            lambda cov, _: truncated_power(cov, k, limits=self._limits(), polish=False),
+        )
 
     def bounded(self, chosen: PaperSet, k: int) -> Run:
         """`solve` for a large k: the best component and the best bound in its time."""
-
-        def run() -> Run:
-            self._tell("bound", chosen, k)
-            cov = self.covariance(chosen)
-            limits = Limits(time=min(LONGEST_BOUND, self.settings.time_limit))
-            seconds, found = timed(lambda: solve(unread(cov), k, limits=limits))
-            return Run.of_result(found, seconds, cov.max_abs())
-
-        return self._once(("bounded", chosen.name, k), run)
+        limits = Limits(time=min(LONGEST_BOUND, self.settings.time_limit))
+        return self._measured(
+            ("bounded",),
+            chosen,
+            k,
+            "bound",
+            lambda cov, _: solve(cov, k, limits=limits),
+        )
 
     def zeros(self, chosen: PaperSet, threshold: float) -> float:
         """The share of zeros of A^ε in per cent, ε in units of ‖A‖∞."""
@@ -274,9 +278,6 @@ class Measurements:
 
     def _limits(self) -> Limits:
         return Limits(time=self.settings.time_limit)
-
-    def _tell(self, method: str, chosen: PaperSet, k: int) -> None:
-        self.settings.tell(f"{chosen.name}, k = {k}: {method}")
 
 
 def unread(cov: Covariance) -> Covariance:

@@ -6,79 +6,28 @@ from typing import Any
 
 from ..datasets.paper_sets import PAPER_SETS
 from ..solvers import BranchAndBound
-from .branch_and_bound import BLOCK_SIZE
+from .comparison import BLOCK_SIZE
 from .measurements import DELTA, Measurements
 from .printed_values import Verdict, compare, printed_rows
-from .rows import (
-    absent_sets,
-    error,
-    in_seconds,
-    limit_note,
-    missing_note,
-    printed_cells,
-    speedup,
-)
-from .table import Column, ReproducedTable
-
-_NOTE = (
-    "Errors are against the proved optimum. Speed-ups are not comparable with the "
-    "printed ones: the branch and bound of this library is stronger."
-)
+from .rows import error, in_seconds, missing_notes, printed_cells, speedup
+from .table import ReproducedTable, make_table
 
 
 def effect_of_d0(measurements: Measurements) -> ReproducedTable:
     """LymphomaCov2 with larger blocks."""
-    return _table(
-        measurements,
-        "d0",
-        "Effect of the block size d0",
-        "tab:impact_d0",
-        "Where the error is smaller than printed, the paper's own run seems to have "
-        "reached its time limit: its speed-ups there are 0.92 and 1.00 over a baseline "
-        "of 3600 s. Here branch and bound finishes in blocks of 45 and 55 features.",
-    )
+    return _table(measurements, "d0")
 
 
 def effect_of_delta(measurements: Measurements) -> ReproducedTable:
     """ProstateCov with a search that ends earlier."""
-    return _table(
-        measurements,
-        "delta",
-        "Effect of the width δ",
-        "tab:impact_delta",
-        "δ is in units of ‖A‖∞.",
-    )
+    return _table(measurements, "delta")
 
 
-def _table(
-    measurements: Measurements, name: str, title: str, source: str, note: str
-) -> ReproducedTable:
-    rows = tuple(_row(measurements, name, printed) for printed in printed_rows(name))
-    return ReproducedTable(
-        name,
-        title,
-        source,
-        (
-            Column("dataset", "data"),
-            Column("k", "k"),
-            Column(name, "δ / ‖A‖∞" if name == "delta" else "d0"),
-            Column("paper_error", "paper: error %"),
-            Column("error", "error %", ".2f"),
-            Column("verdict", "agrees"),
-            Column("largest_block", "largest block"),
-            Column("paper_speedup", "paper: speed-up"),
-            Column("speedup", "speed-up", ".1f"),
-            Column("alone", "B&B alone, s"),
-            Column("framework", "framework, s"),
-        ),
-        rows,
-        (
-            *missing_note(absent_sets(measurements, name)),
-            note,
-            _NOTE,
-            limit_note(measurements),
-        ),
-    )
+def _table(measurements: Measurements, name: str) -> ReproducedTable:
+    rows = (_row(measurements, name, printed) for printed in printed_rows(name))
+    missing = missing_notes(measurements, name)
+    limit = measurements.settings.time_limit
+    return make_table(name, rows, notes=missing, limit=limit)
 
 
 def _row(

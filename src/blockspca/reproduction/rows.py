@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..datasets.paper_sets import PAPER_SETS, PaperSet
+from ..datasets.paper_sets import PAPER_SETS
 from .measurements import Measurements, Run
 from .printed_values import Verdict, compare, printed_rows
-from .table import Column
 
 TIE = 1e-9  # relative; objectives that differ by less are equal
 
 COMPARED = ("objective", "base_objective", "error", "speedup")
 STATISTICS = ("threshold", "zeros", "jaccard")
-
-#: How every comparison begins, and how it goes on after its objectives.
-FIRST_COLUMNS = (
-    Column("dataset", "data"),
-    Column("k", "k"),
-    Column("paper_objective", "paper: framework"),
-    Column("objective", "framework", ".4f"),
-    Column("verdict", "agrees"),
-)
-ERROR_COLUMNS = (
-    Column("paper_error", "paper: error %"),
-    Column("error", "error %", ".2f"),
-    Column("paper_speedup", "paper: speed-up"),
-    Column("speedup", "speed-up", ".2f"),
-)
 
 
 def printed_cells(printed: dict[str, str], keys: tuple[str, ...]) -> dict[str, Any]:
@@ -53,24 +37,15 @@ def verdict_of(printed: str, run: Run, unit: float) -> Verdict:
     return verdict
 
 
-def missing_note(absent: list[PaperSet]) -> list[str]:
-    """Say where to get each data set that is not there."""
-    return [
-        f"No data for {chosen.name}: {chosen.file} is not in the folder. "
-        f"Source: {chosen.where}."
-        for chosen in absent
-    ]
-
-
-def limit_note(measurements: Measurements) -> str:
-    return f"Time limit of a run: {measurements.settings.time_limit:g} s."
-
-
-def absent_sets(measurements: Measurements, table: str) -> list[PaperSet]:
-    """Return the data sets of a printed table that are not there, in its order."""
+def missing_notes(measurements: Measurements, table: str) -> list[str]:
+    """Say where to get each data set of a printed table that is not there."""
     names = dict.fromkeys(row["dataset"] for row in printed_rows(table))
     chosen = [PAPER_SETS[name] for name in names if name in PAPER_SETS]
-    return [one for one in chosen if not measurements.is_present(one)]
+    return [
+        f"No data for {one.name}: {one.file} is not in the folder. Source: {one.where}."
+        for one in chosen
+        if not measurements.is_present(one)
+    ]
 
 
 def speedup(base: Run, ours: Run) -> float:

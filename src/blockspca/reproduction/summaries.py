@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .printed_values import Verdict, printed_rows
-from .table import Column, ReproducedTable
+from .table import Column, ReproducedTable, described
 
 ROUNDING = 0.01  # per cent; the printed errors have two digits
 
@@ -30,29 +30,16 @@ def summary(
             if printed[by] in (str(row[by]), "Overall") and row.get("error") is not None
         ]
         rows.append(_row(printed, by, group))
+    about = described("summary")
+    first = Column(by, "data" if by == "dataset" else "k")
     return ReproducedTable(
         suffix,
         f"{titles}, by {'data set' if by == 'dataset' else 'k'}",
         source,
-        (
-            Column(by, "data" if by == "dataset" else "k"),
-            Column("rows", "rows"),
-            Column("paper_error", "paper: error % (all rows)"),
-            Column("paper_error_here", "paper: error % (these rows)", ".2f"),
-            Column("error", "error %", ".2f"),
-            Column("error_deviation", "deviation", ".2f"),
-            Column("verdict", "agrees"),
-            Column("paper_speedup", "paper: speed-up (all rows)"),
-            Column("paper_speedup_here", "paper: speed-up (these rows)", ".1f"),
-            Column("speedup", "speed-up", ".1f"),
-            Column("speedup_deviation", "deviation", ".1f"),
-        ),
+        (first, *(Column(*column) for column in about["columns"])),
         tuple(rows),
         (
-            "Averages over the rows with data; agreement is with the average of the "
-            "printed errors of the same rows, to 0.01, or with a smaller error. Where "
-            "our baseline is stronger than the paper's (Chan's algorithm on its data), "
-            "errors are against the printed objective of the baseline.",
+            *about["notes"],
             *(note for note in compared.notes if note.startswith("Speed-ups")),
         ),
     )

@@ -19,7 +19,7 @@ from ..result import Status
 from ..solvers import BranchAndBound
 from .measurements import Measurements, go_on, timed
 from .printed_values import Verdict, match, printed_rows
-from .table import Column, ReproducedTable
+from .table import ReproducedTable, make_table
 
 NAME = "synthetic"
 FIRST_SEED = 42
@@ -46,44 +46,8 @@ def synthetic(measurements: Measurements) -> ReproducedTable:
         measurements.settings.tell(f"Model 1, k = {k}: {len(seeds)} matrices")
         runs = [_one(k, seed, longest, proof) for seed in seeds]
         rows.append(_row(printed, runs))
-    return ReproducedTable(
-        NAME,
-        "Model 1: block-diagonal plus noise",
-        "tab:summary_synthetic_k",
-        (
-            Column("k", "k"),
-            Column("paper_gap", "paper: gap"),
-            Column("gap", "gap", ".2f"),
-            Column("gap_deviation", "deviation", ".2f"),
-            Column("verdict", "agrees"),
-            Column("proved", "optimum of Ã proved"),
-            Column("paper_threshold", "paper: ε̄"),
-            Column("threshold", "ε̄, (2C + 2) d^α subsets", ".3f"),
-            Column("threshold_all", "ε̄, the same over all d² entries", ".3f"),
-            Column("threshold_verdict", "the last agrees"),
-            Column("threshold_literal", "ε̄, Algorithm 4 to the letter", ".3f"),
-            Column("gap_literal", "gap at that ε̄", ".2f"),
-            Column("paper_speedup", "paper: speed-up"),
-            Column("speedup", "speed-up", ".1f"),
-            Column("alone_finished", "B&B alone on Ã, proved"),
-            Column("noisy_proved", "certified on A, proved"),
-        ),
-        tuple(rows),
-        (
-            f"Seeds {seeds[0]} to {seeds[-1]}; the paper's ten matrices are not known. "
-            "Gap: the optimum of the noiseless Ã, proved block by block, less y'Ãy for "
-            "the y that Algorithm 3 finds in the noisy A. It agrees if it is within "
-            "the printed standard deviation.",
-            "Algorithm 4 to the letter gives about 0.60, since its subsets hold less "
-            "than one entry each. With ⌊(2C + 2) d^α⌋ = 352 subsets it is about 1.02, "
-            "and about 0.95 with all d² entries in place of those with i ≤ j: closest "
-            "to the printed 0.96 (see the page on the noise estimate). The gaps are "
-            "the same: at each of these thresholds all blocks are single features.",
-            f"Speed-up: branch and bound alone on Ã, {longest:g} s at most, over "
-            "Algorithm 4 and Algorithm 3 on A. The last two columns: how many of the "
-            "matrices were proved optimal, and where that did not finish, the largest "
-            f"gap that was proved; {proof:g} s for the certified path on A.",
-        ),
+    return make_table(
+        NAME, rows, first=seeds[0], last=seeds[-1], longest=longest, proof=proof
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from .printed_values import Verdict
@@ -96,3 +99,35 @@ class ReproducedTable:
             "notes": list(self.notes),
             "pictures": list(self.pictures),
         }
+
+
+@cache
+def described(name: str) -> dict[str, Any]:
+    """Return title, source, columns and notes of a table, as tables.json has them."""
+    text = (files(__package__) / "tables.json").read_text(encoding="utf-8")
+    about: dict[str, Any] = json.loads(text)[name]
+    return about
+
+
+def make_table(
+    name: str,
+    rows: Iterable[dict[str, Any]],
+    *,
+    notes: Sequence[str] = (),
+    pictures: dict[str, bytes] | None = None,
+    **values: Any,
+) -> ReproducedTable:
+    """Return a table with what is said about it in tables.json.
+
+    The notes are those given, then those of the file with the values put in.
+    """
+    about = described(name)
+    return ReproducedTable(
+        name,
+        about["title"],
+        about["source"],
+        tuple(Column(*column) for column in about["columns"]),
+        tuple(rows),
+        (*notes, *(note.format(**values) for note in about["notes"])),
+        pictures or {},
+    )

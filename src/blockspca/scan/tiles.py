@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.sources import EPS
+from ..numerics.rounding import power_of_two
 
 if TYPE_CHECKING:
     from .passes import Pass
@@ -46,7 +47,7 @@ class Tiles:
         self.unit = 1.0
         if job.single:
             largest = float(self.deviation.max())
-            self.unit = 2.0 ** np.floor(np.log2(largest)) if largest > 0 else 1.0
+            self.unit = power_of_two(largest)
             job.rounding += single_rounding(n, largest)
 
     def pass_over(self) -> None:

@@ -75,8 +75,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics.rounding import EPS
 
-_EPS = float(np.finfo(float).eps)
 _STRONG_PAIR = 2.0  # a pair of this many thresholds is good at the next level as well
 _CAPACITY = 20_000
 _SLICE = 2_000  # sets between two looks at the clock, at the most
@@ -179,7 +179,7 @@ def refute(
         energy = np.minimum(np.partition(size, d - k, axis=1)[:, d - k :], 1.0)
         order = np.argsort(-np.einsum("ij,ij->i", energy, energy), kind="stable")
         N = np.ascontiguousarray(N[np.ix_(order, order)])
-        refuted = search.run(N, k, order, [], 4 * _EPS, largest)
+        refuted = search.run(N, k, order, [], 4 * EPS, largest)
     found = None if search.found is None else np.sort(np.array(search.found))
     elapsed = time.monotonic() - started
     return GrowthOutcome(refuted, found, search.sets, search.inclusions, elapsed)
@@ -245,7 +245,7 @@ class _Search:
         from .._kernels import averaging as kernel
 
         d = len(N)
-        allowance = 2 * ((m - 1) * error + (m + 1) ** 2 * _EPS)
+        allowance = 2 * ((m - 1) * error + (m + 1) ** 2 * EPS)
         at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
@@ -299,7 +299,7 @@ class _Search:
         self.inclusions += 1
         with_members = [*chosen, *(int(i) for i in features[members])]
         s, d = len(members), len(N)
-        rounding = (s + 3) * _EPS
+        rounding = (s + 3) * EPS
         error += rounding
         W, Z = np.empty((s, d)), np.empty((s, d))
         gain, length = np.empty(d), np.empty(d)
@@ -324,5 +324,5 @@ class _Search:
             1 / np.sqrt(slack),
             reduced,
         )
-        error = 1.02 * float((spread / slack).max()) * (1 + largest) + 4 * _EPS
+        error = 1.02 * float((spread / slack).max()) * (1 + largest) + 4 * EPS
         return self.run(reduced, m - s, kept, with_members, error, largest)

@@ -48,9 +48,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certify.records import TreeStatistics
+from ..certificate import BoundName
+from ..numerics.rounding import EPS
 
-_EPS = float(np.finfo(np.float64).eps)
 _SLICE_SECONDS = 0.05
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
@@ -68,7 +68,7 @@ def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> f
         min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
     """
     # 2 (k + 2)² ≥ k (k + 2) / 2 + k (k + 1) + 3k + 4 for every k ≥ 0
-    factor = 2.0 * (k + 2) ** 2 * _EPS
+    factor = 2.0 * (k + 2) ** 2 * EPS
     spread = min(tau - lowest, (k - 1) * strongest)
     return factor * (abs(tau) + max(spread, 0.0))
 
@@ -190,6 +190,20 @@ class ProofTree:
         return tree
 
 
+@dataclass
+class TreeStatistics:
+    """Size of a proof and what closed its nodes."""
+
+    nodes: int = 0
+    closed_by_bound: int = 0
+    closed_by_sum: int = 0
+    closed_by_peeling: int = 0
+    leaves: int = 0
+    max_depth: int = 0
+    restarts: int = 0
+    grown: int = 0  #: nodes that were sets of `search/averaging.py`
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a search ended: `finished` (no set above τ), `found`, or neither."""
@@ -197,7 +211,7 @@ class Outcome:
     finished: bool
     found: NDArray[np.int64] | None
     out_of_memory: bool = False
-    argument: str = "proof tree"
+    argument: BoundName = BoundName.PROOF_TREE
 
     @property
     def decided(self) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._validation import FloatArray, check_positive
-from ..bounds.row_sums import largest_eigenvalue_bound
+from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
 from ..result import OPTIMAL_GAP, Status, relative_gap
 from .template import BaseSolver, SolverRun

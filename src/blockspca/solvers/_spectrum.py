@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..numerics.rounding import EPS
 from .chan import ENTRIES_AT_ONCE
 
-EPS = float(np.finfo(np.float64).eps)
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
 
 

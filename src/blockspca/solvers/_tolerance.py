@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+from ..numerics.rounding import EPS
 
-EPS = float(np.finfo(np.float64).eps)
 TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
 
 

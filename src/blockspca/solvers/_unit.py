@@ -10,6 +10,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..numerics.rounding import power_of_four
 from ..result import Status
 from .base import Solution
 
@@ -20,7 +21,7 @@ def unit_of(largest: float) -> float:
     """A power of four near the largest |A_ij| if its square is out of range, else 1."""
     if 1 / EXTREME <= largest <= EXTREME or largest == 0 or not math.isfinite(largest):
         return 1.0
-    return 4.0 ** (math.floor(math.log2(largest)) // 2)
+    return power_of_four(largest)
 
 
 def in_unit(solution: Solution, unit: float) -> Solution:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray
-from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
 from ..heuristics.pool import swapped
 from ..numerics.linalg import (
@@ -25,6 +25,7 @@ from ..numerics.linalg import (
     rayleigh,
     with_sign,
 )
+from ..numerics.rounding import EPS
 from ..result import Status
 from ..stopping import entitled, stop_reason
 from ._reduction import ascend, reduce_features
@@ -37,7 +38,6 @@ from .template import CovarianceSolver, SolverRun
 from .truncated_power import TruncatedPower
 
 KERNELS = ("branch_and_bound", "opening")
-EPS = float(np.finfo(np.float64).eps)
 DENSE_SIZE = 1500  # features for which A is formed without a second thought
 REFRESH_SIZE = 250  # features for which they cost a few milliseconds
 EASY_SLICES = 6  # slices before eigenvalues of a large matrix pay

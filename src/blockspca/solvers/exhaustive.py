@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.row_sums import cheap_bound, eigenvalue_error
+from ..bounds.closed_form import cheap_bound, eigenvalue_error
 from ..result import Status
 from .base import EXACT
 from .template import BaseSolver, SolverRun

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.row_sums import largest_eigenvalue_bound, row_sum_bound
+from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status, relative_gap
 from .base import EXACT, Limits, SolverError

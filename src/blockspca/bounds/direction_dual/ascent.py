@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...limits import Deadline
+from ...numerics.rounding import EPS, TINY
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
 from .columns import Columns
 from .coordinates import view
@@ -39,7 +40,6 @@ from .relaxation import Relaxation, relax, rounding_of_sum
 from .step_size import Control
 from .subspace import Frame
 
-_EPS = float(np.finfo(float).eps)
 _BELOW_ONE = 1 - 1e-5  # of what a column reaches: the largest ρ
 _TURNS = 5  # mirror steps within a space
 _MOST_WITHIN = 10_000  # columns that are seen within a space
@@ -228,7 +228,7 @@ class Ascent:
     def _clamped(self, penalty: float) -> float:
         # Above what the first reaches the bound would be kρ, whatever the density.
         penalty = min(penalty, _BELOW_ONE * float(self.reach[0]))
-        return max(penalty, self.floor, float(np.finfo(float).tiny))
+        return max(penalty, self.floor, TINY)
 
     def _is_worse(self, value: float) -> bool:
         """Whether steps within a space led too far; a part of the sphere may begin so.
@@ -370,7 +370,7 @@ class Ascent:
         """Whether the bound by the best relaxation is at most the target."""
         assert self.best is not None
         top = target - self.k * self.best.penalty - self.rounding(self.best)
-        return is_below(self.sum(self.best), top - 8 * _EPS * abs(target))
+        return is_below(self.sum(self.best), top - 8 * EPS * abs(target))
 
     def proved(self, exactly: bool = False) -> float:
         """Return the bound by the best relaxation, rounding included.

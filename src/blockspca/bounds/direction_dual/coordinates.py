@@ -21,12 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..._validation import FloatArray
+from ...numerics.rounding import EPS, TINY
 from .columns import Columns, DenseColumns
 from .density import Density, Side, is_large
 from .node import Indices, Node
 from .problem import Problem
 
-_EPS = float(np.finfo(float).eps)
 _SMALLER = 0.85  # of the dimensions, or it does not pay
 
 
@@ -103,10 +103,10 @@ def compact(columns: Columns, inside: int, sides: Sequence[Side], k: int) -> Vie
     residual = C - V @ R
     # Both are computed with the rounding of sums of m, and of n, products.
     away = np.sqrt(np.einsum("ij,ij->j", residual, residual))
-    away += (m + 8) * _EPS * np.sqrt(m) * np.sqrt(np.einsum("ij,ij->j", R, R))
-    skew = float(np.linalg.norm(V.T @ V - np.eye(m))) + (n + 8) * _EPS * m
+    away += (m + 8) * EPS * np.sqrt(m) * np.sqrt(np.einsum("ij,ij->j", R, R))
+    skew = float(np.linalg.norm(V.T @ V - np.eye(m))) + (n + 8) * EPS * m
     sizes = np.concatenate([columns.sizes, np.ones(len(normals))])
-    sizes = np.maximum(sizes, np.finfo(float).tiny)
+    sizes = np.maximum(sizes, TINY)
     error = max(skew, float((away / sizes).max(initial=0.0)))
     blur = 3 * error * columns.sizes**2
     ends = R[:, count:].T

@@ -50,12 +50,12 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ..._validation import FloatArray
+from ...numerics.rounding import EPS
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .columns import Columns
 from .density import is_large
 from .relaxation import Relaxation
 
-_EPS = float(np.finfo(float).eps)
 _MARGIN = 1e-6  # by which a feature must be decided
 _INWARD = 0.6  # of y'My's way from θ to the largest: how much of it P takes
 _LARGEST_ERROR = 1e-3  # of a factor, f
@@ -115,7 +115,7 @@ class Decisions:
         # Not more than a part of λmax too small, or rounding would be all.
         gap = max(gap, 1e-9 * abs(self.ceiling))
         found = self._resolvent(theta + gap / _INWARD)
-        most = (1 + 8 * (len(self.M) + 4) * _EPS) * columns.sizes**2
+        most = (1 + 8 * (len(self.M) + 4) * EPS) * columns.sizes**2
         if found is None:
             return most
         forms = found.factor * (columns.forms(found.S) + found.error * columns.sizes**2)
@@ -179,18 +179,18 @@ class Decisions:
         n = len(N)
         A = -N
         trace = n * abs(t) + float(np.abs(np.diagonal(N)).sum())
-        A[np.diag_indices(n)] += t - self.rounding - 2 * (n + 4) * _EPS * trace
+        A[np.diag_indices(n)] += t - self.rounding - 2 * (n + 4) * EPS * trace
         L, failed = dpotrf(A.T, lower=1, clean=0, overwrite_a=1)
         if failed:
             return None
         half, failed = dpotri(L, lower=1, overwrite_c=1)
         trace_of_S = float(np.trace(half))
-        f = 8 * (n + 4) * _EPS * np.sqrt(trace * abs(trace_of_S))
+        f = 8 * (n + 4) * EPS * np.sqrt(trace * abs(trace_of_S))
         if failed or not f < _LARGEST_ERROR:  # or it is not a number
             return None
         S = np.tril(half)
         S += np.tril(half, -1).T
-        return _Resolvent(S, 16 * (n + 4) * _EPS * trace_of_S, 1 / (1 - f) ** 2)
+        return _Resolvent(S, 16 * (n + 4) * EPS * trace_of_S, 1 / (1 - f) ** 2)
 
     def _forms(self, S: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return c'Sc, c'Sz and z'Sz for z = c + Qh, of every column."""

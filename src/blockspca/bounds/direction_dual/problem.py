@@ -13,10 +13,10 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics import cost as _cost
 from ...numerics.linalg import leading_eigenvector
+from ...numerics.rounding import EPS, TINY, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
 from .columns import Columns, DenseColumns, sparse_columns
 
-_EPS = float(np.finfo(float).eps)
 _LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
 _ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
 _LARGEST_MEAN = 1e3  # beside the deviation; above it, sparse columns lose digits
@@ -69,7 +69,7 @@ class Problem:
         if not np.isfinite(value):
             return value
         value /= self.unit
-        rounding = 8 * _EPS * (abs(value) + self.shift + self.slack)
+        rounding = 8 * EPS * (abs(value) + self.shift + self.slack)
         return value + self.shift - self.slack - rounding
 
     def outward(self, value: float) -> float:
@@ -124,7 +124,7 @@ def make_problem(
     diagonal = cov.diagonal()[features] + shift
     if not diagonal.max() > 0:
         return None
-    unit = 4.0 ** np.floor(np.log2(diagonal.max()) / 2)
+    unit = power_of_four(float(diagonal.max()))
     diagonal /= unit
     shift /= unit
     start = (
@@ -135,7 +135,7 @@ def make_problem(
     x = np.zeros(cov.n_features)
     x[start] = leading_eigenvector(cov.submatrix(start) / unit)
     image = cov.matvec(x) / unit + shift * x
-    scores = image[features] ** 2 / max(float(x @ image), np.finfo(float).tiny)
+    scores = image[features] ** 2 / max(float(x @ image), TINY)
     penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
     penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     order = np.argsort(-diagonal, kind="stable")
@@ -155,7 +155,7 @@ def make_problem(
         raise NotAffordable
     chosen = features[order[:count]]
     floor = float(diagonal[order[count]]) if count < len(order) else 0.0
-    floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * _EPS
+    floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * EPS
     lengths = diagonal[order[:count]]
     made = _make_columns(cov, chosen, lengths, unit, shift, sparse)
     if made is None:
@@ -245,11 +245,11 @@ def _make_columns(
         C = cov.columns(chosen) / np.sqrt(unit)
         if rows <= count:
             return DenseColumns(C), 0.0
-        slack = 8 * (rows + count) * _EPS * float(diagonal.sum())
+        slack = 8 * (rows + count) * EPS * float(diagonal.sum())
         R: FloatArray = np.asarray(np.linalg.qr(C, mode="r"))
         return DenseColumns(R), slack
     # A little more on the diagonal, so that rounding cannot stop the factorization
-    slack = 8 * (count + 4) * _EPS * float(diagonal.sum())
+    slack = 8 * (count + 4) * EPS * float(diagonal.sum())
     inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
     try:
         C = np.linalg.cholesky(inner).T
@@ -269,13 +269,11 @@ def truncated_power_support(
     for _ in range(20):
         image = cov.matvec(x)[features]
         image += max(0.0, -float(diagonal.min())) * x[features]
-        image /= max(float(np.abs(image).max()), np.finfo(float).tiny)
+        image /= max(float(np.abs(image).max()), TINY)
         top = np.argpartition(-np.abs(image), k - 1)[:k]
         if np.array_equal(np.sort(features[top]), np.sort(chosen)):
             break
         chosen = features[top]
         x[:] = 0.0
-        x[chosen] = image[top] / max(
-            float(np.linalg.norm(image[top])), np.finfo(float).tiny
-        )
+        x[chosen] = image[top] / max(float(np.linalg.norm(image[top])), TINY)
     return np.sort(chosen)

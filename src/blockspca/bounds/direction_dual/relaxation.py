@@ -33,11 +33,11 @@ from scipy.linalg.blas import dgemm
 
 from ..._validation import FloatArray
 from ...limits import Deadline
+from ...numerics.rounding import EPS
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .columns import Columns
 from .density import Density
 
-_EPS = float(np.finfo(float).eps)
 _ENTRIES = 2**17  # of an array in between
 _STEPS = 40
 _STEEPEST = 1e4  # largest (size of c + ‖h‖) / ‖c + Qh‖: more costs too many digits
@@ -70,7 +70,7 @@ def direction_bound(
     Z = C.copy() if directions is None else np.array(directions[:, active])
     lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     Z /= np.where(lengths > 0, lengths, 1.0)
-    uncertain = 8 * (len(C) + 4) * _EPS * norms
+    uncertain = 8 * (len(C) + 4) * EPS * norms
     squares = np.einsum("ij,ij->j", C, Z) ** 2
     kappa = direction_weights(norms, squares, uncertain, penalty)
     own = ~np.isfinite(kappa)
@@ -105,7 +105,7 @@ def own_weights(norms: FloatArray, uncertain: FloatArray, penalty: float) -> Flo
 
 def rounding_of_sum(n: int, p: int, size: float) -> float:
     """Bound the rounding error of a sum of p terms ww' with Σ‖w‖² ≤ size."""
-    return 2 * (n + p + 16) * _EPS * size
+    return 2 * (n + p + 16) * EPS * size
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def relax(
     size = 0.0
     # Q'Q = I up to this; products with it carry the rounding of n terms.
     skew = float(np.linalg.norm(Q.T @ Q - np.eye(r)))
-    relative = 32 * (n + 4) * np.sqrt(r + 1) * _EPS + skew
+    relative = 32 * (n + 4) * np.sqrt(r + 1) * EPS + skew
     step = max(1, _ENTRIES // (r + 1))
     for start in range(0, len(active), step):
         if deadline is not None and deadline.passed():

@@ -117,9 +117,12 @@ def dual_bound(
     """
     deadline = Deadline(time_limit)
     try:
-        problem = make_problem(
-            as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
-        )
+        # A QR factor of 2600 × 500 takes a tenth of a second, and with threads, beside
+        # other processes, four seconds: they wait for one another at every panel.
+        with single_threaded():
+            problem = make_problem(
+                as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
+            )
     except NotAffordable:
         return DualBound(np.inf, 0, 0, deadline.elapsed(), cut_short=True)
     if problem is None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from blockspca.budget import Meter
 from blockspca.certify.records import TreeStatistics
-from blockspca.limits import Limits
+from blockspca.limits import Budget, Limits
 from blockspca.search import portfolio as step_proof
 from blockspca.search.averaging import GrowthOutcome
 from blockspca.search.portfolio import StepProof
@@ -35,7 +34,7 @@ def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:
     monkeypatch.setattr(StepProof, "_search_tree", tree)
     monkeypatch.setattr(step_proof, "refute", refute)
     statistics = TreeStatistics()
-    proof = StepProof(k, upper, statistics, Meter(Limits()), 1, lambda n: None)
+    proof = StepProof(k, upper, statistics, Budget(Limits()), 1, lambda n: None)
     outcome = proof.search(A, 1.301)
     assert outcome.finished
     assert outcome.argument == "growth"

@@ -1,0 +1,160 @@
+"""Five components of ten features: what every scheme explains, and scikit-learn's.
+
+BLOCKSPCA_DATA=.../data python benchmarks/run.py components
+
+For each set, in percent of the total variance: the sum of the adjusted variances, and
+R², the share of all features' variance that regression on the scores predicts; seconds;
+how many components were proved. Matrices with a root are given to scikit-learn as that
+root, data centred; both divided by the root of the mean variance, so that alpha means
+the same everywhere. scikit-learn's components are cut to their k largest loadings, the
+best R² of ALPHAS counting; its time is that of one fit. Only up to PEER_ENTRIES
+numbers, since larger data take it minutes.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import blockspca as bs
+from blockspca.components.variance import (
+    adjusted_variance,
+    predicted,
+    score_covariance,
+)
+from common import DATA, Options, Report
+
+COMPONENTS, K = 5, 10
+LIMITS = bs.Limits(nodes=2000, time=15.0)  # for all components of a scheme
+LARGEST = 1_000_000  # entries; a larger set is left to `scale`
+PEER_ENTRIES = 180_000
+PEER_ITERATIONS = 20
+ALPHAS = (0.03, 0.1, 0.3)  # of data whose features have a sum of squares of 1
+
+SCHEMES = {
+    "disjoint": bs.DisjointSupports(),
+    "projection": bs.ProjectionDeflation(),
+    "orthogonal": bs.Orthogonalised(),
+    "hotelling": bs.HotellingDeflation(),
+    "residual": bs.ResidualDeflation(),
+    "residual, disjoint": bs.ResidualDeflation(disjoint=True),
+}
+
+COLUMNS = {
+    "data": ("data", ""),
+    "d": ("d", ""),
+    "method": ("method", ""),
+    "adjusted": ("adjusted variance", ".2%"),
+    "r2": ("R²", ".2%"),
+    "proved": ("proved", ""),
+    "seconds": ("seconds", ".2f"),
+}
+
+
+def read(path: Path) -> Any:
+    """Return a matrix A or data X, as float; sparse data stay sparse."""
+    with np.load(path) as content:
+        if "A" in content or "X" in content:
+            return content["A" if "A" in content else "X"].astype(float)
+    import scipy.sparse as sp
+
+    return sp.load_npz(path).astype(float)
+
+
+def covariance(path: Path) -> tuple[bs.Covariance, np.ndarray | None]:
+    """Return A, and data for scikit-learn whose second moments it is, if small."""
+    values = read(path)
+    n, d = values.shape
+    if n == d:
+        cov = bs.Covariance.from_matrix(values)
+        sizes, vectors = np.linalg.eigh(values)
+        data = np.sqrt(np.maximum(sizes, 0))[:, None] * vectors.T
+    else:
+        cov = bs.Covariance.from_data(values)
+        data = None
+        if isinstance(values, np.ndarray) and values.size <= PEER_ENTRIES:
+            data = values - values.mean(axis=0)
+    if data is None or data.size > PEER_ENTRIES:
+        return cov, None
+    return cov, data / np.sqrt((data**2).sum() / d)
+
+
+def peers(data: np.ndarray, k: int, m: int) -> dict[str, list[tuple[Any, float]]]:
+    """Return components of scikit-learn for each alpha, cut to k, and their times."""
+    from sklearn.decomposition import MiniBatchSparsePCA, SparsePCA
+
+    found: dict[str, list[tuple[Any, float]]] = {}
+    for name, kind in (("SparsePCA", SparsePCA), ("MiniBatch", MiniBatchSparsePCA)):
+        for alpha in ALPHAS:
+            model = kind(m, alpha=alpha, max_iter=PEER_ITERATIONS, random_state=0)
+            started = time.perf_counter()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                V = np.array(model.fit(data).components_)
+            spent = time.perf_counter() - started
+            for row in V:
+                row[np.argsort(-np.abs(row), kind="stable")[k:]] = 0.0
+            V = V[V.any(axis=1)]
+            found.setdefault(f"scikit-learn {name}", []).append((V, spent))
+    return found
+
+
+def measured(path: Path, names: list[str]) -> list[dict[str, Any]]:
+    """Return a row for each method on one set."""
+    cov, data = covariance(path)
+    d = cov.n_features
+    k = max(1, min(K, d // COMPONENTS))
+    total = float(cov.diagonal().sum())
+    rows = []
+
+    def add(method: str, components: Any, seconds: float, proved: Any) -> None:
+        scores = score_covariance(cov, components)
+        row = {
+            "data": path.stem,
+            "d": d,
+            "k": k,
+            "method": method,
+            "adjusted": float(adjusted_variance(scores).sum()) / total,
+            "r2": predicted(cov, components),
+            "proved": proved,
+            "seconds": seconds,
+        }
+        rows.append(row)
+
+    for name in names:
+        started = time.perf_counter()
+        found = bs.solve_components(
+            cov, k, COMPONENTS, scheme=SCHEMES[name], limits=LIMITS
+        )
+        spent = time.perf_counter() - started
+        proved = sum(status is bs.Status.OPTIMAL for status in found.statuses)
+        add(name, found.components, spent, proved)
+    if data is not None:
+        for name, runs in peers(data, k, COMPONENTS).items():
+            runs = [run for run in runs if len(run[0])]
+            if runs:
+                V, spent = max(runs, key=lambda run: predicted(cov, run[0]))
+                V = V / np.linalg.norm(V, axis=1, keepdims=True)
+                add(name, V, spent, "")
+    return rows
+
+
+def report(options: Options) -> Report:
+    found = Report("Several components: what every scheme explains")
+    rows: list[dict[str, Any]] = []
+    most = 100_000 if options.quick else LARGEST
+    sizes = {path: np.prod(read(path).shape) for path in DATA.glob("*.npz")}
+    for path in sorted(sizes, key=lambda path: (sizes[path], path)):
+        if sizes[path] > most:
+            break
+        new = measured(path, list(SCHEMES))
+        for row in new:
+            text = [format(row[key], form) for key, (_, form) in COLUMNS.items()]
+            print("  ".join(text), flush=True)
+        rows += new
+    found.add(f"{COMPONENTS} components, k = {K} at most", COLUMNS, rows)
+    return found

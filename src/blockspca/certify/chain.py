@@ -1,0 +1,117 @@
+"""The bounds on opt(1), opt(2), …, each with what it stands on, rounding included.
+
+What is recorded for k is at least opt(k) of the true A: a search in floating point
+proves a little less than it says, by an amount that is known beforehand (`schur_tree`),
+and entries made from data are known to ± `entry_error` only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..certificate import BoundName
+from ..covariance.covariance import Covariance
+from ..result import OPTIMAL_GAP, is_within_gap
+from ..search.schur_tree import extent, rounding_allowance
+from .adaptive_screening import Candidates
+
+# In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
+# that norms, and hence eigenvalues, err by far less than this.
+_UNDERFLOW = 1e-150
+
+
+class Chain:
+    """The best bound for each k; all values are in units of `candidates.unit`.
+
+    Parameters
+    ----------
+    cov : Covariance
+    candidates : Candidates
+    values : list of float
+        λ of the incumbent of each k, kept up to date by others.
+
+    Attributes
+    ----------
+    upper : list of float
+        upper[k] ≥ opt(k).
+    names : list of BoundName
+    proofs : dict
+        (τ, bound of k − 1, survivors) of the search behind upper[k], if there is one.
+    """
+
+    def __init__(
+        self, cov: Covariance, candidates: Candidates, values: list[float]
+    ) -> None:
+        self.candidates, self.values = candidates, values
+        self.entry_error = cov.entry_error / candidates.unit
+        self.upper = [np.inf] * len(values)
+        self.names = [BoundName.NONE] * len(values)
+        self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
+
+    def input_allowance(self, k: int) -> float:
+        """What the entries of A, and squares of them that underflow, may be off by."""
+        underflow = k * _UNDERFLOW if self.candidates.strongest > 0 else 0.0
+        return 2 * k * self.entry_error + underflow
+
+    def allowance(self, k: int, level: float) -> float:
+        """What a bound of about `level`, over all features, sets aside for rounding."""
+        candidates = self.candidates
+        lowest, strongest = candidates.lowest, candidates.strongest
+        rounding = rounding_allowance(k, level, lowest, strongest)
+        return rounding + self.input_allowance(k)
+
+    def add_cheap_bounds(self, k: int) -> None:
+        """Bound k by what needs no search."""
+        for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
+            allowance = self.allowance(k, bound) if k > 1 else self.entry_error
+            self.lower_to(k, bound + allowance, name)
+
+    def lower_to(self, k: int, value: float, name: BoundName) -> None:
+        """Record a bound that needs no proof, if it is the best so far."""
+        if value < self.upper[k]:
+            self.proofs.pop(k, None)
+            self.upper[k], self.names[k] = value, name
+
+    def record_bound(
+        self,
+        k: int,
+        tau: float,
+        survivors: NDArray[np.int64],
+        name: BoundName,
+        searched: FloatArray | None = None,
+    ) -> None:
+        """Record that no k-set exceeds τ, by a search of a matrix if there was one."""
+        value = tau + self.input_allowance(k)
+        if searched is not None:
+            value += rounding_allowance(k, tau, *extent(searched))
+        if value < self.upper[k]:
+            # The bound itself comes last: Ctrl-C may strike between the lines.
+            self.proofs[k] = (tau, self.upper[k - 1], survivors)
+            self.names[k] = name
+            self.upper[k] = value
+
+    def is_proved(self, k: int, gap: float) -> bool:
+        """Whether the bound is within the gap of the incumbent."""
+        # A little less than what is called optimal, which is judged by x'Ax as it is
+        # handed out, not by λ.
+        value = self.values[k]
+        bound = max(self.upper[k], value)
+        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
+
+    def target(self, k: int, gap: float) -> float:
+        """The τ to prove for a gap.
+
+        A little below the gap: where opt(k) = opt(k − 1), the allowances of one k
+        after the other must fit under it.  Never below the bound of k − 1, under
+        which the chain says nothing.
+        """
+        value = self.values[k]
+        wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
+        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
+        return tau if k == 1 else max(tau, self.upper[k - 1])
+
+    def is_hopeless(self, k: int, tau: float) -> bool:
+        """Whether a search at τ could not improve the bound of k."""
+        return tau + rounding_allowance(k, tau, tau, 0.0) >= self.upper[k]

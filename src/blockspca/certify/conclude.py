@@ -1,0 +1,112 @@
+"""What a path comes to: steps that were not reached, alarms, one record for each k."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..bounds.closed_form import ObviousBounds
+from ..certificate import BoundName
+from ..limits import Status
+from ..numerics.linalg import with_sign
+from .alarms import alarm, is_below_objective, values_of_subsets
+from .records import CertifiedStep
+
+if TYPE_CHECKING:
+    from .path import PathProver
+
+_NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
+
+
+def conclude(prover: PathProver, stopped: Status | None) -> dict[int, CertifiedStep]:
+    """Return the record of every k; `stopped` is the limit that ended the path."""
+    _complete(prover)
+    _compare_with_subsets(prover)
+    ks = range(1, len(prover.values))
+    return {k: _record(prover, k, stopped) for k in ks}
+
+
+def _complete(prover: PathProver) -> None:
+    """Give steps that were not reached a support, and all the best that is known.
+
+    When time is up there is a moment for that, and no more: after it a step keeps
+    the component of the one before and gets what costs nothing.  A bound that the
+    chain did not bring down far is compared with those that need no chain.
+    """
+    limit = prover.budget.limits.time
+    ends = np.inf
+    if limit is not None:
+        ends = prover.budget.elapsed()
+        ends += prover.settings.grace + prover.settings.grace_share * limit
+    obvious = ObviousBounds(prover.cov)
+    last = len(prover.chain.upper) - 1
+    for k in range(1, last + 1):
+        at_leisure = prover.budget.elapsed() < ends
+        if prover.values[k] == -np.inf:
+            if at_leisure:
+                prover.incumbents.start(k)
+            else:
+                prover.incumbents.start_at_once(k)
+        if k > 1 and prover.objective(k) < prover.objective(k - 1):
+            # By rounding, where entries differ by 1e15 or more.
+            prover.incumbents.take_over(k)
+        if prover.chain.upper[k] == np.inf and (at_leisure or k == last):
+            prover.chain.add_cheap_bounds(k)
+        if not prover.chain.is_proved(k, prover.settings.chainless_from_gap):
+            bound, name = obvious.least(k)
+            prover.chain.lower_to(k, bound / prover.unit, name)
+
+
+def _compare_with_subsets(prover: PathProver) -> None:
+    """Hold each bound against its component and the parts of larger ones.
+
+    The j largest entries of a component of K > j features are one of the vectors
+    that the bound for j is about.
+    """
+    k_max = len(prover.chain.upper) - 1
+    for size in range(k_max, 0, -1):
+        best = prover.incumbents.best[size]
+        within = prover.incumbents.pool.within(best.positions)
+        values, rounding = values_of_subsets(within, best.x)
+        for k in range(1, size + 1):
+            value, error = float(values[k - 1]), float(rounding[k - 1])
+            error += 2 * k * prover.chain.entry_error
+            if is_below_objective(prover.chain.upper[k], value, error):
+                prover.defect = alarm(
+                    k,
+                    prover.chain.upper[k] * prover.unit,
+                    prover.chain.names[k],
+                    value * prover.unit,
+                    f"a part of the component of {size} features",
+                )
+                return
+
+
+def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep:
+    """The record of k."""
+    unit, best = prover.unit, prover.incumbents.best[k]
+    support, x = best.support, with_sign(best.x)
+    objective, chain = prover.objective(k), prover.chain
+    upper, name = chain.upper[k], chain.names[k]
+    tau, previous, survivors = chain.proofs.get(k, _NO_PROOF)
+    if prover.defect:
+        upper, name = np.inf, BoundName.NONE
+        tau, previous, survivors = _NO_PROOF
+    return CertifiedStep(
+        k=k,
+        n_features=prover.cov.n_features,
+        support=support.astype(np.intp),
+        loadings=x,
+        objective=objective * unit,
+        upper_bound=max(upper, objective) * unit,
+        bound_name=name,
+        status=prover.status(k, stopped),
+        source=best.source,
+        tau=tau * unit,
+        upper_previous=previous * unit,
+        survivors=survivors,
+        statistics=prover.statistics[k],
+        time=prover.times[k],
+        message=prover.defect,
+    )

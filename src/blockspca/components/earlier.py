@@ -1,0 +1,151 @@
+"""A component is bounded by the earlier ones: what they rule out, it cannot reach.
+
+Let F_j be the unit vectors that component j may be, k_j-sparse and as the scheme wants
+them, and A_j the matrix that they are judged by. If F_j ⊆ F_i and x'A_j x ≤ x'A_i x + m
+for all x in F_j, then
+
+    max x'A_j x over F_j  ≤  max x'A_i x over F_i  +  m  ≤  U_i + m.
+
+k_i ≥ k_j is needed for F_j ⊆ F_i; the rest is what a scheme's `margin` says, with its
+proof: m is a matter of rounding, or None where there is no such theorem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..certificate import BoundName, StepClaim
+from ..certify.claims import rests_on_earlier
+from ..certify.verification import Verification, require
+from ..covariance.covariance import Covariance
+from ..numerics.rounding import sum_above
+from ..result import (
+    OPTIMAL_GAP,
+    Result,
+    Status,
+    is_optimal_gap,
+    is_within_gap,
+)
+from .schemes import Scheme
+
+CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is needed
+
+
+def with_earlier_bound(
+    result: Result, cov: Covariance, earlier: Sequence[Result], scheme: Scheme
+) -> Result:
+    """Return the result with the bound of an earlier component, if that is less.
+
+    What is optimal stays as it is: its certificate needs no other.
+    """
+    if result.status is Status.OPTIMAL:
+        return result
+    found = [
+        (bound, i)
+        for i in range(len(earlier))
+        if earlier[i].upper_bound < result.upper_bound
+        and (bound := _bound(cov, earlier, i, result.k, scheme, CLAIMED)) is not None
+    ]
+    bound, source = min(found, default=(float("inf"), -1))
+    if bound >= result.upper_bound:
+        return result
+    bound = max(bound, result.objective)
+    status: Status = result.status
+    certificate = result.certificate
+    wanted = None if certificate is None else certificate.gap
+    if status is not Status.INTERRUPTED:  # which also says that no more will follow
+        if is_optimal_gap(result.objective, bound):
+            status = Status.OPTIMAL
+        elif wanted is not None and is_within_gap(result.objective, bound, wanted):
+            status = Status.GAP_LIMIT
+    if certificate is not None:
+        step = StepClaim(
+            k=result.k,
+            upper_bound=bound,
+            bound_name=BoundName.EARLIER_COMPONENT,
+            statistics={"component": source + 1},
+        )
+        certificate = replace(
+            certificate,
+            upper_bound=bound,
+            status=status,
+            steps=(step,),
+            tolerance=OPTIMAL_GAP * abs(result.objective),
+        )
+    return replace(
+        result,
+        upper_bound=bound,
+        bound_name=BoundName.EARLIER_COMPONENT,
+        status=status,
+        certificate=certificate,
+    )
+
+
+def check_earlier_bound(
+    check: Verification,
+    cov: Covariance,
+    results: Sequence[Result],
+    index: int,
+    scheme: Scheme,
+    checks: Sequence[Verification],
+) -> Verification:
+    """Check a bound that `verify` left to the earlier components, by their checks.
+
+    Parameters
+    ----------
+    check : Verification
+        What `verify` said of component `index`.
+    checks : sequence of Verification
+        Of the components before it.
+    """
+    certificate = results[index].certificate
+    if certificate is None or certificate.bound_name != BoundName.EARLIER_COMPONENT:
+        return check
+    claim = certificate.steps[-1]
+    i = int(claim.statistics.get("component", 0)) - 1
+    require(
+        0 <= i < index,
+        f"component {index + 1}: its bound rests on component {i + 1}, which is not an "
+        "earlier one",
+    )
+    bound = _bound(cov, results[:index], i, claim.k, scheme, 1.0)
+    require(
+        bound is not None,
+        f"component {index + 1}: its bound does not follow from that of component "
+        f"{i + 1}",
+    )
+    assert bound is not None
+    require(
+        claim.upper_bound >= bound,
+        f"component {index + 1}: the bound of component {i + 1} gives {bound:.17g}, "
+        f"above the claimed {claim.upper_bound:.17g}",
+    )
+    if not checks[i].complete:
+        return check
+    left = tuple(said for said in check.unchecked if said != rests_on_earlier(claim))
+    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by component {i + 1}"
+    return Verification(
+        upper_bound=check.upper_bound if left else claim.upper_bound,
+        checks=(*check.checks, said),
+        unchecked=left,
+    )
+
+
+def _bound(
+    cov: Covariance,
+    earlier: Sequence[Result],
+    i: int,
+    k: int,
+    scheme: Scheme,
+    margins: float,
+) -> float | None:
+    """U_i and so many margins, or None if component i bounds nothing of k features."""
+    margin = getattr(scheme, "margin", None)  # not every scheme of a user has one
+    if margin is None or earlier[i].k < k:
+        return None
+    rounding = margin(cov, earlier, i, k)
+    if rounding is None:
+        return None
+    upper = earlier[i].upper_bound
+    return upper if rounding == 0 else sum_above([upper, margins * rounding])

@@ -1,0 +1,243 @@
+"""What regression on scores leaves of A, never formed from data, and what it explains.
+
+With V the components, as columns, and A = Z'Z, the scores are ZV. Regression of every
+feature on them leaves
+
+    A_V = A − AV (V'AV)⁻¹ V'A = Z' (I − Π) Z,    Π the projection onto the scores.
+
+Two ways to compute it, each with a bound on the error of an entry that is found after
+the fact, from the numbers at hand: that V'AV may be ill-conditioned shows there. The
+error is against A_V of the exact A, for V as stored. So A_V is positive semidefinite if
+A is, and A_V ⪯ A_W if V has the columns of W and more, without any allowance.
+
+**From data in memory**, C = Z + E with ‖e_i‖ ≤ γ_i. Let Ŝ = fl(CV) = ZV + δS and
+Ŝ = Q̂R̂ + δ, and let η bound ‖Q̂'Q̂ − I‖ and s bound ‖δS‖ + ‖δ‖. As Q̂R̂ and ZV differ by
+s, and both have m dimensions, their projections differ by at most s / σ_min(ZV), where
+σ_min(ZV) ≥ sqrt(1 − η) σ_min(R̂) − s; and ‖Q̂Q̂' − its projection‖ ≤ η. With ρ the sum of
+the two, the columns ĉ_i = fl(c_i − Q̂(Q̂'c_i)) are off by
+
+    ‖ĉ_i − (I − Π) z_i‖ ≤ γ_i + ρ (‖c_i‖ + γ_i) + (n + m + 6) eps ‖Q̂‖_F ‖c_i‖.
+
+**From entries of A**, Ŵ = AV + δW, Ĝ = V'AV + δG. Take any T (an inverse Cholesky
+factor of Ĝ) and let M = T'(V'AV)T, η ≥ ‖M − I‖. Then (V'AV)⁻¹ = T M⁻¹ T', so that with
+f_i = T'w_i the term of an entry is f_i'M⁻¹f_j, and f_i'f_j is off by η / (1 − η)
+‖f_i‖ ‖f_j‖ at most. That V'AV is positive definite follows from η < 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._validation import FloatArray
+from .covariance import Covariance
+from .derived import DerivedCovariance, ResidualDataSource, ResidualSource
+from .rounding import EPS, SMALLEST
+from .sources import DenseDataSource, MatrixSource, MomentSource, Source
+
+# A score of whose variance the earlier ones leave at most this share is dependent.
+PIVOT_TOLERANCE = 1e-10
+LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are below
+ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
+ROWS_AT_ONCE = 2**22  # entries of A
+
+
+@dataclass(frozen=True)
+class Regression:
+    """Every feature regressed on the scores of some components.
+
+    Attributes
+    ----------
+    kept : tuple of int
+        The components whose scores were used; the others depend on them, or do not
+        vary, up to rounding.
+    factor : (d, m) array
+        F with F F' = AV (V'AV)⁻¹ V'A, V the components kept, up to the errors below.
+    basis : (n, m) array or None
+        Q̂, if made from data in memory; then F = C'Q̂.
+    error : float
+        ρ if there is a basis, otherwise a bound on |(FF')_ij − what it stands for|.
+    """
+
+    kept: tuple[int, ...]
+    factor: FloatArray
+    basis: FloatArray | None
+    error: float
+
+    @property
+    def explained(self) -> float:
+        """The variance of all features that the scores predict, tr F F'."""
+        return float(np.einsum("ij,ij->", self.factor, self.factor))
+
+
+def regressed(cov: Covariance, components: FloatArray) -> Regression:
+    """Regress every feature on the scores of components, (m, d), in their order."""
+    kept = list(range(len(components)))
+    while True:
+        attempt = _attempt(cov, components, kept)
+        if isinstance(attempt, Regression):
+            return attempt
+        del kept[attempt]
+
+
+def residual(cov: Covariance, components: FloatArray) -> Covariance:
+    """Return A − AV (V'AV)⁻¹ V'A, V' = `components`; see the module."""
+    found = regressed(cov, components)
+    dropped = len(components) - len(found.kept)
+    origin = f"residual of {len(found.kept)} score(s)"
+    if dropped:
+        origin += f", {dropped} that depend(s) on them left out"
+    source = cov._source
+    new: Source
+    if not found.kept:
+        new = source
+    elif isinstance(source, DenseDataSource):
+        assert found.basis is not None
+        C = source.C - found.basis @ found.factor.T
+        new = ResidualDataSource(C, _column_errors(source, found))
+    elif isinstance(source, MatrixSource) and not source.sparse:
+        view = ResidualSource(source, found.factor, found.error, cov.known_psd)
+        product = found.factor @ found.factor.T
+        matrix = MomentSource(source.A - (product + product.T) / 2, view.entry_error())
+        matrix.known_psd = cov.known_psd
+        new = matrix
+    else:
+        new = ResidualSource(source, found.factor, found.error, cov.known_psd)
+    return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def _attempt(
+    cov: Covariance, components: FloatArray, kept: list[int]
+) -> Regression | int:
+    """Regress on the components kept; or say which of those is to be dropped."""
+    if not kept:
+        return Regression((), np.zeros((cov.n_features, 0)), None, 0.0)
+    chosen = components[kept]
+    used = np.flatnonzero(chosen.any(axis=0))
+    loadings = chosen[:, used].T
+    if isinstance(cov._source, DenseDataSource):
+        return _on_data(cov._source, used, loadings, tuple(kept))
+    return _on_entries(cov, used, loadings, tuple(kept))
+
+
+def _on_data(
+    source: DenseDataSource, used: np.ndarray, V: FloatArray, kept: tuple[int, ...]
+) -> Regression | int:
+    n, m = source.n_samples, len(kept)
+    C = source.C[:, used]
+    scores = C @ V
+    sizes = np.linalg.norm(scores, axis=0)
+    if m > n or not sizes.all():
+        return m - 1 if sizes.all() else _least(sizes)
+    units = _powers_of_two(sizes)
+    scores, V = scores / units, V / units
+    Q, R = np.linalg.qr(scores)
+    pivots = (np.diagonal(R) / np.linalg.norm(scores, axis=0)) ** 2
+    if (pivots <= PIVOT_TOLERANCE).any():
+        return int(np.flatnonzero(pivots <= PIVOT_TOLERANCE)[0])
+    columns = np.sqrt(source.diagonal()[used]) * ROOM
+    rounded = _data_errors(source)[used] + (len(used) + 2) * EPS * columns
+    apart = float(np.linalg.norm(np.abs(V).T @ rounded))
+    apart += float(np.linalg.norm(scores - Q @ R))
+    size_q, size_r = float(np.linalg.norm(Q)), float(np.linalg.norm(R))
+    apart += (m + 2) * EPS * (float(np.linalg.norm(scores)) + size_q * size_r)
+    apart *= ROOM
+    defect = float(np.linalg.norm(Q.T @ Q - np.eye(m))) + (n + 2) * EPS * size_q**2
+    inverse = np.linalg.inv(R)
+    size_t = float(np.linalg.norm(inverse))
+    off = float(np.linalg.norm(R @ inverse - np.eye(m)))
+    off += (m + 2) * EPS * size_r * size_t
+    # ‖R⁻¹‖ ≤ ‖T‖ / (1 − ‖RT − I‖)
+    smallest = np.sqrt(max(0.0, 1 - ROOM * defect)) * (1 - ROOM * off) / size_t / ROOM
+    smallest -= apart
+    if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
+        return _least(pivots)
+    error = ROOM * (defect + apart / smallest)
+    return Regression(kept, source.C.T @ Q, Q, error)
+
+
+def _on_entries(
+    cov: Covariance, used: np.ndarray, V: FloatArray, kept: tuple[int, ...]
+) -> Regression | int:
+    d, m, s = cov.n_features, len(kept), len(used)
+    product = np.empty((d, m))
+    weight = np.empty((d, m))  # |A| |V|, to which rounding is proportional
+    step = max(1, ROWS_AT_ONCE // s)
+    for start in range(0, d, step):
+        rows = slice(start, min(start + step, d))
+        block = cov.submatrix(rows, used)
+        product[rows] = block @ V
+        weight[rows] = np.abs(block) @ np.abs(V)
+    ones = np.abs(V).sum(axis=0)
+    rounded = cov.entry_error * ones + (s + 2) * EPS * weight * ROOM
+    gram = V.T @ product[used]
+    gram = (gram + gram.T) / 2
+    variances = np.diagonal(gram)
+    if not (variances > 0).all():
+        return _least(variances)
+    units = _powers_of_two(np.sqrt(variances))
+    gram = gram / units / units[:, None]
+    product, rounded, V = product / units, rounded / units, V / units
+    factor = _cholesky(gram)
+    if not isinstance(factor, np.ndarray):
+        return factor
+    T = np.linalg.inv(factor).T  # upper triangular, T'GT ≈ I
+    sizes = np.abs(T)
+    off = np.abs(V).T @ rounded[used]
+    off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
+    off += (2 * m + 4) * EPS * np.abs(gram)  # the rounding of T'GT below
+    defect = float(np.linalg.norm(T.T @ gram @ T - np.eye(m)))
+    defect = ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+    if not defect < LARGEST_DEFECT:
+        return _least(np.diagonal(factor) ** 2 / np.diagonal(gram))
+    F = product @ T
+    apart = (rounded + (m + 1) * EPS * np.abs(product)) @ sizes
+    off_f = ROOM * float(np.linalg.norm(apart, axis=1).max())
+    largest = ROOM * float(np.linalg.norm(F, axis=1).max()) + off_f
+    error = 2 * off_f * largest + defect / (1 - defect) * largest**2
+    return Regression(kept, F, None, ROOM * error)
+
+
+def _column_errors(source: DenseDataSource, found: Regression) -> FloatArray:
+    """Bound ‖ĉ_i − (I − Π) z_i‖; see the module."""
+    assert found.basis is not None
+    n, m = found.basis.shape
+    before = _data_errors(source)
+    columns = np.sqrt(source.diagonal()) * ROOM
+    rounding = (n + m + 6) * EPS * float(np.linalg.norm(found.basis)) * columns
+    return ROOM * (before + found.error * (columns + before) + rounding)
+
+
+def _data_errors(source: DenseDataSource) -> FloatArray:
+    """Bound ‖c_i − z_i‖, z the exact columns.
+
+    In units of u ‖c₀‖ ≥ u ‖c‖: n + 1 for the second mean, 2 for the two subtractions, 3
+    for the divisor and n/2 + 8 for a standard deviation (`rounding`), less than 2n +
+    16. What underflows is τ/2 for each sample, thrice.
+    """
+    if isinstance(source, ResidualDataSource):
+        return source.column_errors
+    n = source.n_samples
+    return (n + 8) * EPS * np.sqrt(source.uncentred) * ROOM + 2 * n * SMALLEST
+
+
+def _cholesky(gram: FloatArray) -> FloatArray | int:
+    """The lower factor; or the first direction that depends on those before it."""
+    left = np.array(gram)
+    factor = np.zeros_like(left)
+    for j in range(len(left)):
+        if not left[j, j] > PIVOT_TOLERANCE * gram[j, j]:
+            return j
+        factor[j:, j] = left[j:, j] / np.sqrt(left[j, j])
+        left -= np.outer(factor[:, j], factor[:, j])
+    return factor
+
+
+def _least(pivots: FloatArray) -> int:
+    return int(np.argmin(pivots))
+
+
+def _powers_of_two(sizes: FloatArray) -> FloatArray:
+    """Powers of two near the sizes: exact to divide by."""
+    return np.ldexp(1.0, np.frexp(sizes)[1])

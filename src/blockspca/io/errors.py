@@ -1,0 +1,56 @@
+"""What goes wrong with files, in words, and which arguments the words are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that a message names; as text, what is written in a call.
+
+    A program with other words for it, such as the options of a command line, finds it
+    in the `arguments` of the error and may put its own words there.
+
+    Examples
+    --------
+    >>> from blockspca.io.errors import Argument
+    >>> f"leave it out with {Argument('drop', ['b'])}"
+    "leave it out with drop=['b']"
+    """
+
+    name: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        value = "..." if self.value is None else repr(self.value)
+        return f"{self.name}={value}"
+
+
+class _NamesArguments(Exception):
+    """An error whose message names arguments, in the words of a call."""
+
+    arguments: tuple[Argument, ...]
+
+    def __init__(self, message: str, *arguments: Argument) -> None:
+        super().__init__(message)
+        self.arguments = arguments
+
+
+class ReadError(_NamesArguments, ValueError):
+    """A file cannot be read as a table of numbers; the message says why."""
+
+
+def text_column(message: str, name: str) -> ReadError:
+    """Return the error for a column of text: the message, and two ways out."""
+    drop, index = Argument("drop", [name]), Argument("index", name)
+    return ReadError(
+        f"{message}; leave it out with {drop}, or use {index} if it names the samples.",
+        drop,
+        index,
+    )
+
+
+class WriteError(_NamesArguments, OSError):
+    """A file cannot be written; the message says why."""

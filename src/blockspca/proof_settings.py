@@ -1,0 +1,120 @@
+"""Every number that decides which prover runs, when and for how long, with its reason.
+
+None of them decides what is true: with any values the bounds hold, some come later or
+are wider. They are passed down from `pipeline.py`, so that a test can pass others. A
+change is to be held against `benchmarks/certified_path.py` and `benchmarks/paper.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Prover(Enum):
+    """Who proves a range of k, in which order; `pipeline.choose_prover` says so."""
+
+    CHAIN = "from k = 1 up, each k by the one before"
+    SINGLE_K = "the last k by itself, by the direction dual"
+    SINGLE_K_THEN_CHAIN = "by itself, and by the chain if that leaves a gap"
+    CHAIN_THEN_SINGLE_K = "by the chain, and the last k by itself where it resists"
+
+
+@dataclass(frozen=True)
+class ProofSettings:
+    """When and for how long each prover runs; k are sparsities, times are seconds.
+
+    Examples
+    --------
+    >>> from blockspca.proof_settings import ProofSettings
+    >>> ProofSettings(spectral_from=2).spectral_from
+    2
+    """
+
+    # -- which prover (`pipeline.choose_prover`) ---------------------------------------
+
+    #: Swaps on blocks cost k³ each. Beyond this k power steps find as much in less
+    #: time, and from data, where blocks of 2k features have to be computed, the proof
+    #: takes less time than the blocks that would start it.
+    local_search_up_to: int = 30
+    #: From this k on the chain from k = 1 up is long, while the direction dual, given
+    #: columns of data, is often within a per cent at once. (Without columns the dual
+    #: costs d³, and the chain comes first.)
+    single_k_from: int = 30
+    #: Beyond this k the chain, a search for every smaller k, is too long to be walked
+    #: for one k; `solve_path`, which is asked for all of them, walks it.
+    chain_up_to: int = 500
+
+    # -- one k by itself (`certify/single_k.py`) ---------------------------------------
+
+    #: From this k on the dual's search is worth more than the chain.
+    dual_search_from: int = 100
+    #: Nodes of the dual where others wait for their turn: the root and two levels.
+    few_nodes: int = 7
+    #: Nodes of the dual where nothing else is left to try: time ends it before.
+    most_nodes: int = 10**6
+    #: For the dual where there is no limit on time: after that the chain is tried.
+    single_k_seconds: float = 60.0
+    #: Of the time, for power steps, whose support the dual starts from.
+    heuristic_share: float = 0.4
+    #: Of the time that is left, for the dual, or all of it but `reserve` if that is
+    #: more: the step that is under way when the time is up still has to end.
+    bound_share: float = 0.9
+    reserve: float = 1.0
+
+    # -- the chain (`certify/path.py`) -------------------------------------------------
+
+    #: Gaps proved on the way to the wanted one where that does not come at once: each
+    #: costs a part of the next, and a run that is stopped has the last of them.
+    coarse_gaps: tuple[float, ...] = (0.5, 0.2, 0.1, 0.02, 0.001)
+    #: For the bounds that do without the chain, at a k that resists; at most a fifth
+    #: of the time that is left, so that several such k leave some for the others.
+    chainless_seconds: float = 2.0
+    chainless_share: float = 0.2
+    #: More than 4k and this many survivors are a sign of a poor incumbent: then rows of
+    #: A are tried as supports.
+    rows_from: int = 40
+    #: With few nodes those bounds seldom get closer than this.
+    chainless_from_gap: float = 0.005
+    #: Seconds, and part of the limit, for steps that were not reached in time: within
+    #: what `Limits.time` promises.
+    grace: float = 0.2
+    grace_share: float = 0.02
+
+    # -- screening (`certify/adaptive_screening.py`) -----------------------------------
+
+    #: Data with more features are scanned by variance, largest first: with fewer the
+    #: whole scan takes a few milliseconds.
+    scan_all_up_to: int = 1000
+    #: So many at first, or 6k: for small k variances rule out the others.
+    first_candidates: int = 500
+
+    # -- the search among survivors (`search/portfolio.py`) ----------------------------
+
+    #: From `spectral_from` on a proof longer than `probe_nodes` is worth some
+    #: eigenvectors; from `spectral_first` on even these nodes cost more.
+    spectral_from: int = 10
+    spectral_first: int = 40
+    probe_nodes: int = 40
+    #: Survivors up to which two, and three, eigenvectors are used: the grid of angles
+    #: grows with the number of vectors.
+    spectral_up_to: tuple[int, int] = (1500, 600)
+    #: More than 4k and this many survivors are a sign that k is hard: then they are
+    #: taken apart into connected parts.
+    many_survivors: int = 40
+    #: The first round of the tree, on up to 100 features, and of the growth of sets;
+    #: each round is four times as long as the one before.
+    first_nodes: int = 5000
+    first_seconds: float = 0.1
+    #: Of the tree's time, for growth where screening works: it suits flat, noisy
+    #: matrices, on which screening removes nothing.
+    growth_share: float = 0.25
+    #: Survivors up to which growth is tried: it holds dense matrices of them.
+    growth_up_to: int = 3000
+
+    def nodes_of_dual(self, k: int) -> int:
+        """Nodes that the dual's search may open for a k by itself."""
+        return self.most_nodes if k >= self.dual_search_from else self.few_nodes
+
+
+DEFAULT_SETTINGS = ProofSettings()

@@ -1,0 +1,118 @@
+"""Which prover runs: one decision, the same for one k and for a path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca import pipeline
+from blockspca.certify import path as certified_path
+from blockspca.certify import results
+from blockspca.certify.results import certified_results
+from blockspca.pipeline import choose_prover
+from blockspca.proof_settings import ProofSettings, Prover
+
+# First rounds so short that the chain does not prove at once what is small enough here
+SHORT = {"probe_nodes": 1, "first_nodes": 1, "growth_up_to": 0}
+
+
+def noise(n: int, d: int) -> bs.Covariance:
+    return bs.Covariance.from_data(np.random.default_rng(2).normal(size=(n, d)))
+
+
+def test_the_prover_depends_on_k_and_on_what_is_asked_for() -> None:
+    data = noise(10, 600)
+    matrix = bs.Covariance.from_matrix(np.eye(600))
+    assert data.has_columns
+    assert not matrix.has_columns
+    for cov, first in ((data, 30), (matrix, 500)):
+        assert choose_prover(cov, first - 1, first - 1) is Prover.CHAIN
+        assert choose_prover(cov, 1, first - 1) is Prover.CHAIN
+        assert choose_prover(cov, first, first) is Prover.SINGLE_K_THEN_CHAIN
+        assert choose_prover(cov, 1, first) is Prover.CHAIN_THEN_SINGLE_K
+        assert choose_prover(cov, 501, 501) is Prover.SINGLE_K
+    early = ProofSettings(single_k_from=3)
+    assert choose_prover(data, 3, 3, early) is Prover.SINGLE_K_THEN_CHAIN
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The k that the prover of a single k was given."""
+    given: list[int] = []
+    for module in (results, certified_path):
+        original = module.prove_single_k
+
+        def counted(cov, k, *arguments, original=original):
+            given.append(k)
+            return original(cov, k, *arguments)
+
+        monkeypatch.setattr(module, "prove_single_k", counted)
+    return given
+
+
+def test_one_k_and_the_path_use_the_same_provers(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Flat noise, which the chain does not prove at once."""
+    cov = noise(40, 45)
+    settings = ProofSettings(single_k_from=5, local_search_up_to=4, **SHORT)
+    monkeypatch.setattr(pipeline, "SETTINGS", settings)
+    alone = bs.solve(cov, 6)
+    assert asked == [6]
+    path = bs.solve_path(cov, 6)
+    assert asked == [6, 6]
+    assert path[6].status is alone.status is bs.Status.OPTIMAL
+    assert path[6].support.tolist() == alone.support.tolist()
+    assert bs.verify(path[6], cov, max_nodes=10**5).upper_bound >= path[6].objective
+    own = [step.statistics["nodes"] for step in path[6].certificate.steps]
+    assert path[6].nodes == sum(own)
+
+
+def test_a_k_that_the_chain_proves_is_left_to_it(
+    asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scales = np.exp(-np.arange(30) / 3)
+    X = np.random.default_rng(0).normal(size=(20, 30)) * scales
+    monkeypatch.setattr(pipeline, "SETTINGS", ProofSettings(single_k_from=3))
+    path = bs.solve_path(bs.Covariance.from_data(X), 4)
+    assert path[4].status is bs.Status.OPTIMAL
+    assert asked == []
+
+
+@pytest.mark.parametrize("number", [1, 5, 9, 13])
+def test_ctrl_c_reaches_the_path_through_the_prover_of_a_single_k(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cov = noise(40, 45)
+    settings = ProofSettings(single_k_from=5, **SHORT)
+    monkeypatch.setattr(pipeline, "SETTINGS", settings)
+    heard = []
+
+    def interrupt(event: bs.Event) -> None:
+        if event.k == 6 and event.stage == "proof":
+            heard.append(event)
+            if len(heard) == number:
+                raise KeyboardInterrupt
+
+    path = bs.solve_path(cov, 6, progress=interrupt)
+    assert len(heard) >= number
+    for k in range(1, 7):
+        assert path[k].certificate.status is path[k].status
+        assert path[k].objective <= path[k].upper_bound
+    if path[6].gap > 1e-6:
+        assert path[6].status is bs.Status.INTERRUPTED
+
+
+def test_a_search_without_a_proof_claims_none() -> None:
+    """It finds components; only bounds that come by the way are handed out."""
+    cov = noise(40, 45)
+    found = certified_results(cov, 1, 8, bs.Limits(), {}, prove=False)
+    proved = bs.solve_path(cov, 8, limits=bs.Limits(gap=0.2))
+    for k in range(1, 9):
+        assert found[k].status in (bs.Status.FEASIBLE, bs.Status.OPTIMAL)
+        assert found[k].certificate.gap is None
+        assert found[k].objective >= 0.95 * proved[k].objective
+        assert found[k].upper_bound >= proved[k].objective
+    assert found[8].status is bs.Status.FEASIBLE
+    assert sum(found[k].certificate.steps[-1].statistics["nodes"] for k in found) < 1000
