@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+import zoo
 from blockspca import pipeline
+from blockspca.bounds.closed_form import ObviousBounds
 from blockspca.certify import path as certified_path
 from blockspca.certify import results
 from blockspca.certify.results import certified_results
@@ -116,3 +118,27 @@ def test_a_search_without_a_proof_claims_none() -> None:
         assert found[k].upper_bound >= proved[k].objective
     assert found[8].status is bs.Status.FEASIBLE
     assert sum(found[k].certificate.steps[-1].statistics["nodes"] for k in found) < 1000
+
+
+@pytest.mark.parametrize("threshold", [0.6, 0.9])
+def test_without_a_proof_no_bound_is_above_the_obvious_ones(threshold: float) -> None:
+    """Blocks that are not solved leave (k − 1) times what lies between them."""
+    A = zoo.FAMILIES["correlation"](9, np.random.default_rng(0))
+    names = set()
+    for shift in (0.0, -0.5):  # of the second, which is indefinite, no trace is known
+        cov = bs.Covariance.from_matrix(A + shift * np.eye(9))
+        known = zoo.Reference(A + shift * np.eye(9))
+        for k in range(2, 9):
+            found = bs.solve(
+                cov, k, threshold=threshold, solver=one_feature, certify=False
+            )
+            obvious, _ = ObviousBounds(cov).least(k)
+            assert known.reached[k] <= found.upper_bound <= obvious
+            assert found.status is bs.Status.FEASIBLE
+            names.add(found.bound_name)
+    assert len(names) > 1  # or nothing was clipped
+
+
+def one_feature(A: np.ndarray, k: int) -> np.ndarray:
+    """Return a vector that proves nothing of its block."""
+    return np.eye(len(A))[0]

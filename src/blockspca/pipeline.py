@@ -18,6 +18,7 @@ from ._validation import (
 from .blocks.block_search import BlockSearch
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, ThresholdStrategy
+from .bounds.closed_form import MOMENT, ObviousBounds
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .limits import Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
@@ -29,9 +30,13 @@ from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath
+from .stopping import claim
 
 #: Of every proof; the one place where another choice would be made.
 SETTINGS = DEFAULT_SETTINGS
+
+#: Seconds for bounds of a run without proof: blocks of the paper's sets take longer.
+AT_NO_COST = 0.01
 
 
 def solve(
@@ -129,8 +134,10 @@ def solve(
         )
         budget.nodes = found.nodes
         stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
-        if not certify or (stopped and np.isfinite(found.upper_bound)):
-            return _on_the_same_data(cov, found)
+        if not certify:
+            return _on_the_same_data(cov, _clipped(cov, found, budget, AT_NO_COST))
+        if stopped and np.isfinite(found.upper_bound):
+            return _on_the_same_data(cov, _clipped(cov, found, budget, MOMENT))
         if stopped:
             return _before_any_block(cov, found)
         proved = certified_results(
@@ -164,6 +171,18 @@ def _on_the_same_data(cov: Covariance, result: Result) -> Result:
     if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()
     return result
+
+
+def _clipped(cov: Covariance, found: Result, budget: Budget, seconds: float) -> Result:
+    """Report no bound of blocks above the obvious ones of so many seconds."""
+    value, name = ObviousBounds(cov, seconds).least(found.k)
+    if not value < found.upper_bound:
+        return found
+    # What was reached is a bound as good as one that rounding left below it.
+    bound = max(value, found.objective)
+    stopped = None if found.status is Status.FEASIBLE else found.status
+    status = claim(found.objective, bound, budget.limits, stopped)
+    return replace(found, upper_bound=bound, bound_name=name, status=status)
 
 
 def _before_any_block(cov: Covariance, found: Result) -> Result:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..numerics.rounding import EPS
@@ -21,12 +22,14 @@ DEFECT = (
 )
 
 
-def is_below_objective(bound: float, objective: float, rounding: float) -> bool:
-    """Tell whether a bound contradicts an objective that is right to `rounding`.
+def is_below_objective(
+    bound: FloatArray, objective: FloatArray, rounding: FloatArray
+) -> NDArray[np.bool_]:
+    """Tell which bounds contradict objectives that are right to `rounding`.
 
     A bound that is not a number contradicts everything.
     """
-    return not bound >= objective - rounding
+    return np.logical_not(bound >= objective - rounding)
 
 
 def alarm(k: int, bound: float, name: str, objective: float, source: str) -> str:

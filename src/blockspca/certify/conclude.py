@@ -62,25 +62,27 @@ def _compare_with_subsets(prover: PathProver) -> None:
     """Hold each bound against its component and the parts of larger ones.
 
     The j largest entries of a component of K > j features are one of the vectors
-    that the bound for j is about.
+    that the bound for j is about. When time is up, the largest component is all.
     """
-    k_max = len(prover.chain.upper) - 1
-    for size in range(k_max, 0, -1):
+    upper, error = np.array(prover.chain.upper), prover.chain.entry_error
+    for size in range(len(upper) - 1, 0, -1):
         best = prover.incumbents.best[size]
         within = prover.incumbents.pool.within(best.positions)
         values, rounding = values_of_subsets(within, best.x)
-        for k in range(1, size + 1):
-            value, error = float(values[k - 1]), float(rounding[k - 1])
-            error += 2 * k * prover.chain.entry_error
-            if is_below_objective(prover.chain.upper[k], value, error):
-                prover.defect = alarm(
-                    k,
-                    prover.chain.upper[k] * prover.unit,
-                    prover.chain.names[k],
-                    value * prover.unit,
-                    f"a part of the component of {size} features",
-                )
-                return
+        ks = np.arange(1, len(values) + 1)
+        below = is_below_objective(upper[ks], values, rounding + 2 * ks * error)
+        if below.any():
+            k = int(ks[below][0])
+            prover.defect = alarm(
+                k,
+                float(upper[k]) * prover.unit,
+                prover.chain.names[k],
+                float(values[k - 1]) * prover.unit,
+                f"a part of the component of {size} features",
+            )
+            return
+        if prover.budget.passed():
+            return
 
 
 def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep:
