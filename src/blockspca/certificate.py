@@ -40,6 +40,7 @@ class BoundName(str, Enum):
     NESTED = "nested 2×2", "the bound for k − 1 and the largest row norm"
     ROW_SUMS = "row sums", "the largest row sum of k entries"
     VARIANCES = "variances", "the largest variances"
+    SMALLER_K = "smaller k", "the bound for a smaller k, by averages over its subsets"
     DIRECTION_DUAL = "direction dual", "the dual over directions"
     LARGEST_EIGENVALUE = "largest eigenvalue", "the largest eigenvalue of A"
     SOFT_THRESHOLD = (

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, is_within_gap
@@ -46,6 +47,7 @@ class Chain:
     ) -> None:
         self.candidates, self.values = candidates, values
         self.entry_error = cov.entry_error / candidates.unit
+        self.is_psd = cov.known_psd
         self.upper = [np.inf] * len(values)
         self.names = [BoundName.NONE] * len(values)
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
@@ -67,6 +69,13 @@ class Chain:
         for bound, name in self.candidates.bounds(k, self.upper[k - 1]):
             allowance = self.allowance(k, bound) if k > 1 else self.entry_error
             self.lower_to(k, bound + allowance, name)
+        self.bound_by_smaller_k(k)
+
+    def bound_by_smaller_k(self, k: int) -> None:
+        """Bound k by what is known of smaller ones, wherever the chain broke off."""
+        lowest = self.candidates.lowest - self.entry_error
+        value = bound_from_smaller_k(k, self.upper, lowest, is_psd=self.is_psd)
+        self.lower_to(k, value, BoundName.SMALLER_K)
 
     def lower_to(self, k: int, value: float, name: BoundName) -> None:
         """Record a bound that needs no proof, if it is the best so far."""

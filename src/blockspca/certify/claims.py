@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -102,6 +103,7 @@ class BoundChecks:
             BoundName.NESTED: self._nested,
             BoundName.ROW_SUMS: self._row_sums,
             BoundName.VARIANCES: self._variances,
+            BoundName.SMALLER_K: self._smaller_k,
             BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
             BoundName.SOFT_THRESHOLD: self._soft_threshold,
             BoundName.DIRECTION_DUAL: self._direction_dual,
@@ -187,6 +189,23 @@ class BoundChecks:
     def _top_norms(self, q: int) -> FloatArray:
         squares = squared(self.tops[:, :q] / self.unit)
         return norms_above(squares.sum(axis=1), q, self.error / self.unit)
+
+    def _smaller_k(self, claim: StepClaim) -> str:
+        """λ(S) ≤ a + r (opt(m) − a), r = (k − 1)/(m − 1); if A is PSD, (k/m) opt(m)."""
+        k, bound = claim.k, claim.upper_bound
+        least = Fraction(float(self.diagonal.min())) - Fraction(self.error)
+        for m in range(k - 1, 0, -1):
+            if not math.isfinite(self.upper[m]):
+                continue
+            known = Fraction(float(self.upper[m]))
+            by_pairs = m > 1 and least + Fraction(k - 1, m - 1) * (known - least)
+            by_directions = self.cov.known_psd and Fraction(k, m) * known
+            for value in (by_pairs, by_directions):
+                if value is not False and value <= Fraction(bound):
+                    return f"at most {bound:.12g}, by subsets of {m} features"
+        raise VerificationError(
+            f"k = {k}: no bound of a smaller k entails the claimed {bound:.17g}."
+        )
 
     def _nothing(self, claim: StepClaim) -> str:
         require(claim.upper_bound == np.inf, f"k = {claim.k}: a bound without a reason")

@@ -53,6 +53,8 @@ def _complete(prover: PathProver) -> None:
             prover.incumbents.take_over(k)
         if prover.chain.upper[k] == np.inf and (at_leisure or k == last):
             prover.chain.add_cheap_bounds(k)
+        if k > 1 and not prover.chain.is_proved(k, 0.0):
+            prover.chain.bound_by_smaller_k(k)
         if not prover.chain.is_proved(k, prover.settings.chainless_from_gap):
             bound, name = obvious.least(k)
             prover.chain.lower_to(k, bound / prover.unit, name)
