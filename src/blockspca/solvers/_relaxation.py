@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive
+from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
 from ..result import OPTIMAL_GAP, Status, relative_gap
@@ -32,14 +32,11 @@ class Relaxation(BaseSolver):
     """
 
     _positive_integers = ("max_iterations",)
+    _positive_numbers = ("tolerance",)
 
     def __init__(self, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive(self.tolerance, "tolerance")
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         limits = run.limits

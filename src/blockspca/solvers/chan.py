@@ -46,10 +46,9 @@ class Chan(CovarianceSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Chan, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Chan().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Chan
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Chan().solve(A, 2).support
     array([0, 1])
     """
 

@@ -37,15 +37,13 @@ class CovarianceThresholding(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import CovarianceThresholding, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(CovarianceThresholding().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import CovarianceThresholding
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> CovarianceThresholding().solve(A, 2).support
     array([0, 1])
     """
 
     name = "covariance thresholding"
-
     _positive_integers = ("n_thresholds",)
 
     def __init__(self, n_thresholds: int = 20) -> None:

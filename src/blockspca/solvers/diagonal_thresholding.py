@@ -39,10 +39,9 @@ class DiagonalThresholding(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import DiagonalThresholding, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(DiagonalThresholding(n_kept=3).solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import DiagonalThresholding
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> DiagonalThresholding(n_kept=3).solve(A, 2).support
     array([0, 1])
     """
 

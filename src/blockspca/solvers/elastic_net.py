@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive
+from .._validation import FloatArray
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ._heuristic import Heuristic, shifted_to_psd, soft_threshold, tuned_to_k
 from .template import SolverRun
@@ -44,24 +44,19 @@ class ElasticNet(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import ElasticNet, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(ElasticNet().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import ElasticNet
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ElasticNet().solve(A, 2).support
     array([0, 1])
     """
 
     name = "elastic net"
-
     _positive_integers = ("max_iterations",)
+    _positive_numbers = ("ridge",)
 
     def __init__(self, ridge: float = 1e-2, max_iterations: int = 100) -> None:
         self.ridge = ridge
         self.max_iterations = max_iterations
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_positive(self.ridge, "ridge")
 
     def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         gram = shifted_to_psd(A)

@@ -76,16 +76,13 @@ class GeneralizedPower(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import GeneralizedPower, L1Penalty, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 1.5]])
-    >>> x = GeneralizedPower(L1Penalty()).solve(A, 2, limits=Limits()).x
-    >>> np.flatnonzero(x)
+    >>> from blockspca.solvers import GeneralizedPower, L1Penalty
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 1.5]]
+    >>> GeneralizedPower(L1Penalty()).solve(A, 2).support
     array([0, 1])
     """
 
     name = "generalized power"
-
     _positive_integers = ("max_iterations",)
 
     def __init__(

@@ -54,10 +54,9 @@ class Greedy(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Greedy, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Greedy().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Greedy
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Greedy().solve(A, 2).support
     array([1, 2])
     """
 

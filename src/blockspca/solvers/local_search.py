@@ -15,10 +15,9 @@ class LocalSearch(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import LocalSearch, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(LocalSearch().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import LocalSearch
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> LocalSearch().solve(A, 2).support
     array([0, 1])
     """
 

@@ -67,10 +67,9 @@ class LowRank(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import LowRank, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(LowRank(rank=2).solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import LowRank
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> LowRank(rank=2).solve(A, 2).support
     array([0, 1])
     """
 

@@ -53,12 +53,10 @@ class MixedIntegerSDP(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import MixedIntegerSDP, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> solution = MixedIntegerSDP().solve(A, 2, limits=Limits())
-    >>> solution.status.value, round(solution.upper_bound, 4)
-    ('optimal', 3.0)
+    >>> from blockspca.solvers import MixedIntegerSDP
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> MixedIntegerSDP().solve(A, 2).status.value
+    'optimal'
     """
 
     name = "mixed-integer SDP"
@@ -124,7 +122,7 @@ class _BranchAndCut:
         limits = Limits(time=run.deadline.remaining())
         start = SolverRun(self.original, self.k, limits)
         LocalSearch()._solve(self.original, self.k, start)
-        run.offer(np.flatnonzero(start.x))
+        run.offer(start.support)
         self.cuts.add(self.A, np.zeros((d, d)))
         lowest = float(np.linalg.eigvalsh(self.A)[0])
         shift = max(0.0, -lowest) + 1e-12 * d

@@ -47,15 +47,13 @@ class Projection(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Projection, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Projection().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Projection
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Projection().solve(A, 2).support
     array([0, 1])
     """
 
     name = "projection"
-
     _positive_integers = ("memory", "max_iterations")
 
     def __init__(self, memory: int = 5, max_iterations: int = 500) -> None:

@@ -22,7 +22,6 @@ class _ScikitLearn(Heuristic):
     """An estimator with `alpha` and `components_`, fitted to data made from A."""
 
     requires_psd = True
-
     _positive_integers = ("max_iterations",)
 
     def __init__(self, max_iterations: int = 100) -> None:
@@ -90,10 +89,9 @@ class ScikitLearnSparsePCA(_ScikitLearn):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Limits, ScikitLearnSparsePCA
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(ScikitLearnSparsePCA().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import ScikitLearnSparsePCA
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ScikitLearnSparsePCA().solve(A, 2).support
     array([0, 1])
     """
 
@@ -116,17 +114,11 @@ class ScikitLearnMiniBatchSparsePCA(_ScikitLearn):
     max_iterations : int
         `max_iter` of the estimator: passes over the data.
 
-    Notes
-    -----
-    A heuristic. Nodes are fits; a fit, once begun, is not stopped by a time limit.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Limits, ScikitLearnMiniBatchSparsePCA
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> x = ScikitLearnMiniBatchSparsePCA().solve(A, 2, limits=Limits()).x
-    >>> np.flatnonzero(x)
+    >>> from blockspca.solvers import ScikitLearnMiniBatchSparsePCA
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ScikitLearnMiniBatchSparsePCA().solve(A, 2).support
     array([0, 1])
     """
 

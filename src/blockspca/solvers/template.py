@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray, check_positive, check_positive_integer
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import largest_entries, on_support
 from ..result import Status
@@ -48,16 +48,17 @@ class SolverRun:
         self,
         matrix: FloatArray | Covariance,
         k: int,
-        limits: Limits,
+        limits: Limits | None = None,
         incumbent: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
-        self.matrix, self.limits = matrix, limits
+        self.matrix = matrix
+        self.limits = Limits() if limits is None else limits
         self.n_features = (
             matrix.n_features if isinstance(matrix, Covariance) else len(matrix)
         )
         self.k = min(k, self.n_features)
-        self.deadline = Deadline(limits.time)
+        self.deadline = Deadline(self.limits.time)
         self.incumbent = -np.inf if incumbent is None else incumbent
         self.upper_bound = np.inf
         self.nodes = 0
@@ -181,7 +182,6 @@ class BaseSolver(ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from blockspca.numerics.linalg import largest_entries
     >>> from blockspca.solvers import BaseSolver, Limits
     >>> class BestRow(BaseSolver):
@@ -193,9 +193,9 @@ class BaseSolver(ABC):
     ...                 return
     ...             run.offer(largest_entries(row, k))
     ...             run.nodes += 1
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
     >>> solution = BestRow().solve(A, 2, limits=Limits(nodes=2))
-    >>> np.flatnonzero(solution.x), solution.status.value
+    >>> solution.support, solution.status.value
     (array([0, 1]), 'node_limit')
     """
 
@@ -204,27 +204,29 @@ class BaseSolver(ABC):
     requires_psd: bool = False
     #: parameters of the class that have to be integers of at least one
     _positive_integers: tuple[str, ...] = ()
+    #: parameters of the class that have to be above zero
+    _positive_numbers: tuple[str, ...] = ()
 
     def solve(
         self,
-        A: FloatArray,
+        A: ArrayLike,
         k: int,
         *,
-        limits: Limits,
+        limits: Limits | None = None,
         incumbent: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> Solution:
         """Validate, run `_solve` until it ends or Ctrl-C, and say what it found."""
         self._check_parameters()
         check_positive_integer(k, "k")
-        A = np.asarray(A, dtype=np.float64)
-        if A.ndim != 2 or A.shape[0] != A.shape[1]:
+        matrix = np.asarray(A, dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(
-                f"A has the shape {A.shape}; pass a square symmetric matrix, or data "
-                "by way of Covariance.from_data."
+                f"A has the shape {matrix.shape}; pass a square symmetric matrix, or "
+                "data by way of Covariance.from_data."
             )
-        run = SolverRun(A, k, limits, incumbent, rng)
-        return self._conclude(run, lambda: self._solve(A, run.k, run))
+        run = SolverRun(matrix, k, limits, incumbent, rng)
+        return self._conclude(run, lambda: self._solve(matrix, run.k, run))
 
     def _conclude(self, run: SolverRun, search: Callable[[], None]) -> Solution:
         """Search until it ends or Ctrl-C, and say what was found."""
@@ -247,6 +249,8 @@ class BaseSolver(ABC):
         """Raise ValueError or TypeError for a parameter that makes no sense."""
         for parameter in self._positive_integers:
             check_positive_integer(getattr(self, parameter), parameter)
+        for parameter in self._positive_numbers:
+            check_positive(getattr(self, parameter), parameter)
 
     @abstractmethod
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
@@ -266,7 +270,7 @@ class CovarianceSolver(BaseSolver):
         cov: Covariance,
         k: int,
         *,
-        limits: Limits,
+        limits: Limits | None = None,
         incumbent: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> Solution:

@@ -34,10 +34,9 @@ class TruncatedPower(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import TruncatedPower, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(TruncatedPower().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import TruncatedPower
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> TruncatedPower().solve(A, 2).support
     array([0, 1])
     """
 
