@@ -55,8 +55,6 @@ LAYERS = {
 TODAY: dict[str, str] = {}
 
 EXCEPTIONS = {
-    "heuristics.pool -> certify.screening": "`in_units` belongs to numerics",
-    "heuristics.truncated_power -> solvers.base": "returns a Solution",
     "result -> solvers.guarantee": "a record of its own: Result only holds it",
     "sparsity_path -> covariance.pca": "computes PCA when asked",
     "sparsity_path -> covariance.covariance": "keeps the matrix for PCA",

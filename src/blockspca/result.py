@@ -106,6 +106,24 @@ def refuse_unproved(status: Status, objective: float, upper_bound: float) -> Non
 
 
 @dataclass(frozen=True, eq=False)
+class Solution:
+    """A solver's answer on the matrix it was given; `upper_bound` holds there only.
+
+    Only the support of x counts: its loadings are optimised afterwards by the caller.
+    """
+
+    x: FloatArray
+    upper_bound: float = math.inf
+    status: Status = Status.FEASIBLE
+    nodes: int = 0
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """The ascending indices of the features with a nonzero loading."""
+        return np.flatnonzero(self.x)
+
+
+@dataclass(frozen=True, eq=False)
 class BlockReport:
     """One block: its features, and what its solver found and proved there."""
 

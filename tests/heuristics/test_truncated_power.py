@@ -8,11 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 import blockspca as bs
-from blockspca.heuristics.truncated_power import (
-    _cut,
-    _lowest_eigenvalue,
-    truncated_power,
-)
+from blockspca.heuristics.truncated_power import _lowest_eigenvalue, truncated_power
 from blockspca.limits import Deadline
 from strategies import problems
 
@@ -70,23 +66,3 @@ def test_a_singular_matrix_needs_no_shift_and_no_patience():
     assert _lowest_eigenvalue(indefinite, Deadline(None)) == pytest.approx(
         -0.3 * top, rel=1e-2
     )
-
-
-@pytest.mark.parametrize("kind", ["random", "ties", "zeros"])
-def test_the_largest_entries_are_kept(kind: str) -> None:
-    rng = np.random.default_rng(0)
-    y = rng.standard_normal((40, 5))
-    if kind == "ties":
-        y = np.round(y)
-    if kind == "zeros":
-        y[3:] = 0.0
-    for k in (1, 7, 40):
-        sizes = -np.sort(-np.abs(y), axis=0)
-        for least in (None, sizes[k - 1], 0.5 * sizes[k - 1], np.zeros(5)):
-            x, kept = _cut(y, k, least)
-            for j in range(5):
-                assert len(set(kept[j])) == k
-                chosen = -np.sort(-np.abs(y[kept[j], j]))
-                np.testing.assert_array_equal(chosen, sizes[:k, j])
-                assert set(np.flatnonzero(x[:, j])) <= set(kept[j])
-            np.testing.assert_allclose(np.linalg.norm(x, axis=0), 1.0)

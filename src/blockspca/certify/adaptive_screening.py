@@ -12,11 +12,11 @@ from .._validation import FloatArray
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
-from ..numerics.rounding import power_of_two
+from ..numerics.rounding import in_units, power_of_two
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..scan.lists import known_scan, scan
-from .screening import Screening, in_units
+from .screening import Screening
 
 
 class Candidates:

@@ -30,19 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..numerics.rounding import larger_root
+from ..numerics.rounding import in_units, larger_root
 from ..scan.lists import Scan
-
-#: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
-#: if anything, so that bounds stay bounds, and nothing overflows on the way to them.
-LOWEST = -1e300
-
-
-def in_units(values: FloatArray, unit: float) -> FloatArray:
-    """values / unit, for a power of two; the very negative are raised to LOWEST."""
-    with np.errstate(over="ignore"):
-        scaled = values / unit
-    return np.maximum(scaled, LOWEST, out=scaled)
 
 
 class Screening:

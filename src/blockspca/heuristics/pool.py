@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dsyevd
 
 from .._validation import FloatArray
-from ..certify.screening import in_units
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh
+from ..numerics.rounding import in_units
 
 # How far above λ(S) the swap test puts its shift: near enough to see small gains,
 # far enough to keep τI − A_SS well conditioned.

@@ -15,6 +15,9 @@ from .._validation import FloatArray
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
+#: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
+#: if anything, so that bounds stay bounds, and nothing overflows on the way to them.
+LOWEST = -1e300
 
 
 def power_of_two(size: float) -> float:
@@ -32,6 +35,13 @@ def power_of_four(size: float) -> float:
     To divide by it, or by its square root, is exact.
     """
     return math.ldexp(1.0, (math.frexp(size)[1] - 1) // 2 * 2) if size > 0 else 1.0
+
+
+def in_units(values: FloatArray, unit: float) -> FloatArray:
+    """Return values / unit, for a power of two; the very negative become LOWEST."""
+    with np.errstate(over="ignore"):
+        scaled = values / unit
+    return np.maximum(scaled, LOWEST, out=scaled)
 
 
 def sum_above(values: Iterable[float]) -> float:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..limits import Deadline, Limits
-from ..result import Status
+from ..result import Solution
 from .guarantee import EXACT, HEURISTIC, Guarantee
 
 __all__ = [
@@ -28,24 +25,6 @@ __all__ = [
 
 class SolverError(RuntimeError):
     """A solver failed, or returned something that is not a sparse unit vector."""
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A solver's answer on the matrix it was given; `upper_bound` holds there only.
-
-    Only the support of x counts: its loadings are optimised afterwards by the caller.
-    """
-
-    x: FloatArray
-    upper_bound: float = math.inf
-    status: Status = Status.FEASIBLE
-    nodes: int = 0
-
-    @property
-    def support(self) -> NDArray[np.intp]:
-        """The ascending indices of the features with a nonzero loading."""
-        return np.flatnonzero(self.x)
 
 
 @runtime_checkable

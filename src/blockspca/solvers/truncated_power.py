@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..heuristics.truncated_power import power_iteration
+from ..heuristics.power_iteration import power_iteration
 from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
 from .template import BaseSolver, SolverRun
 
