@@ -172,30 +172,6 @@ def test_block_search_does_not_notice_the_scan(monkeypatch):
             assert one.epsilon == pytest.approx(other.epsilon, rel=1e-12)
 
 
-def test_single_precision_never_screens_out_what_double_keeps():
-    from blockspca.certify.screening import Screening
-
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(12, 90)) * rng.lognormal(0, 1, size=90)
-        X[:, :45] *= 10.0 ** rng.integers(-30, 30)
-        cov = bs.Covariance.from_data(X)
-        double, single = scan(cov, 8), scan(cov, 8, precision="single")
-        assert single.rounding > double.rounding
-        assert_lists(single, cov.rows(slice(None)).copy(), np.arange(90))
-        largest = double.max_abs
-        for k in (2, 4, 9):
-            for tau in (1.0, 1.5, 2.5):
-                for upper in (0.9, 1.0):
-                    kept, safe = (
-                        Screening(found, 1.0).survivors(
-                            k, tau * largest, upper * largest
-                        )
-                        for found in (double, single)
-                    )
-                    assert set(kept.tolist()) <= set(safe.tolist())
-
-
 def test_samples_in_parts(monkeypatch):
     monkeypatch.setattr(passes, "PANEL_BYTES", 1)
     X = np.random.default_rng(0).normal(size=(500, 70))

@@ -15,24 +15,14 @@ _POINTERS = types.Array(types.int64, 1, "C", readonly=True)
 _POSITIONS = types.Array(types.int32, 1, "C", readonly=True)
 _REALS = types.Array(types.float64, 1, "C", readonly=True)
 _FLOATS = types.Array(types.float64, 1, "C")
-_VALUES = types.Array(types.float64, 2, "C")
-_INDICES = types.Array(types.int64, 2, "C")
+_ROWS = (types.int64, types.int64)  # from, and up to
+_SPARSE = (_POINTERS, _POSITIONS, _REALS)  # CSR or CSC
+_LISTS = (types.Array(types.float64, 2, "C"), types.Array(types.int64, 2, "C"))
 
 LISTED = float("nan")  # compares as false with everything
 
 
-@njit(
-    types.void(
-        types.int64,
-        types.int64,
-        _POINTERS,
-        _POSITIONS,
-        _REALS,
-        _VALUES,
-        _INDICES,
-    ),
-    **ENTRY,
-)
+@njit(types.void(*_ROWS, *_SPARSE, *_LISTS), **ENTRY)
 def add_stored(start, stop, pointers, positions, data, values, indices):
     """Enter rows start, …, stop − 1 of a sparse A (CSR) into their lists."""
     last = values.shape[1] - 1
@@ -47,41 +37,16 @@ def add_stored(start, stop, pointers, positions, data, values, indices):
 
 @njit(
     types.void(
-        types.int64,
-        types.int64,
-        _POINTERS,
-        _POSITIONS,
-        _REALS,
-        _POINTERS,
-        _POSITIONS,
-        _REALS,
-        _REALS,
-        _REALS,
-        _POINTERS,
-        types.float64,
-        _FLOATS,
-        _VALUES,
-        _INDICES,
+        *_ROWS, *_SPARSE, *_SPARSE,
+        _REALS, _REALS, _POINTERS, types.float64, _FLOATS, *_LISTS,
     ),
     **ENTRY,
-)
+)  # fmt: skip
 def add_products(
-    start,
-    stop,
-    sample_pointers,
-    sample_features,
-    sample_data,
-    feature_pointers,
-    feature_samples,
-    feature_data,
-    factor,
-    shift,
-    labels,
-    largest_factor,
-    total,
-    values,
-    indices,
-):
+    start, stop, sample_pointers, sample_features, sample_data,
+    feature_pointers, feature_samples, feature_data,
+    factor, shift, labels, largest_factor, total, values, indices,
+):  # fmt: skip
     """Rows start, …, stop − 1 of A_ij = factor_i factor_j (X'X)_ij − shift_i shift_j.
 
     X comes by samples (CSR, features ascending) and by features (CSC). Features are

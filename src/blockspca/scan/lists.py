@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +87,6 @@ def scan(
     memory: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
-    precision: Literal["double", "single"] = "double",
 ) -> Scan:
     """Find the `width` largest |A_ij|, j ≠ i, of every row in one pass over A.
 
@@ -111,9 +109,6 @@ def scan(
         says nothing. The values do not depend on it.
     progress : callable, optional
         Called with the work done and the total, between tiles.
-    precision : {"double", "single"}
-        "single" computes the entries of dense data in float32, with the larger
-        `rounding` that this entails.
 
     Notes
     -----
@@ -126,15 +121,12 @@ def scan(
     The widest full scan of a covariance is kept as long as the covariance is, and
     returned again where it is wide enough.
     """
-    if precision not in ("double", "single"):
-        raise ValueError(f"precision = {precision!r}; pass 'double' or 'single'.")
     width = check_positive_integer(width, "width")
-    keep = features is None and precision == "double"
-    if keep and (known := known_scan(cov, width)) is not None:
+    if features is None and (known := known_scan(cov, width)) is not None:
         return known
-    job = Pass(cov, width, check, features, memory, threads, progress, precision)
+    job = Pass(cov, width, check, features, memory, threads, progress)
     found = Scan(*job.run())
-    if keep:
+    if features is None:
         _known[cov] = found
     return found
 

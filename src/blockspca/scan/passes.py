@@ -25,10 +25,9 @@ SECONDS_BETWEEN_TICKS = 0.1
 SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
 NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
 
+ALONE_UP_TO = 1000  # features that one thread scans in less time than a second starts
+
 Progress = Callable[[int, int], None]
-
-
-ALONE_UP_TO = 1000
 
 
 class PassStopped(Exception):
@@ -47,18 +46,15 @@ class Pass:
         memory: int | None,
         threads: int | None,
         progress: Progress | None,
-        precision: str,
     ) -> None:
         self.cov = cov
         self.features = features
         self.d = cov.n_features if features is None else len(features)
         self.memory = memory
         if threads is None:
-            size = cov.n_features if features is None else len(features)
             # Starting a thread takes longer than a small scan.
-            threads = 1 if size <= ALONE_UP_TO else scan_threads()
+            threads = 1 if self.d <= ALONE_UP_TO else scan_threads()
         self.threads = threads
-        self.single = precision == "single"
         self._check = check
         self._progress = progress
         self.width = max(1, min(width, self.d - 1))
@@ -137,7 +133,7 @@ class Pass:
         """For each worker a tile, a second one if samples come in parts, and panels."""
         size = min(self.tile_size, self.d)
         n = self.cov.n_samples or 1
-        tiles = 2 if self.single or n > self.samples_at_once() else 1
+        tiles = 2 if n > self.samples_at_once() else 1
         panels = 4 * size * min(n, self.samples_at_once())
         worker = tiles * size**2 + panels + 8 * size
         return 8 * (self.threads * worker + 4 * self.d)

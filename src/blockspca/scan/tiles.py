@@ -10,19 +10,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.sources import EPS
-from ..numerics.rounding import power_of_two
 
 if TYPE_CHECKING:
     from .passes import Pass
-
-
-def single_rounding(n: int, deviation: float) -> float:
-    """Bound the error of Σ c_si c_sj in float32, for |c_i| |c_j| ≤ deviation².
-
-    Both factors are rounded, then n products are summed; twice that, to cover terms of
-    second order and underflow.
-    """
-    return 2 * (n + 4) * 2.0**-24 * deviation**2
 
 
 class Tiles:
@@ -43,12 +33,6 @@ class Tiles:
         # A margin for the rounding of variances, so that the comparison is safe.
         n = job.cov.n_samples or 1
         self.deviation = np.sqrt(np.maximum(job.diagonal, 0.0)) * (1 + (n + 8) * EPS)
-        # In float32 the data are divided by a power of two, so that nothing overflows.
-        self.unit = 1.0
-        if job.single:
-            largest = float(self.deviation.max())
-            self.unit = power_of_two(largest)
-            job.rounding += single_rounding(n, largest)
 
     def pass_over(self) -> None:
         n_strips = len(self.strips)
@@ -71,11 +55,9 @@ class TileWorker:
         self.tiles = tiles
         self.job = tiles.job
         size, job = tiles.size, tiles.job
-        in_parts = job.single or (job.cov.n_samples or 1) > tiles.samples
+        in_parts = (job.cov.n_samples or 1) > tiles.samples
         self.out = np.empty(size**2)
-        self.part = np.empty(
-            size**2 if in_parts else 0, dtype=np.float32 if job.single else np.float64
-        )
+        self.part = np.empty(size**2 if in_parts else 0)
         self.span = np.zeros(2 + size, dtype=np.int64)
         self.left: tuple[int, FloatArray | None] = (-1, None)
 
@@ -88,7 +70,7 @@ class TileWorker:
             self.left = (a, self.panel(rows))
         left = self.left[1]
         if a == b:
-            self.enter_rows(a, self.product(rows, rows, left), rows, rows)
+            self.enter(a, self.product(rows, rows, left), rows, rows)
             return
         # No entry of row i here exceeds sd_i times the largest sd of the columns.
         floors = job.values[:, -1]
@@ -101,16 +83,16 @@ class TileWorker:
         if 2 * parts > whole:
             block = self.product(rows, columns, left)
             if len(open_rows):
-                self.enter_rows(a, block, rows, columns)
+                self.enter(a, block, rows, columns)
             if len(open_columns):
-                self.enter_columns(b, block, rows, columns)
+                self.enter(b, block, rows, columns, by_column=True)
             return
         if len(open_rows):
             block = self.product(open_rows, columns, None)
-            self.enter_rows(a, block, open_rows, columns)
+            self.enter(a, block, open_rows, columns)
         if len(open_columns):
             block = self.product(rows, open_columns, left)
-            self.enter_columns(b, block, rows, open_columns)
+            self.enter(b, block, rows, open_columns, by_column=True)
 
     def panel(self, rows: NDArray[np.int64]) -> FloatArray | None:
         """Gather the columns of the data once for a strip, if they fit."""
@@ -120,10 +102,7 @@ class TileWorker:
     def gather(self, index: NDArray[np.int64], start: int, stop: int) -> FloatArray:
         if self.job.features is not None:
             index = self.job.features[index]
-        block = self.job.cov.columns(index, start, stop)
-        if not self.job.single:
-            return block
-        return (block / self.tiles.unit).astype(np.float32)
+        return self.job.cov.columns(index, start, stop)
 
     def product(
         self,
@@ -149,40 +128,26 @@ class TileWorker:
                 out[...] = part
             elif in_parts:
                 out += part
-        if self.tiles.unit != 1.0:
-            out *= self.tiles.unit**2
         return out
 
-    def enter_rows(
+    def enter(
         self,
         strip: int,
         block: FloatArray,
         rows: NDArray[np.int64],
         columns: NDArray[np.int64],
+        *,
+        by_column: bool = False,
     ) -> None:
-        from .._kernels.rowtops import add_rows
-
+        """Put block = A[rows, columns] into the lists of its rows, or its columns."""
+        lists = (block.view(np.int64), rows, columns, self.job.bits, self.job.indices)
         with self.tiles.locks[strip]:
-            add_rows(
-                block.view(np.int64), rows, columns, self.job.bits, self.job.indices
-            )
+            if by_column:
+                from .._kernels.columntops import add_columns
 
-    def enter_columns(
-        self,
-        strip: int,
-        block: FloatArray,
-        rows: NDArray[np.int64],
-        columns: NDArray[np.int64],
-    ) -> None:
-        from .._kernels.columntops import add_columns
+                self.span[:2] = 0, len(columns)
+                add_columns(*lists, self.span)
+            else:
+                from .._kernels.rowtops import add_rows
 
-        self.span[:2] = 0, len(columns)
-        with self.tiles.locks[strip]:
-            add_columns(
-                block.view(np.int64),
-                rows,
-                columns,
-                self.job.bits,
-                self.job.indices,
-                self.span,
-            )
+                add_rows(*lists)
