@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from blockspca.solvers import SOLVERS, L0Penalty, L1Penalty
+from blockspca.solvers import SOLVERS, BaseSolver, L0Penalty, L1Penalty, SolverRun
 from blockspca.solvers.base import Solution, Solver, SolverError
 from blockspca.solvers.guarantee import EXACT, HEURISTIC, BlockGuarantee, Guarantee
 
@@ -13,6 +13,7 @@ START = "<!-- Written by docs/generate_api.py from here on; edit that, not this.
 END = "<!-- Written by hand again. -->\n"
 
 CONTRACT = (Solver, Solution, SolverError, Guarantee, BlockGuarantee)
+TEMPLATE = (BaseSolver, SolverRun)
 PARTS = (L0Penalty, L1Penalty)
 
 
@@ -35,8 +36,9 @@ def solvers() -> str:
         lines.append(f"| `{SOLVERS[name].__name__}` | `{name}` | {kind(name)} |")
     return "\n".join(
         [
-            "What a solver has to be ([Add a solver](add-a-solver.md)):\n",
-            references(CONTRACT),
+            "What a solver has to be, and what saves work in writing one"
+            " ([Add a solver](add-a-solver.md)):\n",
+            references(CONTRACT + TEMPLATE),
             f"The {len(SOLVERS)} of `blockspca.solvers`, with names as in"
             " `blockspca.solvers.SOLVERS`"
             " ([what each promises](guarantees.md)):\n",

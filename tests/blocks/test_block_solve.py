@@ -299,8 +299,8 @@ def test_interrupt_inside_our_solvers(solver, monkeypatch):
     monkeypatch.setattr("blockspca.solvers.exhaustive.WORK_AT_ONCE", 10 * 3**3)
     monkeypatch.setattr(np.linalg, "eigvalsh", interrupted)
     monkeypatch.setattr(
-        "blockspca.solvers.truncated_power._truncate",
-        lambda *args: (_ for _ in ()).throw(KeyboardInterrupt),
+        "blockspca.solvers.truncated_power.power_iteration",
+        lambda *args, **options: (_ for _ in ()).throw(KeyboardInterrupt),
     )
     result = solve(A, 3, solver=solver, threshold=0.0)
     assert result.status is bs.Status.INTERRUPTED

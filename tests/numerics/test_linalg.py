@@ -10,6 +10,7 @@ import pytest
 import blockspca as bs
 from blockspca.numerics import linalg as vectors
 from blockspca.numerics.linalg import leading_eigenvector
+from strategies import symmetric_matrix
 
 
 def test_eigenvalues_that_differ_by_ulps():
@@ -74,3 +75,19 @@ def test_no_bound_rests_on_an_iterative_method(monkeypatch):
             assert bs.solve(cov, k).upper_bound >= best * (1 - 1e-12)
             path = bs.solve_path(cov, k, limits=bs.Limits(nodes=1))
             assert path[k].upper_bound >= best * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 30])
+def test_rough_eigenpair(d):
+    A = symmetric_matrix("indefinite", d, np.random.default_rng(d))
+    value, x = vectors.rough_eigenpair(A.dot, np.ones(d), 1e-8)
+    expected = np.linalg.eigvalsh(A)[-1]
+    assert value == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert x @ A @ x == pytest.approx(expected * (x @ x), rel=1e-6, abs=1e-9)
+
+
+def test_rough_eigenpair_of_what_arpack_refuses_is_the_start():
+    start = np.ones(6)
+    value, x = vectors.rough_eigenpair(np.zeros_like, start, 1e-4)
+    assert value == 0.0
+    assert np.linalg.norm(x) > 0

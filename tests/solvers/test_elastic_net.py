@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from blockspca.numerics.linalg import largest_entries, leading_eigenvector
-from blockspca.solvers import ElasticNet, Limits
-from blockspca.solvers.base import Deadline
+from blockspca.solvers import ElasticNet, Limits, SolverRun
 from strategies import symmetric_matrix
 
 
 def test_much_ridge_truncates_the_leading_eigenvector():
     A = symmetric_matrix("psd", 12, np.random.default_rng(0))
-    *_, weights = ElasticNet(1e6, 1)._propose(A, 4, Deadline(None), None)
+    *_, weights = ElasticNet(1e6, 1)._propose(A, 4, SolverRun(A, 4, Limits()))
     support = largest_entries(leading_eigenvector(A), 4)
     assert np.flatnonzero(weights).tolist() == support.tolist()
 
@@ -28,7 +27,7 @@ def test_against_the_criterion_of_the_paper():
     A = X.T @ X
     largest = np.linalg.eigvalsh(A)[-1]
     solver = ElasticNet(ridge=0.1, max_iterations=5000)
-    proposals = solver._propose(A, 4, Deadline(None), None)
+    proposals = solver._propose(A, 4, SolverRun(A, 4, Limits()))
     beta = next(proposals)
     level = float(np.abs(A @ leading_eigenvector(A)).max())  # half of the largest
     alpha = A @ beta / np.linalg.norm(A @ beta)

@@ -9,7 +9,6 @@ from blockspca import Status
 from blockspca.solvers import Limits
 from blockspca.solvers._heuristic import (
     Heuristic,
-    Incumbent,
     keep_largest,
     shifted_to_psd,
     tuned_to_k,
@@ -25,7 +24,7 @@ class Proposals(Heuristic):
     def __init__(self, *vectors):
         self.vectors = vectors
 
-    def _propose(self, A, k, deadline, rng):
+    def _propose(self, A, k, run):
         for vector in self.vectors:
             if vector is None:
                 raise KeyboardInterrupt
@@ -60,17 +59,6 @@ def test_node_limit_and_interrupt():
     assert np.flatnonzero(solution.x).tolist() == [1, 2]
     solution = Proposals([0, 1, 1], [1, 0, 0]).solve(A, 2, limits=Limits(time=0.0))
     assert (solution.status, solution.nodes) == (Status.TIME_LIMIT, 1)
-
-
-def test_incumbent_never_gets_worse():
-    rng = np.random.default_rng(0)
-    B = symmetric_matrix("indefinite", 8, rng)
-    best = Incumbent(B, 3)
-    for _ in range(50):
-        before = best.objective
-        best.offer(rng.normal(size=8))
-        assert best.objective >= before
-        assert best.x @ B @ best.x == pytest.approx(best.objective)
 
 
 def test_tuned_to_k():

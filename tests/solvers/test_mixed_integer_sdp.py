@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from blockspca import Status
-from blockspca.solvers import BranchAndBound, Limits, MixedIntegerSDP
-from blockspca.solvers.base import Solution
+from blockspca.solvers import Limits, MixedIntegerSDP
 from blockspca.solvers.mixed_integer_sdp import swap_cut, tight_multiplier
 from conftest import brute_force
 from strategies import problems, symmetric_matrix
@@ -70,26 +69,3 @@ def test_pitprops(load, k):
     assert solution.status is Status.OPTIMAL
     assert solution.x @ A @ solution.x == pytest.approx(brute_force(A, k), rel=1e-9)
     assert solution.upper_bound == pytest.approx(brute_force(A, k), rel=2e-6)
-
-
-@pytest.mark.parametrize(
-    ("solver", "module", "start"),
-    [
-        (MixedIntegerSDP, "mixed_integer_sdp", "LocalSearch"),
-        (BranchAndBound, "branch_and_bound", "TruncatedPower"),
-    ],
-)
-def test_an_interrupt_of_the_start_ends_the_search(solver, module, start, monkeypatch):
-    """The heuristic returns what it has after Ctrl-C; the search must not go on."""
-    A = np.cov(np.random.default_rng(7).normal(size=(30, 60)).T)
-
-    def interrupted(self, A, k, **named):
-        x = np.zeros(len(A))
-        x[:k] = k**-0.5
-        return Solution(x, np.inf, Status.INTERRUPTED)
-
-    name = f"blockspca.solvers.{module}.{start}.solve"
-    monkeypatch.setattr(name, interrupted)
-    solution = solver().solve(A, 8, limits=Limits(time=20))
-    assert solution.status is Status.INTERRUPTED
-    assert solution.upper_bound >= solution.x @ A @ solution.x

@@ -15,6 +15,7 @@ import numpy as np
 from numba import types
 
 from .options import ENTRY, INNER, njit
+from .selection import insert_value
 
 FINISHED, BUDGET_USED, BETTER_SUPPORT = 0, 1, 2
 PRUNED, LEAF, OPEN, INSIDE_BEATS, ONE_MORE_BEATS = range(5)  # what became of a node
@@ -69,16 +70,6 @@ def factorise(A, features, count, tau, U):
         for i in range(j, count):
             U[j, i] /= pivot
     return True
-
-
-@njit(**INNER)
-def insert(largest, count, value):
-    """Put `value` into the descending list of the `count` largest values so far."""
-    position = count - 1
-    while position > 0 and largest[position - 1] < value:
-        largest[position] = largest[position - 1]
-        position -= 1
-    largest[position] = value
 
 
 @njit(**INNER)
@@ -173,7 +164,7 @@ def list_largest(values, count, largest, length):
         largest[q] = -np.inf
     for q in range(count):
         if values[q] > largest[length - 1]:
-            insert(largest, length, values[q])
+            insert_value(largest, length, values[q])
 
 
 @njit(**INNER)
@@ -272,7 +263,7 @@ def bound_rows(A, node, n_in, n_free, need):
         for r in range(n_free):
             value = abs(row[r])
             if value > largest[need - 2]:
-                insert(largest, need - 1, value)
+                insert_value(largest, need - 1, value)
         total = 0.0
         square = 0.0
         for p in range(need - 1):

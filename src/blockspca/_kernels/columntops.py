@@ -9,7 +9,8 @@ from __future__ import annotations
 from numba import types
 
 from .options import ENTRY, INNER, njit
-from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN, insert
+from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN
+from .selection import insert
 
 _INTS = types.Array(types.int64, 1, "C")
 

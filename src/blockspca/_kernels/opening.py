@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 
 from .options import ENTRY, njit
+from .selection import insert_value
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -28,11 +29,7 @@ def row_sums(A, k, first, last, sums):
         for j in range(A.shape[1]):
             value = abs(A[i, j])
             if value > largest[k - 1]:
-                position = k - 1
-                while position > 0 and largest[position - 1] < value:
-                    largest[position] = largest[position - 1]
-                    position -= 1
-                largest[position] = value
+                insert_value(largest, k, value)
         scale = max(scale, largest[0])
         own = abs(A[i, i])
         total = 0.0

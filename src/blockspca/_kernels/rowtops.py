@@ -14,6 +14,7 @@ from __future__ import annotations
 from numba import types
 
 from .options import ENTRY, INNER, njit
+from .selection import insert
 
 _BITS = types.Array(types.int64, 2, "C", readonly=True)
 _LABELS = types.Array(types.int64, 1, "C", readonly=True)
@@ -21,19 +22,6 @@ _LISTS = types.Array(types.int64, 2, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 CHUNK = 32
-
-
-@njit(types.int64(_LISTS, _LISTS, types.int64, types.int64, types.int64), **INNER)
-def insert(values, indices, row, value, index):
-    """Put `value` into the row's list, largest first; return the new smallest."""
-    j = values.shape[1] - 1
-    while j > 0 and values[row, j - 1] < value:
-        values[row, j] = values[row, j - 1]
-        indices[row, j] = indices[row, j - 1]
-        j -= 1
-    values[row, j] = value
-    indices[row, j] = index
-    return values[row, values.shape[1] - 1]
 
 
 @njit(types.int64(_LABELS), **INNER)

@@ -1,4 +1,4 @@
-"""The largest of some numbers, in place: what the kernels of the proof sort with."""
+"""The largest of some numbers, in place: what all kernels select and sort with."""
 
 from .options import INNER, njit
 
@@ -81,3 +81,26 @@ def sort_front(values, count):
                 j -= gap
             values[j] = value
         gap //= 3
+
+
+@njit(**INNER)
+def insert(values, indices, row, value, index):
+    """Put `value` into the row's list, largest first; return the new smallest."""
+    j = values.shape[1] - 1
+    while j > 0 and values[row, j - 1] < value:
+        values[row, j] = values[row, j - 1]
+        indices[row, j] = indices[row, j - 1]
+        j -= 1
+    values[row, j] = value
+    indices[row, j] = index
+    return values[row, values.shape[1] - 1]
+
+
+@njit(**INNER)
+def insert_value(largest, count, value):
+    """Put `value` into the descending list of the `count` largest values so far."""
+    position = count - 1
+    while position > 0 and largest[position - 1] < value:
+        largest[position] = largest[position - 1]
+        position -= 1
+    largest[position] = value

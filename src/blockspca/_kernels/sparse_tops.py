@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from numba import types
 
-from .options import ENTRY, INNER, njit
+from .options import ENTRY, njit
+from .selection import insert
 
 _POINTERS = types.Array(types.int64, 1, "C", readonly=True)
 _POSITIONS = types.Array(types.int32, 1, "C", readonly=True)
@@ -18,21 +19,6 @@ _VALUES = types.Array(types.float64, 2, "C")
 _INDICES = types.Array(types.int64, 2, "C")
 
 LISTED = float("nan")  # compares as false with everything
-
-
-@njit(
-    types.float64(_VALUES, _INDICES, types.int64, types.float64, types.int64), **INNER
-)
-def _insert(values, indices, row, value, index):
-    """Put `value` into the row's list, largest first; return the new smallest."""
-    j = values.shape[1] - 1
-    while j > 0 and values[row, j - 1] < value:
-        values[row, j] = values[row, j - 1]
-        indices[row, j] = indices[row, j - 1]
-        j -= 1
-    values[row, j] = value
-    indices[row, j] = index
-    return values[row, values.shape[1] - 1]
 
 
 @njit(
@@ -56,7 +42,7 @@ def add_stored(start, stop, pointers, positions, data, values, indices):
             j = positions[p]
             value = abs(data[p])
             if value > floor and j != i:
-                floor = _insert(values, indices, i, value, j)
+                floor = insert(values, indices, i, value, j)
 
 
 @njit(
@@ -139,7 +125,7 @@ def add_products(
                 if abs(total[j]) > cut:
                     value = abs(scale * factor[j] * total[j] - offset * shift[j])
                     if value > floor and j != i:
-                        floor = _insert(values, indices, row, value, labels[j])
+                        floor = insert(values, indices, row, value, labels[j])
                         cut = floor * to_total
                         total[j] = LISTED
             for p in range(own - 1, low - 1, -1):
@@ -147,7 +133,7 @@ def add_products(
                 if abs(total[j]) > cut:
                     value = abs(scale * factor[j] * total[j] - offset * shift[j])
                     if value > floor:
-                        floor = _insert(values, indices, row, value, labels[j])
+                        floor = insert(values, indices, row, value, labels[j])
                         cut = floor * to_total
                         total[j] = LISTED
         for j in range(factor.shape[0]):
@@ -155,7 +141,7 @@ def add_products(
                 break
             value = abs(scale * factor[j] * total[j] - offset * shift[j])
             if value > floor and j != i:
-                floor = _insert(values, indices, row, value, labels[j])
+                floor = insert(values, indices, row, value, labels[j])
         for q in range(first, behind):
             s = feature_samples[q]
             for p in range(sample_pointers[s], sample_pointers[s + 1]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,29 +166,25 @@ def extended_at_once(
     return np.concatenate([support, np.argsort(-scores, kind="stable")[:missing]])
 
 
-def swapped(
-    matrix: FloatArray,
-    support: NDArray[np.int64],
-    max_swaps: int = 1000,
-    stop: Callable[[], bool] = lambda: False,
-) -> tuple[NDArray[np.int64], float, FloatArray]:
-    """Swap one feature for another while that raises λ(S); also its eigenvector.
+Swapped = tuple[NDArray[np.int64], float, FloatArray]
+
+
+def swaps(matrix: FloatArray, support: NDArray[np.int64]) -> Iterator[Swapped]:
+    """Yield S, λ(S) and its eigenvector: as given, then after each swap that raises λ.
 
     With M = (τI − A_SS)^{-1}, V = M A_S· and q_j = A_jS V_j, all swaps at once:
 
         λ(S \\ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ,
 
-    by the Schur complement and the deletion formula for M.  O(k² n) a round.  `stop`
-    is asked before each: True ends the swaps.
+    by the Schur complement and the deletion formula for M.  O(k² n) a round.
     """
     diagonal = matrix.diagonal()
     value, x, resolvent = _spectrum(_submatrix(matrix, support))
-    if len(support) == len(matrix):
-        return support, value, x
     spread = max(abs(value), float(np.abs(diagonal[support]).max())) or 1.0
-    for _ in range(max_swaps):
-        if stop():
-            break
+    while True:
+        yield support, value, x
+        if len(support) == len(matrix):
+            return
         tau = value + _SWAP_SHIFT * spread
         rows, columns = matrix[support], np.arange(len(matrix))
         if 2 * len(support) > len(matrix):  # most columns are those of the support
@@ -204,15 +200,33 @@ def swapped(
         best = int(np.argmax(scores))
         i, j = divmod(best, len(columns))
         if not scores[i, j] > tau:
-            break
+            return
         candidate = support.copy()
         candidate[i] = columns[j]
         raised = _spectrum(_submatrix(matrix, candidate))
         if not raised[0] > value:
-            break
+            return
         support = candidate
         value, x, resolvent = raised
-    return support, value, x
+
+
+def swapped(
+    matrix: FloatArray,
+    support: NDArray[np.int64],
+    max_swaps: int = 1000,
+    stop: Callable[[], bool] = lambda: False,
+) -> Swapped:
+    """The last of `swaps`; `stop` is asked before each round, True ends them."""
+    found = swaps(matrix, support)
+    last = next(found)
+    for _ in range(max_swaps):
+        if stop():
+            break
+        better = next(found, None)
+        if better is None:
+            break
+        last = better
+    return last
 
 
 def best_supports(

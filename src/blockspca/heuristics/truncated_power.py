@@ -6,6 +6,7 @@ k = 2000 take seconds. It finds; it proves nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..covariance.covariance import Covariance, as_covariance
 from ..numerics import cost as _cost
-from ..numerics.linalg import lanczos, largest_entries, on_support
+from ..numerics.linalg import largest_entries, on_support, rough_eigenpair
 from ..numerics.threads import blas_limited_to
 from ..result import Status
 from ..solvers.base import Deadline, Limits, Solution
@@ -24,6 +25,9 @@ from ..solvers.base import Deadline, Limits, Solution
 RATIOS = (2.0, 1.5, 1.2, 1.0)
 CONVERGED = 1e-12
 EIGENVECTOR_TOLERANCE = 1e-4
+# Features up to which one sort of all columns is faster than a search in each: of 26
+# columns 1.1 against 3.7 ms with 15 features, 40 against 31 ms with 600.
+CUT_TOGETHER = 200
 ONE_THREAD_UP_TO = 500
 POLISH_CANDIDATES = 200
 POLISH_SHARE = 0.5  # of the time that is left
@@ -115,12 +119,9 @@ def _leading_eigenvector(
         return cov.matvec(x) if c is None else c * x - cov.matvec(x)
 
     try:
-        found = lanczos(matvec, start, tolerance=EIGENVECTOR_TOLERANCE)
+        return rough_eigenpair(matvec, start, EIGENVECTOR_TOLERANCE)
     except _TimeIsUp:
-        found = None
-    if found is None:  # not converged, or the matrix is zero
         return 0.0, start
-    return float(found[0][0]), found[1][:, 0]
 
 
 def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
@@ -151,7 +152,14 @@ def _cut(
     At least k entries of column j are known to be no less than least[j], which saves
     most of the search for them.
     """
-    x, kept = np.zeros_like(y), []
+    x: FloatArray = np.zeros_like(y)
+    kept: list[NDArray[np.intp]] = []
+    if len(y) <= CUT_TOGETHER:
+        rows = np.argsort(-np.abs(y), axis=0, kind="stable")[:k]
+        np.put_along_axis(x, rows, np.take_along_axis(y, rows, axis=0), axis=0)
+        lengths = np.linalg.norm(x, axis=0)
+        x /= np.where(lengths > 0, lengths, 1.0)
+        return x, list(rows.T)
     for j, column in enumerate(np.ascontiguousarray(y.T)):
         sizes = np.abs(column)
         if least is None:  # among equal sizes, as of zeros, a partition is slow
@@ -167,6 +175,74 @@ def _cut(
         x[chosen, j] = column[chosen] / (length if length > 0 else 1.0)
         kept.append(chosen)
     return x, kept
+
+
+def _least(y: FloatArray, kept: list[NDArray[np.intp]]) -> FloatArray | None:
+    """What at least k entries of each column are no less than: those kept before."""
+    if len(y) <= CUT_TOGETHER:
+        return None
+    return np.array([np.abs(y[chosen, j]).min() for j, chosen in enumerate(kept)])
+
+
+def power_iteration(
+    product: Callable[[FloatArray], FloatArray],
+    x: FloatArray,
+    k: int,
+    *,
+    shift: float,
+    max_iterations: int,
+    tolerance: float = CONVERGED,
+    stop: Callable[[], bool] = lambda: False,
+    offer: Callable[[FloatArray, FloatArray], None] | None = None,
+) -> FloatArray:
+    """Repeat x ← the k largest entries of (A + cI) x, normalised, for every column.
+
+    Parameters
+    ----------
+    product : callable
+        X → AX.
+    x : array of shape (d, number of starts)
+        Cut to k entries first.
+    k : int
+    shift : float
+        c; the objective of a start ascends if A + cI has no negative eigenvalue.
+    max_iterations : int
+    tolerance : float
+        A start is finished when it improves by less than this share.
+    stop : callable
+        Asked before each product; True ends the iteration.
+    offer : callable, optional
+        Given all columns and their objectives, before each step.
+
+    Returns
+    -------
+    array of shape (d, number of starts)
+        Each as it was when it improved no more: finished ones drop out.
+    """
+    x, kept = _cut(x, k)
+    settled = np.zeros_like(x)
+    active = np.arange(x.shape[1])
+    value = np.full(len(active), -np.inf)
+    for _ in range(max_iterations):
+        if stop():
+            break
+        y = product(x)
+        now = np.einsum("ij,ij->j", x, y)
+        if offer is not None:
+            offer(x, now)
+        if shift:
+            y += shift * x
+        x, kept = _cut(y, k, _least(y, kept))
+        rising = now > value + tolerance * np.abs(now)
+        value = now[rising]
+        if not rising.all():
+            settled[:, active[~rising]] = x[:, ~rising]
+            active, x = active[rising], x[:, rising]
+            kept = [kept[j] for j in np.flatnonzero(rising)]
+        if len(active) == 0:
+            break
+    settled[:, active] = x
+    return settled
 
 
 class _Search:
@@ -210,34 +286,21 @@ class _Search:
                     return
 
     def settle(self, x: FloatArray, size: int) -> FloatArray:
-        """Cut, and iterate until no start improves; finished ones drop out."""
-        x, kept = _cut(x, size)
-        settled = np.zeros_like(x)
-        active = np.arange(x.shape[1])
-        value = np.full(len(active), -np.inf)
-        for _ in range(self.max_iterations):
-            if self.stop():
-                break
-            y = self.cov.matvec(x)
+        """Cut, and iterate until no start improves."""
+
+        def product(x: FloatArray) -> FloatArray:
             self.nodes += 1
-            now = np.einsum("ij,ij->j", x, y)
-            if size <= self.k:
-                self.offer(x, now)
-            if self.shift:
-                y += self.shift * x
-            # As many as are kept are no less than the least of those kept before.
-            least = [np.abs(y[chosen, j]).min() for j, chosen in enumerate(kept)]
-            x, kept = _cut(y, size, np.array(least))
-            rising = now > value + CONVERGED * np.abs(now)
-            value = now[rising]
-            if not rising.all():
-                settled[:, active[~rising]] = x[:, ~rising]
-                active, x = active[rising], x[:, rising]
-                kept = [kept[j] for j in np.flatnonzero(rising)]
-            if len(active) == 0:
-                break
-        settled[:, active] = x
-        return settled
+            return self.cov.matvec(x)
+
+        return power_iteration(
+            product,
+            x,
+            size,
+            shift=self.shift,
+            max_iterations=self.max_iterations,
+            stop=self.stop,
+            offer=self.offer if size <= self.k else None,
+        )
 
     def offer(self, x: FloatArray, values: FloatArray) -> None:
         best = int(np.argmax(values))

@@ -102,6 +102,25 @@ def lanczos(
     return values, vectors
 
 
+def rough_eigenpair(
+    product: Callable[[FloatArray], FloatArray], start: FloatArray, tolerance: float
+) -> tuple[float, FloatArray]:
+    """About the largest eigenvalue of A and its eigenvector, from products with A.
+
+    Good for a start or a shift, never for a bound. Where ARPACK does not converge, or A
+    is zero, 0 and the start.
+    """
+    d = len(start)
+    if d <= 3:
+        A = product(np.eye(d))
+        x = leading_eigenvector((A + A.T) / 2)
+        return rayleigh(A, x), x
+    found = lanczos(product, start, tolerance=tolerance)
+    if found is None:
+        return 0.0, start
+    return float(found[0][0]), found[1][:, 0]
+
+
 def with_sign(x: FloatArray) -> FloatArray:
     """Return x or −x, whichever has a positive entry of largest size.
 

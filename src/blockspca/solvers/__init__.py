@@ -19,6 +19,7 @@ from .projection import Projection
 from .registry import SOLVERS
 from .semidefinite_relaxation import SemidefiniteRelaxation
 from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
+from .template import BaseSolver, SolverRun
 from .truncated_power import TruncatedPower
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "HEURISTIC",
     "SOLVERS",
     "Abess",
+    "BaseSolver",
     "BranchAndBound",
     "CallableSolver",
     "Chan",
@@ -50,6 +52,7 @@ __all__ = [
     "Solution",
     "Solver",
     "SolverError",
+    "SolverRun",
     "TruncatedPower",
     "as_solver",
 ]

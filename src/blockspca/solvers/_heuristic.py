@@ -2,102 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..numerics.linalg import on_support
-from ..result import Status
-from ..stopping import stop_reason
-from .base import HEURISTIC, Deadline, Guarantee, Limits, Solution
+from .template import BaseSolver, SolverRun
 
 LEVELS = 40  # halvings of a penalty: by then levels differ by one part in 10¹²
 
 
-class Incumbent:
-    """The best support among those offered; the k largest A_ii to begin with.
-
-    That start makes the objective at least the largest A_ii, whatever is offered.
-    """
-
-    def __init__(self, A: FloatArray, k: int) -> None:
-        self.A = A
-        self.k = k
-        self._seen: set[tuple[int, ...]] = set()
-        self.x = np.zeros(len(A))
-        self.objective = -np.inf
-        self._consider(np.argsort(-np.diagonal(A), kind="stable")[:k])
-
-    def offer(self, weights: FloatArray) -> None:
-        """Consider the k largest |weights|; zero weights are ranked by |A · weights|.
-
-        A vector with fewer than k nonzeros is thereby completed, which never lowers
-        the largest eigenvalue on its support.
-        """
-        size = np.abs(weights)
-        if not size.max() > 0:
-            return
-        if np.count_nonzero(size) >= self.k:
-            order = np.argsort(-size, kind="stable")
-        else:
-            order = np.lexsort((-np.abs(self.A @ weights), -size))
-        self._consider(order[: self.k])
-
-    def _consider(self, support: NDArray[np.intp]) -> None:
-        support = np.sort(support)
-        key = tuple(support.tolist())
-        if key in self._seen:
-            return
-        self._seen.add(key)
-        x, objective = on_support(self.A, support)
-        if objective > self.objective:
-            self.x, self.objective = x, objective
-
-
-class Heuristic(ABC):
+class Heuristic(BaseSolver):
     """A solver that proposes vectors, one after another, and promises nothing.
 
-    A subclass defines `_propose`. Here the clock, the node limit, Ctrl-C and the form
-    of the result are dealt with once for all; nodes are proposals.
+    A subclass defines `_propose`; nodes are proposals. The k largest A_ii come first,
+    so that the objective is at least the largest A_ii, whatever is proposed.
     """
 
-    name: str
-    guarantee: Guarantee = HEURISTIC
-    requires_psd = False
-
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        deadline = Deadline(limits.time)
-        generator = np.random.default_rng(0) if rng is None else rng
-        k = min(k, len(A))
-        best = Incumbent(A, k)
-        stopped, nodes = None, 0
-        try:
-            for weights in self._propose(A, k, deadline, generator):
-                best.offer(weights)
-                nodes += 1
-                stopped = stop_reason(limits, deadline, nodes)
-                if stopped is not None:
-                    break
-        except KeyboardInterrupt:
-            stopped = Status.INTERRUPTED
-        return Solution(best.x, status=stopped or Status.FEASIBLE, nodes=nodes)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        run.offer_variances()
+        for weights in self._propose(A, k, run):
+            run.offer_vector(weights)
+            run.nodes += 1
+            if run.must_stop():
+                return
 
     @abstractmethod
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        """Yield vectors; a long step must itself give up when the deadline passes."""
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
+        """Yield vectors; a long step must itself give up when run.deadline passes."""
 
 
 def tuned_to_k(

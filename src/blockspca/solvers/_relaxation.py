@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive, check_positive_integer
+from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
-from ..result import Status, relative_gap
-from ._heuristic import Incumbent
-from .base import Deadline, Guarantee, Limits, Solution
+from ..result import OPTIMAL_GAP, Status, relative_gap
+from .template import BaseSolver, SolverRun
 
 CHECK_EVERY = 20  # iterations between two evaluations of the bound
 PATIENCE = 5  # evaluations over which the bound must have become better
-PROVED = 1e-9  # relative gap that counts as none
 
 
-class Relaxation(ABC):
+class Relaxation(BaseSolver):
     """Iterates of a relaxation over X ⪰ 0, tr X = 1, each with a bound from its dual.
 
     A subclass defines `_iterate`. Rounding: the k largest entries of the diagonal of X,
@@ -33,69 +31,45 @@ class Relaxation(ABC):
     max_iterations : int
     """
 
-    name: str
-    guarantee: Guarantee
-    requires_psd = False
+    _positive_integers = ("max_iterations",)
+    _positive_numbers = ("tolerance",)
 
     def __init__(self, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        check_positive(self.tolerance, "tolerance")
-        check_positive_integer(self.max_iterations, "max_iterations")
-        deadline = Deadline(limits.time)
-        best = Incumbent(A, k)
-        best.offer(leading_eigenvector(A))
-        ceiling = largest_eigenvalue_bound(A)
-        bounds = [math.inf]
-        status, nodes = Status.FEASIBLE, 0
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        limits = run.limits
+        run.offer_variances()
+        run.offer_vector(leading_eigenvector(A))
+        run.tighten(largest_eigenvalue_bound(A))
+        goal = max(OPTIMAL_GAP, limits.gap or 0.0)
+        if relative_gap(run.objective, run.upper_bound) <= goal:  # as for k = d
+            return
         budget = min(self.max_iterations, limits.nodes or self.max_iterations)
-        goal = max(PROVED, limits.gap or 0.0)
-        try:
-            solved = relative_gap(best.objective, ceiling) <= goal  # as for k = d
-            for X, evaluate in () if solved else self._iterate(A, k):
-                nodes += 1
-                stopped = nodes >= budget or deadline.passed()
-                if nodes % CHECK_EVERY and not stopped:
-                    continue
-                best.offer(np.diagonal(X))
-                best.offer(leading_eigenvector(X))
-                if not deadline.passed():  # it costs as much as some iterations
-                    bounds.append(min(evaluate(), bounds[-1]))
-                bound = min(ceiling, bounds[-1])
-                if relative_gap(best.objective, bound) <= goal:
-                    break
-                if incumbent is not None and bound <= incumbent:
-                    break
-                if deadline.passed():
-                    status = Status.TIME_LIMIT
-                    break
-                if stopped:
-                    limited = budget < self.max_iterations
-                    status = Status.NODE_LIMIT if limited else status
-                    break
-                if len(bounds) > PATIENCE:
-                    gain = bounds[-1 - PATIENCE] - bounds[-1]
-                    if gain <= self.tolerance * abs(bounds[-1]):
-                        break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        bound = max(min(ceiling, bounds[-1]), best.objective)
-        gap = relative_gap(best.objective, bound)
-        if gap <= PROVED:
-            status = Status.OPTIMAL
-        elif limits.gap is not None and gap <= limits.gap:
-            status = Status.GAP_LIMIT
-        return Solution(best.x, bound, status, nodes)
+        bounds = [math.inf]
+        for X, evaluate in self._iterate(A, k):
+            run.nodes += 1
+            last = run.nodes >= budget or run.deadline.passed()
+            if run.nodes % CHECK_EVERY and not last:
+                continue
+            run.offer_vector(np.diagonal(X))
+            run.offer_vector(leading_eigenvector(X))
+            if not run.deadline.passed():  # it costs as much as some iterations
+                bounds.append(min(evaluate(), bounds[-1]))
+                run.tighten(bounds[-1])
+            if relative_gap(run.objective, run.upper_bound) <= goal:
+                return
+            if run.upper_bound <= run.incumbent or run.time_is_up():
+                return
+            if last:
+                if budget < self.max_iterations:
+                    run.stopped = Status.NODE_LIMIT
+                return
+            if len(bounds) > PATIENCE:
+                gain = bounds[-1 - PATIENCE] - bounds[-1]
+                if gain <= self.tolerance * abs(bounds[-1]):
+                    return
 
     @abstractmethod
     def _iterate(

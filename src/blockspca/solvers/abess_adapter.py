@@ -9,7 +9,8 @@ import numpy as np
 from .._validation import FloatArray
 from ._canonical import CanonicalForm
 from ._heuristic import Heuristic, shifted_to_psd
-from .base import Deadline, SolverError
+from .base import SolverError
+from .template import SolverRun
 
 MARGIN = 1e-6  # of the largest entry, added to the diagonal: abess refuses singular A
 
@@ -35,9 +36,7 @@ class Abess(Heuristic):
     name = "abess"
     required_module = "abess"
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         try:
             from abess.decomposition import SparsePCA
         except ImportError:

@@ -5,32 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .._validation import FloatArray
-from .base import HEURISTIC, Limits, Solution, Solver
+from .base import Solution, Solver
+from .template import BaseSolver, SolverRun
 
 
-class CallableSolver:
+class CallableSolver(BaseSolver):
     """A plain function f(A, k) → x. It cannot be stopped midway."""
-
-    requires_psd = False
-    guarantee = HEURISTIC
 
     def __init__(self, function: Callable[[FloatArray, int], Any]) -> None:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        return Solution(x=self.function(A, k))
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        run.adopt(Solution(x=self.function(A, k)))
 
 
 def as_solver(solver: Any) -> Solver:

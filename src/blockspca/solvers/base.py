@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..limits import Deadline, Limits
@@ -40,6 +41,11 @@ class Solution:
     upper_bound: float = math.inf
     status: Status = Status.FEASIBLE
     nodes: int = 0
+
+    @property
+    def support(self) -> NDArray[np.intp]:
+        """The ascending indices of the features with a nonzero loading."""
+        return np.flatnonzero(self.x)
 
 
 @runtime_checkable

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.loading import is_loaded, load
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
+from ..heuristics.pool import swapped
 from ..numerics.linalg import (
     largest_entries,
     leading_eigenpairs,
@@ -33,7 +34,7 @@ from ._tolerance import rounding_error, tolerance
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution
 from .chan import ENTRIES_AT_ONCE, Chan, best_row
-from .local_search import best_swap
+from .template import CovarianceSolver, SolverRun
 from .truncated_power import TruncatedPower
 
 KERNELS = ("branch_and_bound", "opening")
@@ -44,7 +45,7 @@ WORK_AT_FIRST = 2**18  # operations before more than one support is looked at
 WORK_AT_ONCE = 2**26  # operations between two looks at the clock: about 0.1 s
 
 
-class BranchAndBound:
+class BranchAndBound(CovarianceSolver):
     """max over k-subsets S of λmax(A_SS), by branching on one feature at a time.
 
     A node fixes features I in and others out, and leaves F free. With k' = k − |I| and
@@ -102,55 +103,38 @@ class BranchAndBound:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import BranchAndBound, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> solution = BranchAndBound().solve(A, 2, limits=Limits())
-    >>> solution.status.value, round(solution.upper_bound, 6)
-    ('optimal', 3.0)
+    >>> from blockspca.solvers import BranchAndBound
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> BranchAndBound().solve(A, 2).status.value
+    'optimal'
     """
 
     name = "branch and bound"
     guarantee = EXACT
-    requires_psd = False
+    _positive_integers = ("eigen_size",)
 
     def __init__(self, eigen_size: int = 64) -> None:
         self.eigen_size = eigen_size
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        check_positive_integer(self.eigen_size, "eigen_size")
-        A = np.ascontiguousarray(A, dtype=np.float64)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        A = np.ascontiguousarray(A)
         entries = A.ravel()
         unit = unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
         if unit == 1.0:
-            return self._solve(A, k, limits, incumbent, rng)
-        if incumbent is not None:
-            incumbent /= unit
-        return in_unit(self._solve(A / unit, k, limits, incumbent, rng), unit)
+            run.adopt(self._search(A, k, run))
+        else:
+            run.adopt(in_unit(self._search(A / unit, k, run, unit), unit))
 
-    def _solve(
-        self,
-        A: FloatArray,
-        k: int,
-        limits: Limits,
-        incumbent: float | None,
-        rng: np.random.Generator | None,
+    def _search(
+        self, A: FloatArray, k: int, run: SolverRun, unit: float = 1.0
     ) -> Solution:
         """Solve for a matrix whose entries can be squared."""
+        limits = run.limits
         if not is_loaded(*KERNELS):
-            deadline = Deadline(limits.time)
             if not load(*KERNELS, seconds=limits.time):
-                x, _ = on_support(A, largest_entries(np.diagonal(A), min(k, len(A))))
+                x, _ = on_support(A, largest_entries(np.diagonal(A), k))
                 return Solution(x, row_sum_bound(A, k), Status.TIME_LIMIT)
-            limits = replace(limits, time=deadline.remaining())
+            limits = replace(limits, time=run.deadline.remaining())
         if k >= len(A):
             x = leading_eigenvector(A)
             bound = largest_eigenvalue_bound(A)
@@ -162,47 +146,30 @@ class BranchAndBound:
             return Solution(x, float(np.diagonal(A).max()), Status.OPTIMAL)
         if k == 2:
             return _best_of_all_pairs(A, limits)
-        search = _Search(A, k, limits, incumbent, min(self.eigen_size, len(A)))
-        return search.run(rng)
+        size = min(self.eigen_size, len(A))
+        return _Search(A, k, limits, run.incumbent / unit, size).run(run)
 
-    def solve_covariance(
-        self,
-        cov: Covariance,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        """Solve for a whole `Covariance`, forming A only where it can matter."""
-        check_positive_integer(self.eigen_size, "eigen_size")
-        k = min(k, cov.n_features)
-        if cov.in_memory or cov.n_features <= DENSE_SIZE:
-            A = cov.rows(slice(None))
-            return self.solve(A, k, limits=limits, incumbent=incumbent, rng=rng)
+    def _forms_matrix(self, cov: Covariance) -> bool:
+        return cov.in_memory or cov.n_features <= DENSE_SIZE
+
+    def _solve_covariance(self, cov: Covariance, k: int, run: SolverRun) -> None:
         unit = unit_of(rough_size(cov))
         if unit == 1.0:
-            return self._solve_covariance(cov, k, limits, incumbent, rng)
-        if incumbent is not None:
-            incumbent /= unit
+            run.adopt(self._search_covariance(cov, k, run))
+            return
         scaled = Covariance(ScaledSource(cov, unit))
-        solution = self._solve_covariance(scaled, k, limits, incumbent, rng)
-        return in_unit(solution, unit)
+        run.adopt(in_unit(self._search_covariance(scaled, k, run, unit), unit))
 
-    def _solve_covariance(
-        self,
-        cov: Covariance,
-        k: int,
-        limits: Limits,
-        incumbent: float | None,
-        rng: np.random.Generator | None,
+    def _search_covariance(
+        self, cov: Covariance, k: int, run: SolverRun, unit: float = 1.0
     ) -> Solution:
-        deadline = Deadline(limits.time)
+        """Drop features in one pass over the rows, and search among the others."""
+        limits, deadline = run.limits, run.deadline
         best = Chan().solve_covariance(cov, k, limits=limits)
         if best.status is Status.INTERRUPTED:
             return Solution(best.x, math.inf, Status.INTERRUPTED)
         x, objective = ascend(cov, best.x, k)
-        reached = objective if incumbent is None else max(objective, incumbent)
+        reached = max(objective, run.incumbent / unit)
         bound = math.inf
         size = min(self.eigen_size, cov.n_features)
         if cov.known_psd:
@@ -225,7 +192,7 @@ class BranchAndBound:
             size = min(self.eigen_size, len(A))
             spectrum = Spectrum.of_data(cov, left)
             search = _Search(A, k, share, reached, size, spectrum)
-            solution = search.run(rng)
+            solution = search.run(run)
         # entries of A computed in rows and in the submatrix differ by rounding
         rounding = 2 * k * cov.entry_error
         proved = max(solution.upper_bound, reached + tolerance(k, size, reached, scale))
@@ -286,7 +253,7 @@ class _Search:
         A: FloatArray,
         k: int,
         limits: Limits,
-        incumbent: float | None,
+        incumbent: float,
         eigen_size: int,
         spectrum: Spectrum | None = None,
     ) -> None:
@@ -296,7 +263,7 @@ class _Search:
         self.deadline = Deadline(limits.time)
         self.eigen_size = eigen_size
         self.scale = 0.0  # max |A_ij|, once it is known
-        self.incumbent = -math.inf if incumbent is None else incumbent
+        self.incumbent = incumbent
         self.support = np.empty(0, dtype=np.intp)
         self.x, self.objective = np.empty(0), -math.inf
         self.nodes = 0
@@ -357,7 +324,7 @@ class _Search:
         if bound > self.tau:
             heapq.heappush(self.open, (-bound, next(self.numbers), state))
 
-    def run(self, rng: np.random.Generator | None) -> Solution:
+    def run(self, run: SolverRun) -> Solution:
         """Search with more and more effort, so that what is easy is soon proved."""
         d = len(self.A)
         stopped: Status | None = None
@@ -376,7 +343,7 @@ class _Search:
                 if done == 1 and self.open:
                     self.find_start()
                 elif done == hard and self.open and d <= SPECTRUM_SIZE:
-                    self.look_harder(rng)
+                    self.look_harder(run.rng)
                 budget = 1 if done == 1 else min(2 * budget, most)
         except KeyboardInterrupt:
             stopped = Status.INTERRUPTED
@@ -418,27 +385,19 @@ class _Search:
             self.offer(largest_entries(product, self.k))
         self.swap()
 
-    def look_harder(self, rng: np.random.Generator | None) -> None:
+    def look_harder(self, rng: np.random.Generator) -> None:
         """Get the eigenvalues and start from many vectors, now that it pays."""
         self.use(Spectrum.of(self.A))
         before = self.objective
         limits = Limits(time=self.deadline.remaining())
-        start = TruncatedPower().solve(self.A, self.k, limits=limits, rng=rng)
-        self.offer(np.flatnonzero(start.x))
-        if start.status is Status.INTERRUPTED:  # the start has kept it to itself
-            raise KeyboardInterrupt
+        start = SolverRun(self.A, self.k, limits, rng=rng)
+        TruncatedPower()._solve(self.A, self.k, start)  # Ctrl-C is to end all
+        self.offer(start.support)
         if self.objective > before:
             self.swap()
 
     def swap(self) -> None:
-        while len(self.support) == self.k and not self.deadline.passed():
-            better = best_swap(self.A, self.support, self.objective, self.deadline)
-            if better is None:
-                break
-            before = self.objective
-            self.offer(better)
-            if self.objective <= before:
-                break
+        self.offer(swapped(self.A, self.support, stop=self.deadline.passed)[0])
 
     def stop_reason(self) -> Status | None:
         memory = self.limits.memory

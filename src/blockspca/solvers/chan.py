@@ -11,14 +11,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..numerics.linalg import (
-    lanczos,
-    largest_entries,
-    leading_eigenvector,
-    on_support,
-)
-from ..result import Status
-from .base import Deadline, Guarantee, Limits, Solution
+from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
+from .base import Deadline, Guarantee
+from .template import CovarianceSolver, SolverRun
 
 ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB
 ROWS_BETWEEN_CLOCKS = 512
@@ -26,7 +21,7 @@ EIGENVECTOR_SIZE = 500  # above that an iterative one is faster
 EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters
 
 
-class Chan:
+class Chan(CovarianceSolver):
     """The best x'Ax over the rows of A and its leading eigenvector, cut to k entries.
 
     For positive semidefinite A, objective ≥ OPT / min(√k, d^{1/3}): the row a_i, cut to
@@ -51,10 +46,9 @@ class Chan:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Chan, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Chan().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Chan
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Chan().solve(A, 2).support
     array([0, 1])
     """
 
@@ -64,76 +58,35 @@ class Chan:
         error=lambda k, d: 0.0,
         assumes_psd=True,
     )
-    requires_psd = False
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        deadline = Deadline(limits.time)
-        k = min(k, len(A))
-        supports = [largest_entries(np.diagonal(A), k)]
-        status, nodes = Status.FEASIBLE, 0
-        try:
-            row, nodes = best_row(A, k, deadline)
-            supports.append(row)
-            if deadline.passed():
-                status = Status.TIME_LIMIT
-            else:
-                if len(A) <= EIGENVECTOR_SIZE:
-                    direction = leading_eigenvector(A)
-                else:
-                    direction = rough_eigenvector(A.__matmul__, np.diagonal(A))
-                supports.append(largest_entries(direction, k))
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        x, _ = max((on_support(A, s) for s in supports), key=lambda pair: pair[1])
-        return Solution(x, status=status, nodes=nodes)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        run.offer(largest_entries(run.variances, k))
+        row, run.nodes = best_row(A, k, run.deadline)
+        run.offer(row)
+        if run.time_is_up():
+            return
+        if len(A) <= EIGENVECTOR_SIZE:
+            direction = leading_eigenvector(A)
+        else:
+            direction = _rough_eigenvector(A.__matmul__, run.variances)
+        run.offer(largest_entries(direction, k))
 
-    def solve_covariance(
-        self,
-        cov: Covariance,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        """Solve for a whole `Covariance` without forming A; nodes are rows looked at.
+    def _solve_covariance(self, cov: Covariance, k: int, run: SolverRun) -> None:
+        """Without forming A; nodes are rows looked at.
 
         Rows that are equal, as those of duplicated features are, count once.
         """
-        if cov.in_memory:
-            return self.solve(cov.rows(slice(None)), k, limits=limits)
-        deadline = Deadline(limits.time)
-        k = min(k, cov.n_features)
-        supports = [largest_entries(cov.diagonal(), k)]
-        status, nodes, best = Status.FEASIBLE, 0, -math.inf
-        try:
-            direction = rough_eigenvector(cov.matvec, cov.diagonal())
-            supports.append(largest_entries(direction, k))
-            for support, value, rows in _rows_of(cov, k):
-                if value > best:
-                    best, supports[2:] = value, [support]
-                nodes += rows
-                if deadline.passed():
-                    status = Status.TIME_LIMIT
-                    break
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        candidates = []
-        for support in supports:
-            loadings, value = on_support(cov.submatrix(support), np.arange(k))
-            candidates.append((value, support, loadings))
-        _, support, loadings = max(candidates, key=lambda c: c[0])
-        x = np.zeros(cov.n_features)
-        x[support] = loadings
-        return Solution(x, status=status, nodes=nodes)
+        run.offer(largest_entries(run.variances, k))
+        direction = _rough_eigenvector(cov.matvec, run.variances)
+        run.offer(largest_entries(direction, k))
+        best = -math.inf
+        for support, value, rows in _rows_of(cov, k):
+            if value > best:
+                best = value
+                run.offer(support)
+            run.nodes += rows
+            if run.time_is_up():
+                return
 
 
 def _cut(rows: FloatArray, k: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
@@ -180,19 +133,11 @@ def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp
     return np.sort(kept[best]), done
 
 
-def rough_eigenvector(
-    product: Callable[[FloatArray], FloatArray],
-    diagonal: FloatArray,
-    tolerance: float = EIGENVECTOR_TOLERANCE,
+def _rough_eigenvector(
+    product: Callable[[FloatArray], FloatArray], diagonal: FloatArray
 ) -> FloatArray:
-    """Return an approximate leading eigenvector of A, from products x → Ax alone."""
-    d = len(diagonal)
-    if d <= 3:
-        A = product(np.eye(d))
-        return leading_eigenvector((A + A.T) / 2)
     start = diagonal - diagonal.min() + 1e-3 * (1.0 + np.abs(diagonal).max())
-    found = lanczos(product, start, tolerance=tolerance)
-    return start if found is None else found[1][:, 0]
+    return rough_eigenpair(product, start, EIGENVECTOR_TOLERANCE)[1]
 
 
 def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:

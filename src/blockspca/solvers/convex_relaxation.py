@@ -66,12 +66,10 @@ class ConvexRelaxation(Relaxation):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import ConvexRelaxation, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> solution = ConvexRelaxation().solve(A, 2, limits=Limits())
-    >>> np.flatnonzero(solution.x), 3.0 <= solution.upper_bound < 3.01
-    (array([0, 1]), True)
+    >>> from blockspca.solvers import ConvexRelaxation
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> round(ConvexRelaxation().solve(A, 2).upper_bound, 2)
+    3.0
     """
 
     name = "convex relaxation"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ..numerics.linalg import leading_eigenvector
 from ._heuristic import Heuristic, soft_threshold
-from .base import Deadline
+from .template import SolverRun
 
 
 class CovarianceThresholding(Heuristic):
@@ -37,22 +37,19 @@ class CovarianceThresholding(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import CovarianceThresholding, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(CovarianceThresholding().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import CovarianceThresholding
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> CovarianceThresholding().solve(A, 2).support
     array([0, 1])
     """
 
     name = "covariance thresholding"
+    _positive_integers = ("n_thresholds",)
 
     def __init__(self, n_thresholds: int = 20) -> None:
         self.n_thresholds = n_thresholds
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        check_positive_integer(self.n_thresholds, "n_thresholds")
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         entries = np.abs(A[np.triu_indices(len(A), 1)])
         if len(entries) == 0:
             return

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import FloatArray, check_positive_integer
 from ..numerics.linalg import on_support
 from ._heuristic import Heuristic
-from .base import Deadline
+from .template import SolverRun
 
 TIE = 1e-9  # relative; variances closer than this count as equal
 
@@ -39,10 +39,9 @@ class DiagonalThresholding(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import DiagonalThresholding, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(DiagonalThresholding(n_kept=3).solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import DiagonalThresholding
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> DiagonalThresholding(n_kept=3).solve(A, 2).support
     array([0, 1])
     """
 
@@ -51,11 +50,11 @@ class DiagonalThresholding(Heuristic):
     def __init__(self, n_kept: int | None = None) -> None:
         self.n_kept = n_kept
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
+    def _check_parameters(self) -> None:
         if self.n_kept is not None:
             check_positive_integer(self.n_kept, "n_kept")
+
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         count = min(len(A), max(k, self.n_kept or k))
         variances = np.diagonal(A)
         threshold = np.partition(variances, -count)[-count]

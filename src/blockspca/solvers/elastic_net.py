@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive, check_positive_integer
+from .._validation import FloatArray
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ._heuristic import Heuristic, shifted_to_psd, soft_threshold, tuned_to_k
-from .base import Deadline
+from .template import SolverRun
 
 CONVERGED = 1e-8  # relative change of β
 STEPS_PER_TURN = 5  # on β, between two updates of α
@@ -44,24 +44,21 @@ class ElasticNet(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import ElasticNet, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(ElasticNet().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import ElasticNet
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ElasticNet().solve(A, 2).support
     array([0, 1])
     """
 
     name = "elastic net"
+    _positive_integers = ("max_iterations",)
+    _positive_numbers = ("ridge",)
 
     def __init__(self, ridge: float = 1e-2, max_iterations: int = 100) -> None:
         self.ridge = ridge
         self.max_iterations = max_iterations
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        check_positive(self.ridge, "ridge")
-        check_positive_integer(self.max_iterations, "max_iterations")
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         gram = shifted_to_psd(A)
         start = leading_eigenvector(gram)
         largest_eigenvalue = rayleigh(gram, start)
@@ -83,7 +80,7 @@ class ElasticNet(Heuristic):
                 change = np.linalg.norm(beta - previous)
                 if length == 0 or change <= CONVERGED * np.linalg.norm(beta):
                     break
-                if deadline.passed():
+                if run.deadline.passed():
                     break
                 target = gram @ (image / length)
             return beta

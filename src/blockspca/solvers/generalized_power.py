@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ._heuristic import Heuristic, shifted_to_psd, soft_threshold, tuned_to_k
-from .base import Deadline
+from .template import SolverRun
 
 CONVERGED = 1e-10  # relative change of the weights
 
@@ -76,15 +76,14 @@ class GeneralizedPower(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import GeneralizedPower, L1Penalty, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 1.5]])
-    >>> x = GeneralizedPower(L1Penalty()).solve(A, 2, limits=Limits()).x
-    >>> np.flatnonzero(x)
+    >>> from blockspca.solvers import GeneralizedPower, L1Penalty
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 1.5]]
+    >>> GeneralizedPower(L1Penalty()).solve(A, 2).support
     array([0, 1])
     """
 
     name = "generalized power"
+    _positive_integers = ("max_iterations",)
 
     def __init__(
         self, penalty: Penalty | None = None, max_iterations: int = 200
@@ -92,10 +91,7 @@ class GeneralizedPower(Heuristic):
         self.penalty = L0Penalty() if penalty is None else penalty
         self.max_iterations = max_iterations
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        check_positive_integer(self.max_iterations, "max_iterations")
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         psd = shifted_to_psd(A)
         longest = int(np.argmax(np.diagonal(psd)))
         variance = float(psd[longest, longest])
@@ -107,7 +103,7 @@ class GeneralizedPower(Heuristic):
             for _ in range(self.max_iterations):
                 image = psd @ weights
                 square = float(weights @ image)
-                if square <= 0 or deadline.passed():
+                if square <= 0 or run.deadline.passed():
                     break
                 previous = weights
                 weights = self.penalty.shrink(image / math.sqrt(square), level)

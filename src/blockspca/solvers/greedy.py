@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..numerics.linalg import on_support
-from ..result import Status
-from .base import Deadline, Guarantee, Limits, Solution
+from .base import Deadline, Guarantee
+from .template import BaseSolver, SolverRun
 
 CANDIDATES_AT_ONCE = 16
 
@@ -47,7 +46,7 @@ def best_addition(
     return best, best_value
 
 
-class Greedy:
+class Greedy(BaseSolver):
     """Start from the largest A_ii; add the best feature until there are k.
 
     For positive semidefinite A the objective is at least OPT/k, because it is at least
@@ -55,10 +54,9 @@ class Greedy:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Greedy, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Greedy().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Greedy
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Greedy().solve(A, 2).support
     array([1, 2])
     """
 
@@ -66,30 +64,12 @@ class Greedy:
     guarantee = Guarantee(
         factor=lambda k, d: float(k), error=lambda k, d: 0.0, assumes_psd=True
     )
-    requires_psd = False
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        deadline = Deadline(limits.time)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         support = np.empty(0, dtype=np.intp)
-        status = Status.FEASIBLE
-        try:
-            while len(support) < min(k, len(A)):
-                if deadline.passed() and len(support):
-                    status = Status.TIME_LIMIT
-                    break
-                j, _ = best_addition(A, support, deadline)
-                support = np.append(support, j)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-            if len(support) == 0:
-                support = np.array([np.argmax(np.diagonal(A))])
-        x, _ = on_support(A, np.sort(support))
-        return Solution(x, status=status)
+        while len(support) < k:
+            if len(support) and run.time_is_up():
+                return
+            j, _ = best_addition(A, support, run.deadline)
+            support = np.append(support, j)
+            run.keep(support)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
-from ..numerics.linalg import largest_entries, on_support
-from ..result import Status, relative_gap
-from .base import Deadline, Guarantee, Limits, Solution
+from ..numerics.linalg import largest_entries
+from ..result import Status
+from .base import Deadline, Guarantee, Limits
+from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for
 NARROWEST = 1e-9  # half-width of the smallest box of directions
@@ -28,7 +29,7 @@ def additive_guarantee(delta: float) -> Guarantee:
     return Guarantee(lambda k, d: 1.0, lambda k, d: delta, assumes_psd=True)
 
 
-class LowRank:
+class LowRank(BaseSolver):
     """max x'A_r x exactly, where A_r keeps the r largest eigenvalues of A.
 
     With A_r = VV', V of r columns, the optimum is max over unit vectors c in r
@@ -66,10 +67,9 @@ class LowRank:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import LowRank, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(LowRank(rank=2).solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import LowRank
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> LowRank(rank=2).solve(A, 2).support
     array([0, 1])
     """
 
@@ -77,7 +77,7 @@ class LowRank:
     guarantee = Guarantee(
         factor=lambda k, d: max(1.0, d / k), error=lambda k, d: 0.0, assumes_psd=True
     )
-    requires_psd = False
+    _positive_integers = ("rank",)
 
     def __init__(self, rank: int = 2) -> None:
         self.rank = rank
@@ -87,7 +87,7 @@ class LowRank:
 
         A principal submatrix has no larger (r + 1)-th eigenvalue than A.
         """
-        check_positive_integer(self.rank, "rank")
+        self._check_parameters()
         eigenvalues = np.linalg.eigvalsh(A)
         size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
         error = 4 * len(A) * np.finfo(float).eps * size
@@ -95,43 +95,24 @@ class LowRank:
             error += max(0.0, float(eigenvalues[-1 - self.rank]))
         return additive_guarantee(error)
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        check_positive_integer(self.rank, "rank")
-        deadline = Deadline(limits.time)
-        x, objective = on_support(A, largest_entries(np.diagonal(A), k))
-        bound = row_sum_bound(A, k)
-        status, nodes = Status.FEASIBLE, 0
-        try:
-            eigenvalues, vectors = np.linalg.eigh(A)
-            shift = max(0.0, -float(eigenvalues[0]))
-            r = min(self.rank, len(A))
-            V = vectors[:, -r:] * np.sqrt(np.maximum(eigenvalues[-r:] + shift, 0.0))
-            search = _Directions(V, k)
-            status = search.run(deadline, limits)
-            nodes = search.nodes
-            other, value = on_support(A, np.sort(search.support))
-            if value > objective:
-                x, objective = other, value
-            residual = A - V @ V.T
-            residual[np.diag_indices_from(residual)] += shift
-            rest = min(row_sum_bound(residual, k), largest_eigenvalue_bound(residual))
-            slack = 8 * len(A) * np.finfo(float).eps * (search.upper_bound + shift)
-            bound = min(bound, search.upper_bound + rest - shift + slack)
-            bound = min(bound, largest_eigenvalue_bound(A))
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        bound = max(bound, objective)
-        if relative_gap(objective, bound) <= 10 * TOLERANCE:
-            status = Status.OPTIMAL
-        return Solution(x, bound, status, nodes)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        run.offer(largest_entries(run.variances, k))
+        run.tighten(row_sum_bound(A, k))
+        eigenvalues, vectors = np.linalg.eigh(A)
+        shift = max(0.0, -float(eigenvalues[0]))
+        r = min(self.rank, len(A))
+        V = vectors[:, -r:] * np.sqrt(np.maximum(eigenvalues[-r:] + shift, 0.0))
+        search = _Directions(V, k)
+        stopped = search.run(run.deadline, run.limits)
+        run.nodes = search.nodes
+        run.offer(search.support)
+        residual = A - V @ V.T
+        residual[np.diag_indices_from(residual)] += shift
+        rest = min(row_sum_bound(residual, k), largest_eigenvalue_bound(residual))
+        slack = 8 * len(A) * np.finfo(float).eps * (search.upper_bound + shift)
+        run.tighten(search.upper_bound + rest - shift + slack)
+        run.tighten(largest_eigenvalue_bound(A))
+        run.stopped = stopped
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
-from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
+from ..numerics.linalg import leading_eigenvector
 from ..result import Status, relative_gap
-from ..stopping import entitled
-from .base import EXACT, Deadline, Limits, Solution, SolverError
+from .base import EXACT, Limits, SolverError
 from .local_search import LocalSearch
+from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-6  # HiGHS's own, relative to the largest bound
 ROOT_ROUNDS = 60
@@ -23,7 +23,7 @@ WORTHWHILE = 1e-4  # relative improvement that makes another root round worth it
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of λ, for the weight p of a cut
 
 
-class MixedIntegerSDP:
+class MixedIntegerSDP(BaseSolver):
     """max w over z ∈ {0, 1}^d, Σ z_i = k, with cuts w ≤ λmax(A − P) + Σ P_ii z_i.
 
     For the support S of z the optimum of sparse PCA is that of max ⟨A, X⟩, tr X = 1,
@@ -53,37 +53,32 @@ class MixedIntegerSDP:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import MixedIntegerSDP, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> solution = MixedIntegerSDP().solve(A, 2, limits=Limits())
-    >>> solution.status.value, round(solution.upper_bound, 4)
-    ('optimal', 3.0)
+    >>> from blockspca.solvers import MixedIntegerSDP
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> MixedIntegerSDP().solve(A, 2).status.value
+    'optimal'
     """
 
     name = "mixed-integer SDP"
     guarantee = EXACT
-    requires_psd = False
 
-    def solve(
-        self,
-        A: FloatArray,
-        k: int,
-        *,
-        limits: Limits,
-        incumbent: float | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Solution:
-        if k >= len(A):
-            x, bound = leading_eigenvector(A), largest_eigenvalue_bound(A)
-            return Solution(x, bound, entitled(rayleigh(A, x), bound, limits, None))
-        search = _BranchAndCut(A, k, limits, incumbent)
-        stopped: Status | None = None
-        try:
-            stopped = search.run()
-        except KeyboardInterrupt:
-            stopped = Status.INTERRUPTED
-        return search.conclude(stopped)
+    def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        if k == len(A):
+            run.keep(np.arange(k))
+            run.tighten(largest_eigenvalue_bound(A))
+            return
+        run.offer([int(np.argmax(run.variances))])
+        run.tighten(row_sum_bound(A, k))
+        _BranchAndCut(A, k, run).search()
+
+    def _status(self, run: SolverRun) -> Status:
+        """Optimal within HiGHS's tolerance, which is wider than that of the others."""
+        if run.stopped is not None or run.k == run.n_features:
+            return super()._status(run)
+        gap = relative_gap(run.objective, max(run.upper_bound, run.objective))
+        if run.objective < run.incumbent or gap > (run.limits.gap or math.inf):
+            return Status.FEASIBLE
+        return Status.GAP_LIMIT if run.limits.gap else Status.OPTIMAL
 
 
 @dataclass
@@ -105,82 +100,65 @@ class _Cuts:
 class _BranchAndCut:
     """The loop of programs and cuts for one matrix."""
 
-    def __init__(
-        self, A: FloatArray, k: int, limits: Limits, incumbent: float | None
-    ) -> None:
-        self.deadline = Deadline(limits.time)
-        self.limits = limits
-        self.original = A
-        self.k = k
-        self.incumbent = -math.inf if incumbent is None else incumbent
+    def __init__(self, A: FloatArray, k: int, run: SolverRun) -> None:
+        self.original, self.k, self.run = A, k, run
         largest = float(np.abs(A).max())
         self.scale = largest if largest > 0 else 1.0
         self.A = A / self.scale
-        self.x, self.objective = on_support(A, [int(np.argmax(np.diagonal(A)))])
-        self.bound = row_sum_bound(A, k)
-        self.nodes = 0
         self.cuts = _Cuts()
 
     @property
     def reached(self) -> float:
-        return max(self.objective, self.incumbent)
+        return max(self.run.objective, self.run.incumbent)
 
     @property
     def tolerance(self) -> float:
         """The gap that ends the search, beyond what HiGHS can resolve."""
-        wanted = (self.limits.gap or 0.0) * abs(self.reached)
+        wanted = (self.run.limits.gap or 0.0) * abs(self.reached)
         return max(wanted, TOLERANCE * max(abs(self.reached), self.scale))
 
-    def offer(self, x: FloatArray) -> None:
-        x, objective = on_support(self.original, np.flatnonzero(x))
-        if objective > self.objective:
-            self.x, self.objective = x, objective
-
-    def run(self) -> Status | None:
-        d = len(self.A)
-        limits = Limits(time=self.deadline.remaining())
-        start = LocalSearch().solve(self.original, self.k, limits=limits)
-        self.offer(start.x)
-        if start.status is Status.INTERRUPTED:  # the start has kept it to itself
-            raise KeyboardInterrupt
+    def search(self) -> None:
+        d, run = len(self.A), self.run
+        limits = Limits(time=run.deadline.remaining())
+        start = SolverRun(self.original, self.k, limits)
+        LocalSearch()._solve(self.original, self.k, start)
+        run.offer(start.support)
         self.cuts.add(self.A, np.zeros((d, d)))
         lowest = float(np.linalg.eigvalsh(self.A)[0])
         shift = max(0.0, -lowest) + 1e-12 * d
         self.cuts.add(self.A, self.A + shift * np.eye(d))
         for _ in range(ROOT_ROUNDS):
-            before = self.bound
-            z, stopped = self.program(integer=False)
-            if stopped or self.done():
-                return stopped
+            before = run.upper_bound
+            z = self.program(integer=False)
+            if z is None or self.done():
+                return
             self.cut_off(z)
-            if before - self.bound < WORTHWHILE * abs(self.bound):
+            if before - run.upper_bound < WORTHWHILE * abs(run.upper_bound):
                 break
         while True:
-            z, stopped = self.program(integer=True)
-            if stopped or self.done():
-                return stopped
+            z = self.program(integer=True)
+            if z is None or self.done():
+                return
             chosen = np.round(z)
-            self.offer(chosen)
+            run.offer(np.flatnonzero(chosen))
             self.cut_off(chosen)
 
     def done(self) -> bool:
-        return self.bound <= self.reached + self.tolerance
+        return self.run.upper_bound <= self.reached + self.tolerance
 
-    def program(self, integer: bool) -> tuple[FloatArray, Status | None]:
-        """Solve max w subject to the cuts; lower `bound` to its value."""
+    def program(self, integer: bool) -> FloatArray | None:
+        """Solve max w subject to the cuts; None if a limit is reached."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        d = len(self.A)
-        if self.limits.nodes is not None and self.nodes >= self.limits.nodes:
-            return np.zeros(d), Status.NODE_LIMIT
-        if self.deadline.passed():
-            return np.zeros(d), Status.TIME_LIMIT
+        d, run = len(self.A), self.run
+        if run.must_stop():
+            return None
         constants = np.array(self.cuts.constants)
         rows = np.column_stack(
             [-np.array(self.cuts.coefficients), np.ones_like(constants)]
         )
         options: Any = {"mip_rel_gap": 0.0}
-        remaining = self.deadline.remaining()
+        remaining = run.deadline.remaining()
         if remaining is not None:
             options["time_limit"] = remaining
         answer = milp(
@@ -197,14 +175,15 @@ class _BranchAndCut:
         )
         if answer.status not in (0, 1):
             raise SolverError(f"got no answer from HiGHS: {answer.message}")
-        self.nodes += max(1, int(answer.mip_node_count or 0))
+        run.nodes += max(1, int(answer.mip_node_count or 0))
         proved = answer.mip_dual_bound if integer else answer.fun
         if proved is not None and (integer or answer.status == 0):
-            bound = self.scale * (-float(proved) + TOLERANCE / 2)
-            self.bound = min(self.bound, bound)
+            run.tighten(self.scale * (-float(proved) + TOLERANCE / 2))
         if answer.x is None or answer.status != 0:
-            return np.zeros(d), Status.TIME_LIMIT
-        return np.clip(answer.x[:d], 0.0, 1.0), None
+            run.stopped = Status.TIME_LIMIT
+            return None
+        clipped: FloatArray = np.clip(answer.x[:d], 0.0, 1.0)
+        return clipped
 
     def cut_off(self, z: FloatArray) -> None:
         """Add the cuts that are lowest at z: rank-one ones, and a tight one at S."""
@@ -227,17 +206,6 @@ class _BranchAndCut:
             tight = tight_multiplier(self.A, ~outside, self.k)
             if tight is not None:
                 self.cuts.add(self.A, tight)
-
-    def conclude(self, stopped: Status | None) -> Solution:
-        bound = max(self.bound, self.objective)
-        if stopped is None:
-            allowed = self.limits.gap or math.inf
-            proved = relative_gap(self.objective, bound) <= allowed
-            if self.objective < self.incumbent or not proved:
-                stopped = Status.FEASIBLE
-            else:
-                stopped = Status.GAP_LIMIT if self.limits.gap else Status.OPTIMAL
-        return Solution(self.x, bound, stopped, self.nodes)
 
 
 def swap_cut(

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ..numerics.linalg import leading_eigenvector
 from ._heuristic import Heuristic, keep_largest, shifted_to_psd
-from .base import Deadline
+from .template import SolverRun
 
 CONVERGED = 1e-9  # change of x
 SUFFICIENT = 1e-6  # share of the squared step by which the objective must grow
@@ -47,24 +47,20 @@ class Projection(Heuristic):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Projection, Limits
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(Projection().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import Projection
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> Projection().solve(A, 2).support
     array([0, 1])
     """
 
     name = "projection"
+    _positive_integers = ("memory", "max_iterations")
 
     def __init__(self, memory: int = 5, max_iterations: int = 500) -> None:
         self.memory = memory
         self.max_iterations = max_iterations
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
-        check_positive_integer(self.memory, "memory")
-        check_positive_integer(self.max_iterations, "max_iterations")
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         psd = shifted_to_psd(A)
         first = int(np.argmax(np.diagonal(psd)))
         starts = [np.eye(1, len(A), first)[0], psd[first], leading_eigenvector(psd)]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .._validation import FloatArray, check_positive_integer
+from .._validation import FloatArray
 from ._canonical import CanonicalForm
 from ._heuristic import Heuristic, tuned_to_k
-from .base import Deadline
+from .template import SolverRun
 
 FITS = 12  # values of alpha at most, for one k
 
@@ -22,6 +22,7 @@ class _ScikitLearn(Heuristic):
     """An estimator with `alpha` and `components_`, fitted to data made from A."""
 
     requires_psd = True
+    _positive_integers = ("max_iterations",)
 
     def __init__(self, max_iterations: int = 100) -> None:
         self.max_iterations = max_iterations
@@ -30,17 +31,14 @@ class _ScikitLearn(Heuristic):
     def _estimator(self) -> Any:
         """Return the class to fit, not imported before."""
 
-    def _propose(
-        self, A: FloatArray, k: int, deadline: Deadline, rng: np.random.Generator
-    ) -> Iterator[FloatArray]:
+    def _propose(self, A: FloatArray, k: int, run: SolverRun) -> Iterator[FloatArray]:
         from sklearn.exceptions import ConvergenceWarning
 
-        check_positive_integer(self.max_iterations, "max_iterations")
         form = CanonicalForm(A)
         data = data_with_gram(form.matrix)
         if len(data) == 0:
             return iter(())
-        seed = int(rng.integers(2**31))
+        seed = int(run.rng.integers(2**31))
         estimator = self._estimator()
 
         def fit(alpha: float) -> FloatArray:
@@ -91,10 +89,9 @@ class ScikitLearnSparsePCA(_ScikitLearn):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Limits, ScikitLearnSparsePCA
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> np.flatnonzero(ScikitLearnSparsePCA().solve(A, 2, limits=Limits()).x)
+    >>> from blockspca.solvers import ScikitLearnSparsePCA
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ScikitLearnSparsePCA().solve(A, 2).support
     array([0, 1])
     """
 
@@ -117,17 +114,11 @@ class ScikitLearnMiniBatchSparsePCA(_ScikitLearn):
     max_iterations : int
         `max_iter` of the estimator: passes over the data.
 
-    Notes
-    -----
-    A heuristic. Nodes are fits; a fit, once begun, is not stopped by a time limit.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Limits, ScikitLearnMiniBatchSparsePCA
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> x = ScikitLearnMiniBatchSparsePCA().solve(A, 2, limits=Limits()).x
-    >>> np.flatnonzero(x)
+    >>> from blockspca.solvers import ScikitLearnMiniBatchSparsePCA
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> ScikitLearnMiniBatchSparsePCA().solve(A, 2).support
     array([0, 1])
     """
 
