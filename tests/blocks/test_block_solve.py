@@ -391,7 +391,7 @@ def test_gap_limit():
     A[0, 2] = A[2, 0] = 0.2
     threshold = bs.FixedThreshold(0.5)
     loose = solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.1))
-    tight = solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.01))
+    tight = solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.001))
     assert loose.status is bs.Status.GAP_LIMIT
     assert loose.gap <= 0.1
     assert tight.status is bs.Status.FEASIBLE
