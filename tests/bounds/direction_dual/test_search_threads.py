@@ -19,6 +19,7 @@ from blockspca.bounds.direction_dual import search as dual_bound_module
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.relaxation import relax
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.blas import (
@@ -33,7 +34,7 @@ from dual_problems import Optimum
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let small problems be worked on by as many threads as asked for."""
-    monkeypatch.setattr(dual_bound_module, "is_large", lambda n: True)
+    monkeypatch.setattr(DualSettings, "batch_size", lambda self, n: 2)
 
     def use(count: int) -> None:
         monkeypatch.setattr(dual_bound_module, "thread_count", lambda: count)
@@ -205,10 +206,10 @@ def test_nodes_that_cannot_be_split_are_not(threads: Callable[[int], None]) -> N
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
     node = search.open[0][2]
-    node.bound, node.shares = 5.0, np.full(14, 0.5)
-    assert search.abreast == 2
+    node.bound, node.relaxed_z = 5.0, np.full(14, 0.5)
+    assert search.nodes_per_batch == 2
     assert search._can_be_split(node)
-    assert not search._can_be_split(replace(node, shares=np.empty(0)))
+    assert not search._can_be_split(replace(node, relaxed_z=np.empty(0)))
     assert not search._can_be_split(replace(node, bound=4.0))
 
 
