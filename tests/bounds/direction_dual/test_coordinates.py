@@ -94,7 +94,7 @@ def test_coordinates_that_are_off_cost_the_bound(
     factorize = np.linalg.qr
 
     def sloppy(A: np.ndarray, **named: str) -> Any:
-        if named:
+        if named:  # of the columns themselves
             return factorize(A, **named)
         Q, R = factorize(A)
         return Q, R * (1 - 1e-3)
