@@ -178,9 +178,7 @@ def test_inactive_columns_change_no_proof(
         def fix_variables(self, tau: float) -> int | None:
             fixed = super().fix_variables(tau)
             if fixed is not None and self.stopped_to_reduce:
-                least = settings.active_from * self.node.multiplier
-                left = int((self.node.projection_bound > least).sum())
-                fewer.append(len(self.active) - left)
+                fewer.append(len(self.active) - self.node.n_active())
             return fixed
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)

@@ -96,7 +96,7 @@ class ReducedCostFixing:
     ) -> None:
         self.columns, self.relaxation, self.M = columns, relaxation, M
         self.settings = settings
-        self.leading, self.height = _leading(M, direction, settings.powers)
+        self.leading, self.height = _leading(M, direction)
         estimate = self.height if settings.is_large(len(M)) else None
         self.ceiling = eigenvalue_ceiling(M, estimate) + rounding  # of λmax
         self.rounding = 2 * rounding  # the terms in question included
@@ -143,7 +143,7 @@ class ReducedCostFixing:
         none = np.zeros(self.columns.shape[1], dtype=bool)
         if not self.height > t:
             return none
-        root = np.sqrt(self.settings.beta * (self.height - t))
+        root = np.sqrt(4 * (self.height - t))  # β: S is positive, and has not lost q
         q = root * self.leading
         found = self._invert(t, self.M - np.outer(q, q))
         if found is None:
@@ -205,10 +205,10 @@ class ReducedCostFixing:
         return cSc, cSz, zSz
 
 
-def _leading(M: FloatArray, q: FloatArray, count: int) -> tuple[FloatArray, float]:
+def _leading(M: FloatArray, q: FloatArray) -> tuple[FloatArray, float]:
     """Return nearly the leading direction, and its y'My: the best of q, Mq, M²q, …"""
     powers = [q]
-    for _ in range(count):
+    for _ in range(4):  # q is near it already
         image = M @ powers[-1]
         length = float(np.linalg.norm(image))
         if not length > 0:

@@ -69,6 +69,13 @@ class Node:
     has_short_columns: bool = False
     closed_bound: float = -np.inf
 
+    def n_active(self) -> int:
+        """Return how many free columns may have a term in M, now or soon.
+
+        As ρ falls, a column whose projection is below it may come to be above.
+        """
+        return int((self.projection_bound > 0.7 * self.multiplier).sum())
+
     def keep_free(self, kept: Any) -> dict[str, Any]:
         """Return those of the free columns, with what is known of them."""
         names = ("free", "relaxed_z", "projection_bound")
@@ -78,7 +85,8 @@ class Node:
 def branches(node: Node, settings: DualSettings = DEFAULT) -> list[Node]:
     """Split a node: its sphere, if the density is wide, else by a feature."""
     weights = node.density.weights
-    if len(weights) > 1 and weights[1] > settings.split_directions_from * weights[0]:
+    # Next to one direction there are no two to tell apart.
+    if len(weights) > 1 and weights[1] > 0.001 * weights[0]:
         return _sectors(node, settings)
     at = int(np.argmin(np.abs(node.relaxed_z - 0.5)))
     rest = node.keep_free(np.arange(len(node.free)) != at)

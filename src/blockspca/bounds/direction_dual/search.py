@@ -31,6 +31,7 @@ from .problem import NotAffordable, Problem, make_problem
 from .relaxation import rounding_of_sum
 from .settings import DEFAULT, DualSettings
 
+_CHILD_STEPS = 40  # no child takes as many: it stalls before, or is closed
 _PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once included
 
 
@@ -286,7 +287,7 @@ class _Search:
     ) -> _Outcome:
         """Ascend at a node and fix variables, as long as that gets on."""
         taken, deadline, settings = 0, self.deadline, self.settings
-        steps = settings.child_steps if steps is None else steps
+        steps = _CHILD_STEPS if steps is None else steps
         if not deadline.affords_step():
             return _Outcome(closed=False)
         while True:
@@ -317,7 +318,7 @@ class _Search:
             few = few and gained <= settings.worthwhile * left
             if few and left > gained and not ascent.stopped_to_reduce:
                 return _Outcome(False, taken)
-            steps = settings.child_steps
+            steps = _CHILD_STEPS
 
     def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
         """Bound the only set that is left; return it if it is above the target."""

@@ -2,7 +2,9 @@
 
 None of them matters for the truth of a bound, only for the time until it is found.
 They were chosen on Dorothea_train (100,000 features, 800 samples), k from 150 to 2000;
-`docs/design-notes.md` has the measurements.
+`docs/design-notes.md` has the measurements. Each changes a count of nodes or steps by
+more than a tenth if it is doubled or halved, or is a size from which on something pays;
+what does not is a literal where it is used.
 """
 
 from __future__ import annotations
@@ -49,7 +51,6 @@ class DualSettings:
 
     # -- the search
     start_weight: float = 0.87  # of the start's direction in the first density
-    child_steps: int = 40
     # Two cores have one memory: more nodes at once do not make the search faster. It
     # is the same number on any machine, so that the search is the same.
     nodes_per_batch: int = 2
@@ -60,10 +61,8 @@ class DualSettings:
     # In a sector the directions that it needs grow too slowly from less: 28 % off
     # after one step and 0.4 % after thirty, against 0.05 % after four.
     sector_min_weight: float = 3e-3
-    active_from: float = 0.7  # of ρ: ρ falls, and a column is not to be missed then
     # Of t = (q₂'y)/(q₁'y), in deviations: no sector contains the density.
     sector_boundaries: tuple[float, ...] = (-2.0, -1.0, -0.4, 0.4, 1.0, 2.0)
-    split_directions_from: float = 0.001  # weight of the second direction, of the first
 
     # -- coordinates and spaces
     reduce_below: float = 0.85  # of the dimensions: the factorization has to pay
@@ -76,39 +75,26 @@ class DualSettings:
     warm_up: int = 10  # mirror steps with the first least weight
     stall_ratio: float = 0.85  # of the gap left from one look to the next
     grace_steps: int = 24  # in which a node may be above the bound of its parent
-    # A gap, in ρ, with which nine columns in ten turn out to be inactive, and how
-    # many there must be for it to pay to stop the ascent for that.
-    reduce_from_gap: float = 12.0
+    # From so many on it pays to stop the ascent when most can be shown to be inactive.
     reduce_from_columns: int = 2000
-    crowded: float = 1.5  # of n, active columns, from where on to bound projections
-    narrower: float = 0.5  # of the gap at the last such bound: it will be less
 
     # -- deflation
     deflation_cost: float = 0.1  # of the gap, what the first eigenvalue may rise by
     max_deflation: float = 10.0  # of ρ
-    deflation_gain: float = 0.02  # of α in a step, or it is the last
 
     # -- fixing
     ellipsoid_share: float = 0.6  # e in `fixing`: towards 1 P is singular, at 0 it is I
-    beta: float = 4.0  # of λmax − t: S is to be positive, and not to lose q
-    powers: int = 4  # of M, that q is looked for in
 
     # -- step sizes
     step: float = 4.0  # of a mirror step, in units of 1/bound
     growth: float = 1.2  # of steps, after each that lowers the bound
     max_growth: float = 3.0
     half_life: float = 25.0  # steps after which a step is half as long
-    overshoot: float = 0.05  # of its distance from the bound, that the function falls
-    settled: float = 0.1  # the excess below which it is not ρ that lowers the function
-    weight_of_gap: float = 0.1  # of the gap, that the uniform part may cost
     weight_decay: float = 0.85  # of the least weight, from step to step
     kept_weight: float = 0.5  # of the least weight, where less of it led too far
-    weight_without_gap: float = 3e-5  # without a target, or at the first step
     response: float = 0.3  # the power of Σ z / k that ρ changes by
     calmer: float = 0.5  # times that, if the sum swings about k
     bolder: float = 1.2  # and if it does not
-    swing: float = 0.9  # of the last excess, on the other side: not smaller, in effect
-    max_change: float = 1.25  # of ρ in a step
 
     def is_large(self, n: int) -> bool:
         """Tell whether densities of order n take their steps within spaces."""

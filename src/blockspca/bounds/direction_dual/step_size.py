@@ -52,9 +52,11 @@ class StepSize:
         `bound` is the least one so far.
         """
         settings = self.settings
-        if bound is not None and abs(self._excess) < settings.settled:
+        # With an excess of a tenth, or more, it may be ρ that lowers the function; and
+        # a fall by a small part of the distance from the bound is no reason to slow.
+        if bound is not None and abs(self._excess) < 0.1:
             distance = max(bound - self._value, 0.0)
-            if value < self._value - settings.overshoot * distance:
+            if value < self._value - 0.05 * distance:
                 self._scale /= 2
         self._value = value
         length = self._scale * settings.step / (1 + self.moves / settings.half_life)
@@ -62,11 +64,10 @@ class StepSize:
 
     def lower_weight(self, min_weight: float, gap: float) -> float:
         """Return the next least weight, for a gap that may be infinite."""
-        settings = self.settings
-        least = settings.weight_without_gap
-        if gap < np.inf:
-            least = settings.weight_of_gap * gap / max(abs(self._value), 1e-300)
-        sinking = settings.weight_decay * min_weight
+        least = 3e-5  # without a target, or at the first step
+        if gap < np.inf:  # the uniform part of the density may cost a tenth of it
+            least = 0.1 * gap / max(abs(self._value), 1e-300)
+        sinking = self.settings.weight_decay * min_weight
         return max(sinking, self._least_weight, min(least, min_weight))
 
     def update_multiplier(
@@ -74,13 +75,12 @@ class StepSize:
     ) -> float:
         """Return the next ρ, for an excess of columns; a share of k is still open."""
         settings, before = self.settings, self._excess
-        swings = excess * before < 0 and abs(excess) > settings.swing * abs(before)
+        # About k, and no smaller than the last time
+        swings = excess * before < 0 and abs(excess) > 0.9 * abs(before)
         self._boldness *= settings.calmer if swings else settings.bolder
         self._boldness = min(1.0, self._boldness)
         self._excess = excess
         # With few places left one column more is a large excess: a smaller power.
         power = settings.response * self._boldness * min(1.0, 5 * open_share + 0.05)
         factor = float(np.exp(power * excess))
-        return multiplier * min(
-            max(factor, 1 / settings.max_change), settings.max_change
-        )
+        return multiplier * min(max(factor, 0.8), 1.25)
