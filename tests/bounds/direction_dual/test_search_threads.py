@@ -54,7 +54,7 @@ def test_threads_change_nothing_but_the_time(
             found = []
             for count in (1, 3):
                 threads(count)
-                bound = dual_bound(cov, 4, target=target, nodes=60)
+                bound = dual_bound(cov, 4, target=target, nodes=60, time_limit=300.0)
                 assert bound.value >= optimum * (1 - 1e-12)
                 better = None if bound.better is None else bound.better.tolist()
                 found.append((bound.value, bound.nodes, bound.iterations, better))
@@ -85,7 +85,7 @@ def test_an_interrupt_stops_all_threads(
             return relax(*arguments, **named)
 
         monkeypatch.setattr(dual_ascent, "relax", interrupted)
-        bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=300)
+        bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=300, time_limit=300.0)
         assert bound.interrupted
         assert bound.value >= optimum
         after += next(calls) - stop
