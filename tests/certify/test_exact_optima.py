@@ -2,8 +2,8 @@
 
 Each prover drops features and nodes by inequalities of its own, and what it drops is
 proved by that inequality alone: rounding may cost an allowance in τ, never a set that
-is above τ by more. (`test_growth.py` has the one that is different: there a set is left
-to its parent, and whether the parent is visited is another test.)
+is above τ by more. (`test_averaging.py` has the one that is different: there a set is
+left to its parent, and whether the parent is visited is another test.)
 """
 
 from __future__ import annotations

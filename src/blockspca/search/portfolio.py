@@ -200,10 +200,10 @@ class StepProof:
     ) -> Outcome:
         """Run one tree, `chosen` features having been eliminated already.
 
-        What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`. `decode`
+        What is known of opt(chosen + q) bounds opt_B(q), as in `schur_tree`. `decode`
         turns positions in this matrix into those of the whole.
         """
-        # The chain, and the analysis of its rounding, need it (`proof_tree`).
+        # The chain, and the analysis of its rounding, need it (`schur_tree`).
         assert self.k == 1 or tau >= self.upper[self.k - 1]
         tree = ProofTree(
             np.ascontiguousarray(matrix),
