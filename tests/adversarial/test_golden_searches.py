@@ -151,7 +151,8 @@ def turns() -> Numbers:
                         said = [proof.search(A, tau, t) for t in (0, 1, None)]
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
-                            [s.finished, listed(s.found), s.argument] for s in said
+                            [s.exhausted, listed(s.counterexample), s.argument]
+                            for s in said
                         ] + [list(vars(statistics).values()), budget.nodes]
     return found
 
@@ -170,7 +171,7 @@ def limited() -> Numbers:
             proof.blind = True
             with patch.object(growth, "_SLICE", 2):
                 try:
-                    said = proof.search(A, tau, 1).finished
+                    said = proof.search(A, tau, 1).exhausted
                 except LimitReached as reached:
                     said = str(reached.status)
             found[f"{nodes} {k}"] = [said, meter.nodes, statistics.grown]
@@ -210,7 +211,7 @@ def branches() -> Numbers:
             ) as pool,
         ):
             said = proof_tree.run_tree(tree, statistics, may_go_on, threads)
-        found[f"{threads} {allowed}"] = [said.finished, pool.called]
+        found[f"{threads} {allowed}"] = [said.exhausted, pool.called]
     for serial in (2, 20):
         for factor in (1.0, 0.99):
             tau = factor * upper[6]
@@ -224,10 +225,11 @@ def branches() -> Numbers:
                 _SLICE_SECONDS=1e-3,
             ):
                 said = proof_tree.run_tree(tree, statistics, lambda _: 10**6, 2)
-            block = A[np.ix_(said.found, said.found)] if said.found is not None else A
+            members = said.counterexample
+            block = A if members is None else A[np.ix_(members, members)]
             above = bool(np.linalg.eigvalsh(block)[-1] > tau)
-            nodes = statistics.nodes if said.finished else 0
-            found[f"{serial} {factor}"] = [said.finished, above, nodes]
+            nodes = statistics.nodes if said.exhausted else 0
+            found[f"{serial} {factor}"] = [said.exhausted, above, nodes]
     tree = ProofTree(A, 6, upper[6], upper, 10**6)
     tree.advance(0)
     found["open"] = tree.open_branches()
@@ -268,7 +270,7 @@ def grown() -> Numbers:
             for name, A in matrices():
                 for above in (1e-4, 0.2, -0.02):
                     for k, tau, _ in by_k(A, above):
-                        said = growth.refute(A, k, tau)
+                        said = growth.no_support_above(A, k, tau)
                         found[f"{name} {above} {k} {strong} {capacity}"] = [
                             said.refuted,
                             said.sets,
@@ -278,11 +280,11 @@ def grown() -> Numbers:
     A = dict(matrices())["flat"]
     with patch.object(growth, "_SLICE", 3):
         for limit in (1, 4, 9):
-            said = growth.refute(A, 4, 1.6, set_limit=limit)
+            said = growth.no_support_above(A, 4, 1.6, set_limit=limit)
             found[f"limit {limit}"] = [said.refuted, said.sets, listed(said.support)]
-        found["no time"] = growth.refute(A, 4, 1.6, time_limit=0.0).sets
+        found["no time"] = growth.no_support_above(A, 4, 1.6, time_limit=0.0).sets
         for k, tau, _ in by_k(A, 0.1):
-            said = growth.refute(A, k, tau, time_limit=600.0)
+            said = growth.no_support_above(A, k, tau, time_limit=600.0)
             found[f"slices {k}"] = [said.refuted, said.sets, listed(said.support)]
     return found
 
@@ -301,14 +303,17 @@ def dropped() -> Numbers:
                 split = connected_parts(A, k, factor * tau, upper[k - 1])
                 found[f"{here} parts"] = [listed(part) for part in split]
                 for p in (1, 2, 3):
-                    said = spectral.tighten(A, k, factor * tau, p)
+                    said = spectral.spectral_fixing(A, k, factor * tau, p)
                     found[f"{here} spectral {p}"] = [
-                        listed(said.kept),
-                        listed(said.forced),
+                        listed(said.candidates),
+                        listed(said.fixed_in),
                         said.bound,
                     ]
-            below = spectral.tighten(A, k, 0.97 * tau, 2)
-            found[f"{name} {k} below"] = [listed(below.kept), listed(below.forced)]
+            below = spectral.spectral_fixing(A, k, 0.97 * tau, 2)
+            found[f"{name} {k} below"] = [
+                listed(below.candidates),
+                listed(below.fixed_in),
+            ]
             found[f"{name} {k} bounds"] = [
                 value for value, _ in candidates.bounds(k, upper[k - 1] / unit)
             ]
