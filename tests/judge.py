@@ -23,6 +23,7 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.proof_settings import ProofSettings
@@ -293,6 +294,13 @@ def closed_forms(case: Case) -> Iterator[Wrong]:
         hard = threshold_bound(A, k, epsilon, soft=False)
         yield from below("hard threshold", k, hard)
         yield from below("soft threshold", k, threshold_bound(A, k, epsilon))
+        upper = np.full(k, np.inf)
+        for m in range(1, k):
+            above = case.matrix.reached[m] + 1e-13 * case.matrix.scale(m)
+            upper[m] = above * case.unit
+        lowest = float(np.diagonal(A).min())
+        by_smaller = bound_from_smaller_k(k, upper, lowest, is_psd=shift == 0)
+        yield from below("smaller k", k, by_smaller)
 
 
 def best_thresholds(case: Case) -> Iterator[Wrong]:

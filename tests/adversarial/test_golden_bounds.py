@@ -17,7 +17,7 @@ from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.search.schur_tree import rounding_allowance
 from dual_problems import direction_bound
-from golden import Groups, Numbers, compare, data, enlarged, listed, matrices
+from golden import Groups, Numbers, assert_as_written, data, enlarged, listed, matrices
 
 
 def formulas() -> Numbers:
@@ -109,16 +109,16 @@ GROUPS: Groups = {
 
 
 def test_formulas() -> None:
-    compare(__file__, GROUPS, "formulas")
+    assert_as_written(__file__, GROUPS, "formulas")
 
 
 def test_formulas_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "formulas, large eps")
+    assert_as_written(__file__, GROUPS, "formulas, large eps")
 
 
 def test_duals() -> None:
-    compare(__file__, GROUPS, "duals")
+    assert_as_written(__file__, GROUPS, "duals")
 
 
 def test_duals_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "duals, large eps")
+    assert_as_written(__file__, GROUPS, "duals, large eps")

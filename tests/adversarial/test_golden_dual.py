@@ -21,7 +21,7 @@ from blockspca.bounds.direction_dual.relaxation import (
 )
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import psd_shift
-from golden import Groups, Numbers, compare, data, enlarged, listed, matrices
+from golden import Groups, Numbers, assert_as_written, data, enlarged, listed, matrices
 
 
 def floats(values: Any) -> list[float]:
@@ -193,31 +193,31 @@ GROUPS: Groups = {
 
 
 def test_small() -> None:
-    compare(__file__, GROUPS, "small")
+    assert_as_written(__file__, GROUPS, "small")
 
 
 def test_problems() -> None:
-    compare(__file__, GROUPS, "problems")
+    assert_as_written(__file__, GROUPS, "problems")
 
 
 def test_sums() -> None:
-    compare(__file__, GROUPS, "sums")
+    assert_as_written(__file__, GROUPS, "sums")
 
 
 def test_steps() -> None:
-    compare(__file__, GROUPS, "steps")
+    assert_as_written(__file__, GROUPS, "steps")
 
 
 def test_small_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "small, large eps")
+    assert_as_written(__file__, GROUPS, "small, large eps")
 
 
 def test_problems_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "problems, large eps")
+    assert_as_written(__file__, GROUPS, "problems, large eps")
 
 
 def test_sums_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "sums, large eps")
+    assert_as_written(__file__, GROUPS, "sums, large eps")
 
 
 def test_a_bound_below_the_objective_is_not_used() -> None:

@@ -26,7 +26,16 @@ from blockspca.search import spectral
 from blockspca.search.parts import connected_parts
 from blockspca.search.portfolio import StepProof
 from blockspca.search.schur_tree import ProofTree
-from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
+from golden import (
+    Groups,
+    Numbers,
+    assert_as_written,
+    by_k,
+    data,
+    enlarged,
+    listed,
+    matrices,
+)
 
 LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change
 LESS_EPS_OF_GROWTH = 3e-4  # with the first, there is nothing left to include
@@ -413,60 +422,60 @@ GROUPS: Groups = {
 
 
 def test_selections() -> None:
-    compare(__file__, GROUPS, "selections")
+    assert_as_written(__file__, GROUPS, "selections")
 
 
 def test_what_is_dropped() -> None:
-    compare(__file__, GROUPS, "dropped")
+    assert_as_written(__file__, GROUPS, "dropped")
 
 
 def test_trees() -> None:
-    compare(__file__, GROUPS, "trees")
+    assert_as_written(__file__, GROUPS, "trees")
 
 
 def test_growth() -> None:
-    compare(__file__, GROUPS, "grown")
+    assert_as_written(__file__, GROUPS, "grown")
 
 
 def test_plain_searches() -> None:
-    compare(__file__, GROUPS, "plain")
+    assert_as_written(__file__, GROUPS, "plain")
 
 
 def test_paths() -> None:
-    compare(__file__, GROUPS, "paths")
+    assert_as_written(__file__, GROUPS, "paths")
 
 
 def test_what_is_dropped_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "dropped, large eps")
+    assert_as_written(__file__, GROUPS, "dropped, large eps")
 
 
 def test_growth_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "grown, large eps")
+    assert_as_written(__file__, GROUPS, "grown, large eps")
 
 
 def test_paths_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "paths, large eps")
+    assert_as_written(__file__, GROUPS, "paths, large eps")
 
 
 def test_turns() -> None:
-    compare(__file__, GROUPS, "turns")
+    assert_as_written(__file__, GROUPS, "turns")
 
 
 def test_branches() -> None:
-    compare(__file__, GROUPS, "branches")
+    assert_as_written(__file__, GROUPS, "branches")
 
 
 def test_limited() -> None:
-    compare(__file__, GROUPS, "limited")
+    assert_as_written(__file__, GROUPS, "limited")
 
 
 def test_growth_with_less_of_an_eps() -> None:
-    compare(__file__, GROUPS, "grown, less eps")
+    assert_as_written(__file__, GROUPS, "grown, less eps")
 
 
 def test_coarse_proofs_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "coarse, large eps")
+    assert_as_written(__file__, GROUPS, "coarse, large eps")
 
 
 def test_what_resists() -> None:
-    compare(__file__, GROUPS, "resisting")
+    assert_as_written(__file__, GROUPS, "resisting")
