@@ -82,6 +82,7 @@ FILES: dict[str, tuple[str, ...]] = {
     "certify/chain.py": ("certify/test_path",),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
     "bounds/closed_form.py": ("bounds/test_closed_form",),
+    "bounds/smaller_k.py": ("bounds/test_smaller_k",),
     "bounds/best.py": ("bounds/test_closed_form",),
     "numerics/upper_eigenvalues.py": (
         "bounds/test_closed_form",

@@ -141,7 +141,7 @@ def _near(a: float, b: float) -> bool:
     return abs(a - b) <= RELATIVE * max(abs(a), abs(b))
 
 
-def compare(file: str, groups: Groups, group: str) -> None:
+def assert_as_written(file: str, groups: Groups, group: str) -> None:
     """Assert that a group of numbers is as it was written down for a test file."""
     path = Path(file).with_suffix(".json")
     written = json.loads(path.read_text(encoding="utf-8"))[group]

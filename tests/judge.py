@@ -23,6 +23,7 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.proof_settings import ProofSettings
@@ -30,7 +31,7 @@ from blockspca.search import averaging as growth
 from blockspca.search import reference as plain_proof
 from blockspca.search.parts import connected_parts
 from blockspca.search.schur_tree import ProofTree
-from blockspca.search.spectral import tighten
+from blockspca.search.spectral import spectral_fixing
 from blockspca.solvers import BranchAndBound, Limits
 from case import OPTIMAL_GAP, Case, Wrong, bound, solution
 from zoo import EPS, Problem, Reference, from_data, rayleigh_below
@@ -117,11 +118,11 @@ def solve(case: Case) -> Iterator[Wrong]:
 
 
 def refutations(case: Case) -> Iterator[Wrong]:
-    """Growth must not refute what is reached."""
+    """Averaging must not rule out what is reached."""
     for k in range(1, case.problem.d + 1):
         top, near, below, *one = case.levels(k)
         for tau in [top if case.rng.random() < 0.5 else near, below, *one]:
-            said = growth.refute(case.A, k, tau)
+            said = growth.no_support_above(case.A, k, tau)
             if said.refuted:
                 reached = case.matrix.reached[k]
                 yield Wrong("growth", k, f"refutes {tau!r}, and {reached!r} is reached")
@@ -173,7 +174,7 @@ class _Probe:
     def search(self, i: int, j: int, value: float) -> tuple[object, ...]:
         before = self.A[i, j]
         self.A[i, j] = self.A[j, i] = value
-        said = growth.refute(self.A, self.k, self.tau)
+        said = growth.no_support_above(self.A, self.k, self.tau)
         self.A[i, j] = self.A[j, i] = before
         found = None if said.support is None else tuple(said.support)
         return said.refuted, said.sets, said.inclusions, found
@@ -254,15 +255,15 @@ def parts(case: Case) -> Iterator[Wrong]:
 
 
 def spectral(case: Case) -> Iterator[Wrong]:
-    """A set above τ lies in what is kept and has what is forced."""
+    """A set above τ lies in the candidates and has what is fixed in."""
     d = case.problem.d
     for k in range(1, d + 1):
         tau = float(case.rng.choice(case.levels(k)))
         p = int(case.rng.integers(1, 4))
-        said = tighten(case.A, k, tau, p)
+        said = spectral_fixing(case.A, k, tau, p)
         above = case.matrix.above(k, tau)
-        dropped = above[:, np.delete(np.arange(d), said.kept)].any()
-        if dropped or not above[:, said.forced].all():
+        dropped = above[:, np.delete(np.arange(d), said.candidates)].any()
+        if dropped or not above[:, said.fixed_in].all():
             yield Wrong("spectral", k, f"p = {p} loses a set at {tau!r}")
 
 
@@ -293,6 +294,13 @@ def closed_forms(case: Case) -> Iterator[Wrong]:
         hard = threshold_bound(A, k, epsilon, soft=False)
         yield from below("hard threshold", k, hard)
         yield from below("soft threshold", k, threshold_bound(A, k, epsilon))
+        upper = np.full(k, np.inf)
+        for m in range(1, k):
+            above = case.matrix.reached[m] + 1e-13 * case.matrix.scale(m)
+            upper[m] = above * case.unit
+        lowest = float(np.diagonal(A).min())
+        by_smaller = bound_from_smaller_k(k, upper, lowest, is_psd=shift == 0)
+        yield from below("smaller k", k, by_smaller)
 
 
 def best_thresholds(case: Case) -> Iterator[Wrong]:

@@ -271,7 +271,7 @@ def test_the_dual_does_without_short_columns_if_all_take_too_long() -> None:
     assert some is not None
     assert everything.columns.shape[1] == 400
     assert some.columns.shape[1] == 20
-    assert some.floor > 0 == everything.floor
+    assert some.min_multiplier > 0 == everything.min_multiplier
 
 
 def test_the_dual_keeps_to_the_memory() -> None:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.bounds.direction_dual import search as dual_bound_module
+from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.numerics import threads as _threads
 from blockspca.numerics.blas import all_threads, single_threaded
 from blockspca.scan import passes as _scan_passes
@@ -110,7 +111,7 @@ def test_blas_has_no_more_threads_at_any_time(
 def test_two_jobs_are_two_threads_and_none_is_all(
     blas: Library, pools: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dual_bound_module, "is_large", lambda n: True)
+    monkeypatch.setattr(DualSettings, "batch_size", lambda self, n: 2)
     for cov, k in problems():
         bs.solve(cov, k, limits=LIMITS, n_jobs=2)
     assert set(pools) == {2}

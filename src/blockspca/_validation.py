@@ -239,6 +239,18 @@ def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:
     return ", ".join(shown) + (", ..." if len(indices) > 5 else "")
 
 
+def check_count(value: Any, argument: str) -> int:
+    """Check that `value` is an integer, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(
+            f"{argument} = {value!r} is of type {type(value).__name__}; pass an "
+            "integer, 0 or more."
+        )
+    if value < 0:
+        raise ValueError(f"{argument} = {value} is negative; pass 0 or more.")
+    return int(value)
+
+
 def check_n_jobs(n_jobs: Any) -> int | None:
     """Check that n_jobs is None or a nonzero integer, as joblib has it."""
     if n_jobs is None:

@@ -115,10 +115,11 @@ class Certificate:
     steps : tuple of StepClaim
         The chain of bounds for 1, 2, …, k; only that for k if it needs no chain.
     component : int
-        1, or the place in a set of components: from 2 on the claims are about what the
-        scheme makes of the matrix after the earlier components.
+        1, or the place in a set of components.
     scheme : str
-        The name of that scheme; empty for the first component.
+        Its name, if the claims are about what a scheme makes of the matrix after the
+        earlier components, or after all others; empty if they are about the matrix
+        itself, as for the first component of several that were found in turn.
     gap : float or None
         The gap that was asked for, relative to the objective; "gap_limit" claims it.
         Certificates of version 1 do not have it.
@@ -245,7 +246,7 @@ class Certificate:
                 f"certificate: {len(self.support)} features but {len(self.loadings)} "
                 "loadings."
             )
-        if (self.component == 1) != (self.scheme == ""):
+        if self.component > 1 and not self.scheme:
             raise ValueError(
                 f"certificate: component {self.component} and scheme "
                 f"{self.scheme!r:.80} do not go together."

@@ -72,8 +72,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What to do with features that are constant if `scale` is True: "ignore" gives
         them no loading, and scale_ 1.
     scheme : scheme, default=None
-        How components relate: `DisjointSupports()` by default; `ProjectionDeflation()`,
-        `Orthogonalised()`, `HotellingDeflation()`.
+        How components relate: `DisjointSupports()` by default; `ResidualDeflation()`,
+        `ProjectionDeflation()`, `Orthogonalised()`, `HotellingDeflation()`.
+    sweeps : int, default=0
+        How often every component is solved again, given all others, unless nothing
+        improves; see `solve_components`.
     covariance : None, "precomputed" or estimator, default=None
         None is the sample covariance, whose d × d matrix is never formed. An estimator,
         such as ``LedoitWolf()``, is fitted and its ``covariance_`` used. With
@@ -166,6 +169,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "missing": [StrOptions({"raise", "pairwise"})],
         "constant": [StrOptions({"raise", "ignore"})],
         "scheme": "no_validation",
+        "sweeps": [Interval(Integral, 0, None, closed="left")],
         "covariance": "no_validation",
         "transform_method": [StrOptions({"projection", "least-squares"})],
         "n_jobs": [Integral, None],
@@ -186,6 +190,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         missing: Literal["raise", "pairwise"] = "raise",
         constant: Literal["raise", "ignore"] = "raise",
         scheme: Any = None,
+        sweeps: int = 0,
         covariance: Any = None,
         transform_method: str = "projection",
         n_jobs: int | None = None,
@@ -202,6 +207,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.missing = missing
         self.constant = constant
         self.scheme = scheme
+        self.sweeps = sweeps
         self.covariance = covariance
         self.transform_method = transform_method
         self.n_jobs = n_jobs
@@ -235,6 +241,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             sparsities,
             self.n_components,
             scheme=self.scheme,
+            sweeps=self.sweeps,
             limits=DEFAULT_LIMITS if self.limits is None else self.limits,
             progress=True if self.verbose else None,
             solver=self._solver(),

@@ -30,7 +30,7 @@ from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath
-from .stopping import claim
+from .stopping import entitled
 
 #: Of every proof; the one place where another choice would be made.
 SETTINGS = DEFAULT_SETTINGS
@@ -181,7 +181,7 @@ def _clipped(cov: Covariance, found: Result, budget: Budget, seconds: float) -> 
     # What was reached is a bound as good as one that rounding left below it.
     bound = max(value, found.objective)
     stopped = None if found.status is Status.FEASIBLE else found.status
-    status = claim(found.objective, bound, budget.limits, stopped)
+    status = entitled(found.objective, bound, budget.limits, stopped)
     return replace(found, upper_bound=bound, bound_name=name, status=status)
 
 

@@ -30,7 +30,7 @@ class Event:
     objective, upper_bound : float
         The best known, and the best proved, for this k.
     survivors, nodes : int
-        Features left by screening, or undecided by the direction dual; nodes of the
+        Features left by screening, or free in the direction dual; nodes of the
         proof so far.
     source : str
         Where the incumbent came from.

@@ -151,7 +151,7 @@ def test_nothing_is_dropped_where_the_chain_says_nothing():
     for previous in (1.3, np.inf):
         upper = np.array([-np.inf, 1.0, previous, np.inf])
         tree = ProofTree(A, 3, 1.2, upper, 10**6)
-        assert _outcome(tree, tree.advance(1000)).found is not None
+        assert _outcome(tree, tree.advance(1000)).counterexample is not None
 
 
 def test_a_feature_at_tau_by_itself_hides_none():
@@ -160,6 +160,6 @@ def test_a_feature_at_tau_by_itself_hides_none():
     A[1:, 1:] += 0.3 - 0.3 * np.eye(3)  # 1, 2, 3 reach 2.5, with 0 or without
     upper = np.array([-np.inf, 2.0, np.inf, np.inf, np.inf])
     tree = ProofTree(A, 4, 2.0, upper, 10**6)
-    found = _outcome(tree, tree.advance(1000)).found
+    found = _outcome(tree, tree.advance(1000)).counterexample
     assert found is not None
     assert np.linalg.eigvalsh(A[np.ix_(found, found)])[-1] > 2.0

@@ -10,8 +10,8 @@ import zoo
 from blockspca.bounds.best import NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.bounds.direction_dual.columns import DenseColumns
-from blockspca.bounds.direction_dual.density import Density, Side, concentrated
-from blockspca.bounds.direction_dual.fixing import Decisions
+from blockspca.bounds.direction_dual.density import Density, Sector, concentrated
+from blockspca.bounds.direction_dual.fixing import ReducedCostFixing
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.relaxation import (
     direction_weights,
@@ -21,7 +21,7 @@ from blockspca.bounds.direction_dual.relaxation import (
 )
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import psd_shift
-from golden import Groups, Numbers, compare, data, enlarged, listed, matrices
+from golden import Groups, Numbers, assert_as_written, data, enlarged, listed, matrices
 
 
 def floats(values: Any) -> list[float]:
@@ -52,31 +52,31 @@ def problems() -> Numbers:
                         found[key] = None
                         continue
                     found[key] = [
-                        made.floor,
-                        made.penalty,
+                        made.min_multiplier,
+                        made.multiplier,
                         made.unit,
                         made.shift,
                         made.slack,
-                        made.inward(1.0),
-                        made.outward(made.inward(1.0)),
-                        made.inward(-np.inf),
+                        made.to_columns(1.0),
+                        made.to_matrix(made.to_columns(1.0)),
+                        made.to_columns(-np.inf),
                         listed(made.features),
                         floats(np.abs(made.leading)),
                     ]
         some = make_problem(cov, 9, None, [1, 2, 4, 5], True)
-        found[f"{name} some"] = None if some is None else [some.k, some.penalty]
+        found[f"{name} some"] = None if some is None else [some.k, some.multiplier]
     for scale in (1e-100, 1e100):
         A = dict(matrices())["flat"] * scale
         made = make_problem(Covariance.from_matrix(A), 3, None, None)
         assert made is not None
-        found[f"scale {scale}"] = [made.unit / scale, made.slack, made.penalty]
+        found[f"scale {scale}"] = [made.unit / scale, made.slack, made.multiplier]
     zero = make_problem(Covariance.from_matrix(np.zeros((4, 4))), 2, None, None)
     found["zero"] = zero is None
     return found
 
 
 def sums() -> Numbers:
-    """Relaxations at densities of rank one and two, and what they decide."""
+    """Relaxations at densities of rank one and two, and what they fix."""
     found: Numbers = {}
     rng = np.random.default_rng(21)
     C = rng.standard_normal((6, 11)) * np.linspace(1.5, 0.4, 11)
@@ -91,16 +91,16 @@ def sums() -> Numbers:
     }
     for name, density in densities.items():
         before = None
-        for penalty in (0.05, 0.5, 2.0, 100.0):
-            for reach in (None, 0.5 * columns.norms):
-                made = relax(columns, density, penalty, None, before, reach)
+        for multiplier in (0.05, 0.5, 2.0, 100.0):
+            for projections in (None, 0.5 * columns.norms):
+                made = relax(columns, density, multiplier, None, before, projections)
                 assert made is not None
-                if reach is None:
+                if projections is None:
                     before = made
-                key = f"{name} {penalty} {reach is None}"
+                key = f"{name} {multiplier} {projections is None}"
                 found[key] = [
                     floats(made.D),
-                    floats(made.shares),
+                    floats(made.relaxed_z),
                     floats(made.mu),
                     made.size,
                     floats(np.diagonal(made.total)),
@@ -108,20 +108,20 @@ def sums() -> Numbers:
                 if not made.size:
                     continue
                 for rounding in (0.0, 0.05):
-                    tests = Decisions(columns, made, made.total, rounding, top)
+                    tests = ReducedCostFixing(columns, made, made.total, rounding, top)
                     height = tests.ceiling
                     found[f"{key} {rounding}"] = [
                         height,
                         [
                             [
                                 listed(tests.rules_out(columns, t * height)),
-                                listed(tests.cannot_be_inside(t * height)),
-                                listed(tests.cannot_be_outside(t * height)),
+                                listed(tests.can_fix_out(t * height)),
+                                listed(tests.can_fix_in(t * height)),
                             ]
                             for t in (0.6, 0.9, 0.99, 1.001, 1.1, 1.5, 3.0)
                         ],
                         [
-                            floats(tests.reach(columns, t * height))
+                            floats(tests.projection_bound(columns, t * height))
                             for t in (0.2, 0.7, 0.97, 0.999999, 1.0, 1.2)
                         ],
                     ]
@@ -129,25 +129,25 @@ def sums() -> Numbers:
 
 
 def steps() -> Numbers:
-    """Mirror steps, with sides and without, within all of the space."""
+    """Mirror steps, with sectors and without, within all of the space."""
     found: Numbers = {}
     rng = np.random.default_rng(22)
     B = zoo.indefinite(7, rng)
     Q = np.linalg.qr(rng.standard_normal((7, 3)))[0]
     start = Density(Q, np.array([0.5, 0.2, 0.1]), 0.2 / 4)
-    sides = [Side(Q[:, 0], Q[:, 1]), Side(Q[:, 1] + B[0], Q[:, 2])]
+    sectors = [Sector(Q[:, 0], Q[:, 1]), Sector(Q[:, 1] + B[0], Q[:, 2])]
     for size in (0.01, 0.3, 5.0):
         for floor in (1e-3, 0.03, 0.5):
             for count in (0, 1, 2):
                 multipliers = [0.3] * count
-                made, etas = start.step(B, size, floor, sides[:count], multipliers)
+                made, etas = start.step(B, size, floor, sectors[:count], multipliers)
                 found[f"{size} {floor} {count}"] = [
                     floats(made.weights),
                     made.rest,
                     floats(etas),
                 ]
     for count in (1, 2):
-        onto = start.onto(sides[:count], 0.01)
+        onto = start.onto(sectors[:count], 0.01)
         found[f"onto {count}"] = [floats(onto.weights), onto.rest, onto.order]
     return found
 
@@ -193,31 +193,31 @@ GROUPS: Groups = {
 
 
 def test_small() -> None:
-    compare(__file__, GROUPS, "small")
+    assert_as_written(__file__, GROUPS, "small")
 
 
 def test_problems() -> None:
-    compare(__file__, GROUPS, "problems")
+    assert_as_written(__file__, GROUPS, "problems")
 
 
 def test_sums() -> None:
-    compare(__file__, GROUPS, "sums")
+    assert_as_written(__file__, GROUPS, "sums")
 
 
 def test_steps() -> None:
-    compare(__file__, GROUPS, "steps")
+    assert_as_written(__file__, GROUPS, "steps")
 
 
 def test_small_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "small, large eps")
+    assert_as_written(__file__, GROUPS, "small, large eps")
 
 
 def test_problems_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "problems, large eps")
+    assert_as_written(__file__, GROUPS, "problems, large eps")
 
 
 def test_sums_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "sums, large eps")
+    assert_as_written(__file__, GROUPS, "sums, large eps")
 
 
 def test_a_bound_below_the_objective_is_not_used() -> None:
@@ -239,13 +239,13 @@ def test_what_is_set_aside_at_the_true_eps() -> None:
     made = make_problem(Covariance.from_matrix(A), 3, None, None)
     assert made is not None
     assert 10 * zoo.EPS < made.slack < 1e4 * zoo.EPS
-    assert 1.0 > made.outward(made.inward(1.0)) > 1 - 1e-10
+    assert 1.0 > made.to_matrix(made.to_columns(1.0)) > 1 - 1e-10
     C = np.random.default_rng(1).standard_normal((5, 6))
     columns = DenseColumns(C)
     relaxed = relax(columns, concentrated(C[:, 0] / np.linalg.norm(C[:, 0]), 0.9), 0.1)
     assert relaxed is not None
-    tests = Decisions(columns, relaxed, relaxed.total, 0.0, C[:, 0])
+    tests = ReducedCostFixing(columns, relaxed, relaxed.total, 0.0, C[:, 0])
     alone = np.linalg.eigvalsh(relaxed.total)[-1]
     assert 0 < tests.ceiling - alone < 1e-10
-    # So near to λmax that the rounding of the factor decides: no S, so no decision.
-    assert not tests.cannot_be_inside(float(alone)).any()
+    # So near to λmax that the rounding of the factor decides: no S, nothing is fixed.
+    assert not tests.can_fix_out(float(alone)).any()

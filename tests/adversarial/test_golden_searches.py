@@ -26,7 +26,16 @@ from blockspca.search import spectral
 from blockspca.search.parts import connected_parts
 from blockspca.search.portfolio import StepProof
 from blockspca.search.schur_tree import ProofTree
-from golden import Groups, Numbers, by_k, compare, data, enlarged, listed, matrices
+from golden import (
+    Groups,
+    Numbers,
+    assert_as_written,
+    by_k,
+    data,
+    enlarged,
+    listed,
+    matrices,
+)
 
 LARGE_EPS_OF_GROWTH = 3e-3  # or no count would change
 LESS_EPS_OF_GROWTH = 3e-4  # with the first, there is nothing left to include
@@ -151,7 +160,8 @@ def turns() -> Numbers:
                         said = [proof.search(A, tau, t) for t in (0, 1, None)]
                         key = f"{name} {above} {k} {first} {n_jobs} {many}"
                         found[key] = [
-                            [s.finished, listed(s.found), s.argument] for s in said
+                            [s.exhausted, listed(s.counterexample), s.argument]
+                            for s in said
                         ] + [list(vars(statistics).values()), budget.nodes]
     return found
 
@@ -170,7 +180,7 @@ def limited() -> Numbers:
             proof.blind = True
             with patch.object(growth, "_SLICE", 2):
                 try:
-                    said = proof.search(A, tau, 1).finished
+                    said = proof.search(A, tau, 1).exhausted
                 except LimitReached as reached:
                     said = str(reached.status)
             found[f"{nodes} {k}"] = [said, meter.nodes, statistics.grown]
@@ -210,7 +220,7 @@ def branches() -> Numbers:
             ) as pool,
         ):
             said = proof_tree.run_tree(tree, statistics, may_go_on, threads)
-        found[f"{threads} {allowed}"] = [said.finished, pool.called]
+        found[f"{threads} {allowed}"] = [said.exhausted, pool.called]
     for serial in (2, 20):
         for factor in (1.0, 0.99):
             tau = factor * upper[6]
@@ -224,10 +234,11 @@ def branches() -> Numbers:
                 _SLICE_SECONDS=1e-3,
             ):
                 said = proof_tree.run_tree(tree, statistics, lambda _: 10**6, 2)
-            block = A[np.ix_(said.found, said.found)] if said.found is not None else A
+            members = said.counterexample
+            block = A if members is None else A[np.ix_(members, members)]
             above = bool(np.linalg.eigvalsh(block)[-1] > tau)
-            nodes = statistics.nodes if said.finished else 0
-            found[f"{serial} {factor}"] = [said.finished, above, nodes]
+            nodes = statistics.nodes if said.exhausted else 0
+            found[f"{serial} {factor}"] = [said.exhausted, above, nodes]
     tree = ProofTree(A, 6, upper[6], upper, 10**6)
     tree.advance(0)
     found["open"] = tree.open_branches()
@@ -268,7 +279,7 @@ def grown() -> Numbers:
             for name, A in matrices():
                 for above in (1e-4, 0.2, -0.02):
                     for k, tau, _ in by_k(A, above):
-                        said = growth.refute(A, k, tau)
+                        said = growth.no_support_above(A, k, tau)
                         found[f"{name} {above} {k} {strong} {capacity}"] = [
                             said.refuted,
                             said.sets,
@@ -278,11 +289,11 @@ def grown() -> Numbers:
     A = dict(matrices())["flat"]
     with patch.object(growth, "_SLICE", 3):
         for limit in (1, 4, 9):
-            said = growth.refute(A, 4, 1.6, set_limit=limit)
+            said = growth.no_support_above(A, 4, 1.6, set_limit=limit)
             found[f"limit {limit}"] = [said.refuted, said.sets, listed(said.support)]
-        found["no time"] = growth.refute(A, 4, 1.6, time_limit=0.0).sets
+        found["no time"] = growth.no_support_above(A, 4, 1.6, time_limit=0.0).sets
         for k, tau, _ in by_k(A, 0.1):
-            said = growth.refute(A, k, tau, time_limit=600.0)
+            said = growth.no_support_above(A, k, tau, time_limit=600.0)
             found[f"slices {k}"] = [said.refuted, said.sets, listed(said.support)]
     return found
 
@@ -301,14 +312,17 @@ def dropped() -> Numbers:
                 split = connected_parts(A, k, factor * tau, upper[k - 1])
                 found[f"{here} parts"] = [listed(part) for part in split]
                 for p in (1, 2, 3):
-                    said = spectral.tighten(A, k, factor * tau, p)
+                    said = spectral.spectral_fixing(A, k, factor * tau, p)
                     found[f"{here} spectral {p}"] = [
-                        listed(said.kept),
-                        listed(said.forced),
+                        listed(said.candidates),
+                        listed(said.fixed_in),
                         said.bound,
                     ]
-            below = spectral.tighten(A, k, 0.97 * tau, 2)
-            found[f"{name} {k} below"] = [listed(below.kept), listed(below.forced)]
+            below = spectral.spectral_fixing(A, k, 0.97 * tau, 2)
+            found[f"{name} {k} below"] = [
+                listed(below.candidates),
+                listed(below.fixed_in),
+            ]
             found[f"{name} {k} bounds"] = [
                 value for value, _ in candidates.bounds(k, upper[k - 1] / unit)
             ]
@@ -408,60 +422,60 @@ GROUPS: Groups = {
 
 
 def test_selections() -> None:
-    compare(__file__, GROUPS, "selections")
+    assert_as_written(__file__, GROUPS, "selections")
 
 
 def test_what_is_dropped() -> None:
-    compare(__file__, GROUPS, "dropped")
+    assert_as_written(__file__, GROUPS, "dropped")
 
 
 def test_trees() -> None:
-    compare(__file__, GROUPS, "trees")
+    assert_as_written(__file__, GROUPS, "trees")
 
 
 def test_growth() -> None:
-    compare(__file__, GROUPS, "grown")
+    assert_as_written(__file__, GROUPS, "grown")
 
 
 def test_plain_searches() -> None:
-    compare(__file__, GROUPS, "plain")
+    assert_as_written(__file__, GROUPS, "plain")
 
 
 def test_paths() -> None:
-    compare(__file__, GROUPS, "paths")
+    assert_as_written(__file__, GROUPS, "paths")
 
 
 def test_what_is_dropped_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "dropped, large eps")
+    assert_as_written(__file__, GROUPS, "dropped, large eps")
 
 
 def test_growth_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "grown, large eps")
+    assert_as_written(__file__, GROUPS, "grown, large eps")
 
 
 def test_paths_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "paths, large eps")
+    assert_as_written(__file__, GROUPS, "paths, large eps")
 
 
 def test_turns() -> None:
-    compare(__file__, GROUPS, "turns")
+    assert_as_written(__file__, GROUPS, "turns")
 
 
 def test_branches() -> None:
-    compare(__file__, GROUPS, "branches")
+    assert_as_written(__file__, GROUPS, "branches")
 
 
 def test_limited() -> None:
-    compare(__file__, GROUPS, "limited")
+    assert_as_written(__file__, GROUPS, "limited")
 
 
 def test_growth_with_less_of_an_eps() -> None:
-    compare(__file__, GROUPS, "grown, less eps")
+    assert_as_written(__file__, GROUPS, "grown, less eps")
 
 
 def test_coarse_proofs_with_a_large_eps() -> None:
-    compare(__file__, GROUPS, "coarse, large eps")
+    assert_as_written(__file__, GROUPS, "coarse, large eps")
 
 
 def test_what_resists() -> None:
-    compare(__file__, GROUPS, "resisting")
+    assert_as_written(__file__, GROUPS, "resisting")

@@ -10,7 +10,7 @@ import numpy as np
 
 import blockspca as bs
 from blockspca.certify import claims
-from golden import Groups, Numbers, compare, data, matrices
+from golden import Groups, Numbers, assert_as_written, data, matrices
 
 # Relative changes: within every tolerance, and beyond it
 CHANGES = (-1e-3, -3e-9, -5e-10, 5e-10, 3e-9, 1e-3)
@@ -87,4 +87,4 @@ GROUPS: Groups = {"verified": verified}
 
 
 def test_verification() -> None:
-    compare(__file__, GROUPS, "verified")
+    assert_as_written(__file__, GROUPS, "verified")

@@ -24,7 +24,7 @@ FAMILIES = [name for name in zoo.FAMILIES if name != "threshold_chain"]
 PLAIN = ["gaussian", "correlation", "low_rank", "indefinite", "integer", "blocks"]
 
 
-def judged(
+def assert_nothing_wrong(
     judges: dict[judge.Judge, int],
     changes: list,
     seeds: int = 1,
@@ -43,22 +43,26 @@ def judged(
 
 def test_searches() -> None:
     judges = {judge.refutations: 1, judge.trees: 1, judge.plain_searches: 1}
-    judged(judges, [zoo.as_it_is, zoo.within_ulps])
-    judged({judge.trees: 1}, [zoo.as_it_is], 8, ["blocks", "spiked", "sparse"])
+    assert_nothing_wrong(judges, [zoo.as_it_is, zoo.within_ulps])
+    assert_nothing_wrong(
+        {judge.trees: 1}, [zoo.as_it_is], 8, ["blocks", "spiked", "sparse"]
+    )
 
 
 def test_what_is_dropped() -> None:
     judges = {judge.screenings: 1, judge.parts: 1, judge.spectral: 1}
-    judged(judges, [zoo.as_it_is, zoo.within_ulps])
+    assert_nothing_wrong(judges, [zoo.as_it_is, zoo.within_ulps])
 
 
 def test_formulas() -> None:
-    judged({judge.closed_forms: 1}, [zoo.as_it_is, zoo.within_ulps, zoo.scaled])
+    assert_nothing_wrong(
+        {judge.closed_forms: 1}, [zoo.as_it_is, zoo.within_ulps, zoo.scaled]
+    )
 
 
 def test_bounds_of_paths() -> None:
     judges = {judge.path_by_every_argument: 1, judge.path_within_limits: 1}
-    judged(judges, [zoo.within_ulps], families=PLAIN)
+    assert_nothing_wrong(judges, [zoo.within_ulps], families=PLAIN)
 
 
 def test_a_pair_that_is_above_by_less_than_an_ulp_is_connected() -> None:

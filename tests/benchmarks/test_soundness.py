@@ -127,9 +127,11 @@ def test_a_wrong_statement_is_noticed(changes: dict, said: str | None) -> None:
 
 def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
     """Each prover, made wrong, is caught on one of a few problems."""
-    outcome = growth.GrowthOutcome(True, None, 0, 0, 0.0)
+    outcome = growth.AveragingOutcome(True, None, 0, 0, 0.0)
     lies = {
-        judge.refutations: patch.object(growth, "refute", lambda *a, **b: outcome),
+        judge.refutations: patch.object(
+            growth, "no_support_above", lambda *a, **b: outcome
+        ),
         judge.trees: patch.object(judge.ProofTree, "advance", lambda *a: 0),
         judge.parts: patch.object(judge, "connected_parts", lambda *a: []),
         judge.plain_searches: patch.object(
@@ -137,9 +139,9 @@ def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
         ),
         judge.spectral: patch.object(
             judge,
-            "tighten",
+            "spectral_fixing",
             lambda A, *a: SimpleNamespace(
-                kept=np.arange(len(A) - 1), forced=np.arange(0)
+                candidates=np.arange(len(A) - 1), fixed_in=np.arange(0)
             ),
         ),
         judge.screenings: patch.object(

@@ -315,7 +315,7 @@ def test_interrupt_before_the_first_block(monkeypatch):
     result = solve(np.diag([1.0, 3.0, 2.0]), 2)
     assert result.status is bs.Status.INTERRUPTED
     assert result.support.tolist() == [1]
-    assert result.upper_bound == np.inf
+    assert result.upper_bound == pytest.approx(3.0)  # the largest eigenvalue
 
 
 def test_time_limit_before_the_first_block():
@@ -387,8 +387,8 @@ def test_memory_limit_leaves_out_the_blocks_that_do_not_fit():
 
 
 def test_gap_limit():
-    A = block_diag([[2.0, 1.0], [1.0, 2.0]], [[2.5]])
-    A[0, 2] = A[2, 0] = 0.2
+    A = block_diag([[2.0, 1.0], [1.0, 2.0]], [[2.9]])
+    A[0, 2] = A[2, 0] = 0.3
     threshold = bs.FixedThreshold(0.5)
     loose = solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.1))
     tight = solve(A, 2, threshold=threshold, limits=bs.Limits(gap=0.01))

@@ -19,10 +19,10 @@ from blockspca.bounds.closed_form import (
     threshold_bound,
     trace_bound,
 )
-from blockspca.bounds.direction_dual.relaxation import direction_bound
 from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, psd_shift
+from dual_problems import direction_bound
 from strategies import KINDS, symmetric_matrix
 
 Optimum = Callable[[np.ndarray, int], float]
@@ -80,17 +80,17 @@ def test_bounds_hold_on_random_matrices(
     seed=st.integers(0, 2**32 - 1),
     share=st.floats(0.01, 1.5),
 )
-def test_direction_bound_holds_for_any_penalty_and_directions(
+def test_direction_bound_holds_for_any_multiplier_and_directions(
     n: int, d: int, seed: int, share: float, brute_force: Optimum
 ) -> None:
     rng = np.random.default_rng(seed)
     C = rng.standard_normal((n, d))
-    penalty = share * float((C * C).sum(axis=0).max())
+    multiplier = share * float((C * C).sum(axis=0).max())
     near = C + 0.3 * rng.standard_normal((n, d))
     for k in range(1, min(d, 4) + 1):
         optimum = brute_force(C.T @ C, k)
         for directions in (None, near, rng.standard_normal((n, d))):
-            bound = direction_bound(C, k, penalty, directions)
+            bound = direction_bound(C, k, multiplier, directions)
             assert bound >= optimum * (1 - 1e-12)
 
 

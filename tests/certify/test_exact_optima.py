@@ -2,8 +2,8 @@
 
 Each prover drops features and nodes by inequalities of its own, and what it drops is
 proved by that inequality alone: rounding may cost an allowance in τ, never a set that
-is above τ by more. (`test_growth.py` has the one that is different: there a set is left
-to its parent, and whether the parent is visited is another test.)
+is above τ by more. (`test_averaging.py` has the one that is different: there a set is
+left to its parent, and whether the parent is visited is another test.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from blockspca.certify.adaptive_screening import Candidates
 from blockspca.search.parts import connected_parts
 from blockspca.search.reference import Refuted, Undecided, prove_none_above
 from blockspca.search.schur_tree import ProofTree, extent, rounding_allowance
-from blockspca.search.spectral import tighten
+from blockspca.search.spectral import spectral_fixing
 from blockspca.solvers import BranchAndBound, Limits
 
 FINISHED, FOUND = 0, 1
@@ -98,9 +98,9 @@ def test_screening_and_eigenvectors_keep_the_best_set(seed: int) -> None:
             kept = candidates.survivors(k, *scaled)
             assert set(best) <= set(kept.tolist())
             for p in (1, 2, 3):
-                tightened = tighten(A, k, float(tau), p)
-                assert set(best) <= set(tightened.kept.tolist())
-                assert len(tightened.forced) <= k
+                fixing = spectral_fixing(A, k, float(tau), p)
+                assert set(best) <= set(fixing.candidates.tolist())
+                assert len(fixing.fixed_in) <= k
 
 
 @pytest.mark.parametrize("half", [2, 4])

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import blockspca as bs
 from blockspca._kernels import averaging as kernel
 from blockspca.proof_settings import ProofSettings
-from blockspca.search import averaging as growth
+from blockspca.search import averaging
 from blockspca.search import portfolio as step_proof
-from blockspca.search.averaging import refute
+from blockspca.search.averaging import no_support_above
 from strategies import KINDS, symmetric_matrix
 
 Optimum = Callable[[np.ndarray, int], float]
@@ -41,8 +41,8 @@ def test_refutes_above_the_optimum_and_finds_a_set_below(
     k = min(k, d)
     optimum = brute_force(A, k)
     size = max(np.abs(A).max(), 1e-12)
-    assert refute(A, k, optimum + 1e-7 * size).refuted
-    below = refute(A, k, optimum - 1e-7 * size)
+    assert no_support_above(A, k, optimum + 1e-7 * size).refuted
+    below = no_support_above(A, k, optimum - 1e-7 * size)
     assert not below.refuted
     assert below.support is not None
     assert 1 <= len(below.support) <= k
@@ -54,8 +54,8 @@ def test_refutes_above_the_optimum_and_finds_a_set_below(
 def test_scale_does_not_matter(scale: float, brute_force: Optimum) -> None:
     A = noise(10, 0)
     optimum = brute_force(A, 4)
-    one = refute(A, 4, 1.001 * optimum)
-    other = refute(A * scale, 4, 1.001 * optimum * scale)
+    one = no_support_above(A, 4, 1.001 * optimum)
+    other = no_support_above(A * scale, 4, 1.001 * optimum * scale)
     assert one.refuted
     assert other.refuted
     assert one.sets == other.sets
@@ -67,7 +67,7 @@ def test_order_and_signs_do_not_matter() -> None:
     signs = rng.choice([-1.0, 1.0], size=40)
     order = rng.permutation(40)
     B = (A * signs * signs[:, None])[np.ix_(order, order)]
-    one, other = refute(A, 5, 2.1), refute(B, 5, 2.1)
+    one, other = no_support_above(A, 5, 2.1), no_support_above(B, 5, 2.1)
     assert one.refuted
     assert other.refuted
     assert one.sets == other.sets > 40
@@ -75,16 +75,16 @@ def test_order_and_signs_do_not_matter() -> None:
 
 def test_limits_are_honoured_and_claim_nothing() -> None:
     A = noise(200, 2)
-    whole = refute(A, 8, 2.8)
+    whole = no_support_above(A, 8, 2.8)
     assert whole.refuted
     assert whole.sets > 1000
     for limit in (1, 1000, whole.sets - 1):
-        stopped = refute(A, 8, 2.8, set_limit=limit)
+        stopped = no_support_above(A, 8, 2.8, set_limit=limit)
         assert not stopped.refuted
         assert stopped.support is None
         assert stopped.sets == limit
-    assert refute(A, 8, 2.8, set_limit=whole.sets + 1).refuted
-    at_once = refute(A, 8, 2.8, time_limit=0.0)
+    assert no_support_above(A, 8, 2.8, set_limit=whole.sets + 1).refuted
+    at_once = no_support_above(A, 8, 2.8, time_limit=0.0)
     assert not at_once.refuted
     assert at_once.support is None
 
@@ -92,23 +92,23 @@ def test_limits_are_honoured_and_claim_nothing() -> None:
 def test_more_strong_sets_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch, brute_force: Optimum
 ) -> None:
-    monkeypatch.setattr(growth, "_CAPACITY", 1)
-    monkeypatch.setattr(growth, "_STRONG_PAIR", 100.0)
+    monkeypatch.setattr(averaging, "_CAPACITY", 1)
+    monkeypatch.setattr(averaging, "_STRONG_PAIR", 100.0)
     rng = np.random.default_rng(3)
     for kind in KINDS:
         A = symmetric_matrix(kind, 9, rng)
         optimum = brute_force(A, 5)
         size = max(np.abs(A).max(), 1e-12)
-        assert refute(A, 5, optimum + 1e-7 * size).refuted
-        assert not refute(A, 5, optimum - 1e-7 * size).refuted
+        assert no_support_above(A, 5, optimum + 1e-7 * size).refuted
+        assert not no_support_above(A, 5, optimum - 1e-7 * size).refuted
 
 
 def test_block_smaller_than_k_and_duplicates() -> None:
     A = np.kron(np.eye(4), np.ones((2, 2)))  # opt(k) = 2 for every k ≥ 2
-    assert refute(A, 5, 2.0 + 1e-6).refuted
-    assert not refute(A, 5, 2.0).refuted
-    assert refute(np.zeros((4, 4)), 2, 1e-9).refuted
-    assert not refute(np.zeros((4, 4)), 2, 0.0).refuted
+    assert no_support_above(A, 5, 2.0 + 1e-6).refuted
+    assert not no_support_above(A, 5, 2.0).refuted
+    assert no_support_above(np.zeros((4, 4)), 2, 1e-9).refuted
+    assert not no_support_above(np.zeros((4, 4)), 2, 0.0).refuted
 
 
 def eigenvalue(A: np.ndarray, support: list[int]) -> float:
@@ -123,7 +123,7 @@ def test_parent_within_an_ulp_of_its_threshold_loses_no_set() -> None:
     A[5, 6] = 0.96872318
     A += A.T
     assert eigenvalue(A, [0, 1, 2]) > 1.38
-    outcome = refute(A, 3, 1.0)
+    outcome = no_support_above(A, 3, 1.0)
     assert not outcome.refuted
     assert outcome.support is not None
     assert outcome.support.tolist() == [0, 1, 2]
@@ -181,7 +181,7 @@ def test_no_ulp_at_a_threshold_loses_a_set(m: int, j: int) -> None:
                 A = chain_matrix(m, near * block, other)
                 order = rng.permutation(len(A))
                 A = A[np.ix_(order, order)]
-                outcome = refute(A, m, 1.0)
+                outcome = no_support_above(A, m, 1.0)
                 assert not outcome.refuted
                 assert outcome.support is not None
                 assert eigenvalue(A, outcome.support.tolist()) >= 1.0
@@ -219,14 +219,14 @@ def test_solve_does_not_call_a_lost_set_optimal(
 
     def record(
         A: np.ndarray, k: int, tau: float, **limits: Any
-    ) -> growth.GrowthOutcome:
+    ) -> averaging.AveragingOutcome:
         asked.append((k, tau))
-        return refute(A, k, tau, **limits)
+        return no_support_above(A, k, tau, **limits)
 
     def solve(A: np.ndarray) -> bs.Result:
         return bs.solve_path(A, 6)[6] if whole_path else bs.solve(A, 6)
 
-    monkeypatch.setattr(step_proof, "refute", record)
+    monkeypatch.setattr(step_proof, "no_support_above", record)
     settings = ProofSettings(first_seconds=60.0)
     monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
     solve(hidden_set(0.2))
@@ -238,10 +238,10 @@ def test_solve_does_not_call_a_lost_set_optimal(
         result = solve(A)
         assert result.support.tolist() == [0, 1, 2, 3, 4, 5]
         assert result.upper_bound >= eigenvalue(A, list(range(6)))
-    # The rest of the ulps, without the detour: what the solver would ask of `refute`.
+    # The rest of the ulps, without the detour: what the solver would ask of it.
     for value in critical:
         for pair in ulps_around(value, 40):
-            assert not refute(hidden_set(pair, 30), 6, tau).refuted
+            assert not no_support_above(hidden_set(pair, 30), 6, tau).refuted
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -257,9 +257,9 @@ def test_optimum_known_exactly_is_neither_refuted_nor_missed(seed: int) -> None:
     for k in range(1, 8):
         optimum = max(float(np.sort(block**2)[-k:].sum()) for block in blocks)
         for tau in ulps_around(optimum, 5):
-            assert refute(A, k, tau).refuted <= (tau > optimum)
-        assert refute(A, k, optimum * (1 + 1e-9)).refuted
-        assert not refute(A, k, optimum * (1 - 1e-9)).refuted
+            assert no_support_above(A, k, tau).refuted <= (tau > optimum)
+        assert no_support_above(A, k, optimum * (1 + 1e-9)).refuted
+        assert not no_support_above(A, k, optimum * (1 - 1e-9)).refuted
 
 
 def test_features_of_hugely_negative_variance_change_nothing(
@@ -269,8 +269,8 @@ def test_features_of_hugely_negative_variance_change_nothing(
     A[np.arange(9, 12), np.arange(9, 12)] = -1e300, -1e12, -1e20
     for k in (1, 2, 3, 5, 12, 20):
         optimum = brute_force(A[:9, :9], min(k, 9))
-        assert refute(A, k, optimum + 1e-8).refuted
-        assert not refute(A, k, optimum - 1e-8).refuted
+        assert no_support_above(A, k, optimum + 1e-8).refuted
+        assert not no_support_above(A, k, optimum - 1e-8).refuted
 
 
 def test_hugely_negative_variance_with_couplings_to_match() -> None:
@@ -281,35 +281,35 @@ def test_hugely_negative_variance_with_couplings_to_match() -> None:
     A[np.arange(2, 6), np.arange(2, 6)] = -1e16
     for n in range(5):
         optimum = n / 8 + np.hypot(n / 8, 1)
-        assert refute(A, n + 2, optimum + 1e-9).refuted
-        assert not refute(A, n + 2, optimum - 1e-9).refuted
+        assert no_support_above(A, n + 2, optimum + 1e-9).refuted
+        assert not no_support_above(A, n + 2, optimum - 1e-9).refuted
 
 
 def test_zero_slack_one_feature_and_no_feature() -> None:
-    assert refute(np.empty((0, 0)), 1, 0.0).refuted
+    assert no_support_above(np.empty((0, 0)), 1, 0.0).refuted
     for k in (1, 2, 3):
-        assert not refute(np.eye(2), k, 1.0).refuted
-        assert refute(np.eye(2), k, float(np.nextafter(1, 2))).refuted
-        assert not refute(np.ones((1, 1)), k, 1.0).refuted
-        assert refute(np.ones((1, 1)), k, float(np.nextafter(1, 2))).refuted
+        assert not no_support_above(np.eye(2), k, 1.0).refuted
+        assert no_support_above(np.eye(2), k, float(np.nextafter(1, 2))).refuted
+        assert not no_support_above(np.ones((1, 1)), k, 1.0).refuted
+        assert no_support_above(np.ones((1, 1)), k, float(np.nextafter(1, 2))).refuted
     pair = np.array([[0.0, 1.0], [1.0, 0.0]])
-    assert refute(pair, 1, 1.0).refuted
-    assert not refute(pair, 2, 1.0).refuted
-    assert refute(pair, 2, 1.0 + 1e-14).refuted
+    assert no_support_above(pair, 1, 1.0).refuted
+    assert not no_support_above(pair, 2, 1.0).refuted
+    assert no_support_above(pair, 2, 1.0 + 1e-14).refuted
 
 
 def test_overflow_is_no_proof_and_nan_is_refused() -> None:
     A = np.diag([0.0, 1e-300, 0.0])
     A[0, 1] = A[1, 0] = 1e300  # N_01 overflows
-    outcome = refute(A, 3, 2e-300)
+    outcome = no_support_above(A, 3, 2e-300)
     assert not outcome.refuted
     assert outcome.support is not None
     assert {0, 1} <= set(outcome.support.tolist())
     A[0, 1] = A[1, 0] = np.nan
     with pytest.raises(ValueError, match="finite"):
-        refute(A, 3, 1.0)
+        no_support_above(A, 3, 1.0)
     with pytest.raises(ValueError, match="finite"):
-        refute(np.diag([-1.7e308, 0.0]), 2, 1.7e308)
+        no_support_above(np.diag([-1.7e308, 0.0]), 2, 1.7e308)
 
 
 def test_errors_of_inclusion_stay_within_the_bound(
@@ -330,8 +330,8 @@ def test_errors_of_inclusion_stay_within_the_bound(
         claims.append((N.copy(), features.copy(), error))
         return True
 
-    search = growth._Search(deadline=np.inf, sets_left=np.inf)
-    monkeypatch.setattr(growth._Search, "run", record)
+    search = averaging._Search(deadline=np.inf, sets_left=np.inf)
+    monkeypatch.setattr(averaging._Search, "run", record)
     rng = np.random.default_rng(7)
     for members in ([0, 1], [2, 0], [0, 1, 2], [0, 1, 2, 3, 4]):
         for scale in (0.05, 0.2, 0.24):
@@ -340,7 +340,7 @@ def test_errors_of_inclusion_stay_within_the_bound(
             np.fill_diagonal(N, 0.0)
             N[5, 6] = N[6, 5] = np.nan
             N[members[0], 7] = N[7, members[0]] = np.nan
-            assert search.include(N, 7, members, np.arange(9), [], 0.0)
+            assert search.fix_features(N, 7, members, np.arange(9), [], 0.0)
             reduced, features, error = claims[-1]
             assert 7 not in features
             assert 0 < error < 1e-13

@@ -7,7 +7,7 @@ import numpy as np
 from blockspca.certify.records import TreeStatistics
 from blockspca.limits import Budget, Limits
 from blockspca.search import portfolio as step_proof
-from blockspca.search.averaging import GrowthOutcome
+from blockspca.search.averaging import AveragingOutcome
 from blockspca.search.portfolio import StepProof
 from blockspca.search.schur_tree import Outcome
 
@@ -28,15 +28,15 @@ def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:
         asked.append(matrix[0, 1])
         return Outcome(len(asked) != 1, None)  # the first part is not decided
 
-    def refute(matrix, k, tau, **limits):
-        return GrowthOutcome(True, None, 7, 0, 0.0)
+    def proved(matrix, k, tau, **limits):
+        return AveragingOutcome(True, None, 7, 0, 0.0)
 
     monkeypatch.setattr(StepProof, "_search_tree", tree)
-    monkeypatch.setattr(step_proof, "refute", refute)
+    monkeypatch.setattr(step_proof, "no_support_above", proved)
     statistics = TreeStatistics()
     proof = StepProof(k, upper, statistics, Budget(Limits()), 1, lambda n: None)
     outcome = proof.search(A, 1.301)
-    assert outcome.finished
+    assert outcome.exhausted
     assert outcome.argument == "growth"
     assert len(asked) == 2
     assert statistics.nodes == 7

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from blockspca.search.spectral import directions, eliminate, tighten
+from blockspca.search.spectral import directions, eliminate, spectral_fixing
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
@@ -24,18 +24,18 @@ def test_sets_above_tau_are_kept(p: int) -> None:
         }
         best = max(values.values())
         for tau in (0.95 * best, best - 1e-6, best + 1e-6, best + 0.1 * abs(best)):
-            left = tighten(A, k, tau, p)
+            left = spectral_fixing(A, k, tau, p)
             for support, value in values.items():
                 if value > tau:
-                    assert set(left.forced) <= set(support) <= set(left.kept)
+                    assert set(left.fixed_in) <= set(support) <= set(left.candidates)
 
 
 def test_rank_one_is_exact() -> None:
     u = np.array([0.8, 0.5, 0.3, 0.1])
     A = np.outer(u, u)
     best = float((u[:2] ** 2).sum())
-    assert tighten(A, 2, best + 1e-9, p=1).kept.size == 0
-    assert set(tighten(A, 2, best - 1e-9, p=1).kept) >= {0, 1}
+    assert spectral_fixing(A, 2, best + 1e-9, p=1).candidates.size == 0
+    assert set(spectral_fixing(A, 2, best - 1e-9, p=1).candidates) >= {0, 1}
 
 
 @pytest.mark.parametrize("p", [2, 3])

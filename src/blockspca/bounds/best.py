@@ -92,7 +92,7 @@ def best_bound(
         Bytes for working arrays.
     report : callable
         Told of the dual's search, see `dual_bound`: the best bound so far, the nodes
-        and the undecided features.
+        and the free features.
 
     Examples
     --------
@@ -109,9 +109,9 @@ def best_bound(
     def is_open() -> bool:
         return min(known).value > target and not deadline.passed()
 
-    def tell(value: float, nodes: int, undecided: int) -> None:
+    def tell(value: float, nodes: int, free: int) -> None:
         if report is not None:
-            report(min(value + error, min(known).value), nodes, undecided)
+            report(min(value + error, min(known).value), nodes, free)
 
     A = None
     if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:

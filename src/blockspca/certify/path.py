@@ -371,14 +371,14 @@ class PathProver:
             proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_features
             outcome = proof.search(matrix, tau, rounds)
-            if outcome.finished:
+            if outcome.exhausted:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
-            if outcome.found is None:
+            if outcome.counterexample is None:
                 memory = outcome.out_of_memory
                 return Attempt.OUT_OF_MEMORY if memory else Attempt.OUT_OF_ROUNDS
             self.statistics[k].restarts += 1
-            if not incumbents.accept(k, survivors[outcome.found]):
+            if not incumbents.accept(k, survivors[outcome.counterexample]):
                 return Attempt.USELESS
             self.report(k, len(survivors))
         return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS

@@ -91,7 +91,7 @@ def prove_single_k(
     status = Status.FEASIBLE
     found_support = best
 
-    def report(upper_bound: float, nodes: int, undecided: int) -> None:
+    def report(upper_bound: float, nodes: int, free: int) -> None:
         objective = found_support.objective
         callback(
             Event(
@@ -101,7 +101,7 @@ def prove_single_k(
                 k=k,
                 objective=objective,
                 upper_bound=max(upper_bound, objective),
-                survivors=undecided,
+                survivors=free,
                 nodes=nodes,
                 source=found_support.source,
                 elapsed=budget.elapsed(),

@@ -79,7 +79,7 @@ def verify(
     """
     certificate = _certificate_of(claim)
     cov = as_covariance(cov)
-    if certificate.component > 1 and not cov.is_derived:
+    if certificate.scheme and not cov.is_derived:
         raise ValueError(
             f"cov is a matrix as it was given, but this is component "
             f"{certificate.component} of several, certified for what "

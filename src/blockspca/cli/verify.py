@@ -215,7 +215,7 @@ def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
     from .solving import scheme_called
 
     known = scheme_called(claim.scheme)
-    if claim.component == 1:
+    if not claim.scheme:
         return scheme or SchemeName.DISJOINT
     if known is None:
         raise ValueError(

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 REGRESSION_AGREEMENT = 1e-8
 
 
-def check_relations(results: Sequence[Result], scheme: Scheme) -> list[str]:
+def check_relations(
+    results: Sequence[Result], scheme: Scheme, swept: bool = False
+) -> list[str]:
     """Check that components relate to each other as the scheme says; sentences.
 
     Orthogonality holds up to loadings that count as zero: k of at most `NEGLIGIBLE`
@@ -35,10 +37,10 @@ def check_relations(results: Sequence[Result], scheme: Scheme) -> list[str]:
     """
     for j, result in enumerate(results):
         certificate = result.certificate
+        name = scheme_name(scheme, swept) if j or swept else ""
         require(
             certificate is None
-            or (certificate.component, certificate.scheme)
-            == (j + 1, scheme_name(scheme) if j else ""),
+            or (certificate.component, certificate.scheme) == (j + 1, name),
             f"component {j + 1}: its certificate is for another place or scheme",
         )
     if isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False):
@@ -106,7 +108,10 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
             f"the scores predict {r2:.17g} of the variance, not {found.r2:.17g}",
         )
     bounds = joint_bounds(
-        cov, found.results[0], [result.k for result in found.results], margin=1.0
+        cov,
+        found.first or found.results[0],
+        [result.k for result in found.results],
+        margin=1.0,
     )
     name, claimed = found.joint_bound_name, found.joint_upper_bound
     require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")

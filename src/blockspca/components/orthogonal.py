@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,7 @@ class Orthogonalised(_Deflation):
     found by a search over supports, each with its best orthogonal loadings.
     """
 
+    adds_variances: ClassVar[bool] = True
     penalty: float = 100.0
 
     def __post_init__(self) -> None:
@@ -115,6 +117,8 @@ class Orthogonalised(_Deflation):
         problem = self.problem(cov, earlier)
         relaxed = solve_one(problem, k, share=PROOF_SHARE)
         starts = [relaxed.support]
+        if solve_one.start is not None:
+            starts.append(np.flatnonzero(solve_one.start))
         d = cov.n_features
         free = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
         if len(free):  # features of their own make any component orthogonal

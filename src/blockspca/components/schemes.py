@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,14 @@ class SolveOne(Protocol):
     """Solve one problem with the options of the whole call.
 
     `share` is the part of the component's time, up to `deadline`, that it may take.
+    `start` are the loadings of a component that is solved again.
     """
 
     @property
     def deadline(self) -> Deadline: ...
+
+    @property
+    def start(self) -> FloatArray | None: ...
 
     def __call__(
         self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
@@ -52,6 +56,9 @@ class Scheme(Protocol):
     every k-sparse unit vector x that the next component may be could have been
     component i (if k ≤ k_i), with x'A_i x ≥ x'A_j x − m; None if that is not so. Then
     the bound of component i holds for the next one too; see `components.earlier`.
+
+    An attribute `adds_variances` = True says that the scheme's problems add up to
+    Σ x_j'Ax_j, which sweeps then raise; otherwise they raise adjusted variances.
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -101,11 +108,18 @@ def solve_apart(
     return renumbered(result, keep, problem.feature_names, d)
 
 
-def scheme_name(scheme: Scheme) -> str:
-    """Return what certificates call a scheme: its class, and what is not default."""
+SWEPT = ", given the others"  # in a certificate: those after it, too
+
+
+def scheme_name(scheme: Scheme, swept: bool = False) -> str:
+    """Return what certificates call a scheme: its class, and what is not default.
+
+    `swept` where the problem is what all other components leave, not the earlier ones.
+    """
     name = type(scheme).__name__
-    apart = isinstance(scheme, ResidualDeflation) and scheme.disjoint
-    return f"{name}(disjoint=True)" if apart else name
+    if isinstance(scheme, ResidualDeflation) and scheme.disjoint:
+        name = f"{name}(disjoint=True)"
+    return name + SWEPT if swept else name
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,8 @@ class DisjointSupports:
     original data. Component j is certified for A without the features of components
     1, …, j − 1.
     """
+
+    adds_variances: ClassVar[bool] = True
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         refuse_too_few(sparsities, n_features)

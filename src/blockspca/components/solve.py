@@ -12,22 +12,26 @@ from numpy.typing import NDArray
 
 from .._validation import (
     FloatArray,
+    check_count,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
 )
 from ..certify.verify import Verification, verify
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
-from ..limits import Deadline, Limits, as_limits
+from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
-from ..pipeline import solve
 from ..progress import Listener, as_listener
 from ..result import Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .rewrite import tidied
 from .schemes import DisjointSupports, Scheme, scheme_name
+from .solving import SolveWithin, shared_out
+from .sweeps import others, swept
 from .variance import adjusted_variance, joint_upper_bound, predicted, score_covariance
+
+HALF = 0.5  # of what is left, for each pass over the components but the last
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,10 @@ class Components:
         The share of the variance of all features that linear regression on the scores
         predicts, tr(AV(V'AV)⁺V'A) / tr A. At most that of PCA with as many components.
         NaN in a set that was stored before this was computed.
+    first : Result or None
+        Where components were solved again, given the others (`sweeps`): the first one
+        before that. It is certified for A itself, which the joint bound needs. The
+        problem of each of the `results` then is what *all* others leave of A.
     """
 
     results: tuple[Result, ...]
@@ -71,6 +79,7 @@ class Components:
     joint_bound_name: str
     scheme: Scheme
     r2: float = float("nan")
+    first: Result | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -125,7 +134,10 @@ class Components:
         It is computed from the original matrix `cov` on demand, and not kept here.
         """
         index = self._checked(index)
-        return self.scheme.problem(as_covariance(cov), self.results[:index])
+        cov = as_covariance(cov)
+        if self.first is None:
+            return self.scheme.problem(cov, self.results[:index])
+        return self.scheme.problem(cov, others(cov, self.results, index))
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
         """Check every component's certificate against its own problem, and the set.
@@ -147,14 +159,18 @@ class Components:
             Naming the claim that failed.
         """
         cov = as_covariance(cov)
-        said = check_relations(self.results, self.scheme)
+        said = check_relations(self.results, self.scheme, self.first is not None)
         said += check_variances(self, cov)
+        if self.first is not None:
+            alone = verify(self.first, cov, **options)
+            said += [f"alone: {words}" for words in alone.checks]
         checks: list[Verification] = []
         for index, result in enumerate(self.results):
             check = verify(result, self.problem(index, cov), **options)
-            check = check_earlier_bound(
-                check, cov, self.results, index, self.scheme, checks
-            )
+            if self.first is None:
+                check = check_earlier_bound(
+                    check, cov, self.results, index, self.scheme, checks
+                )
             checks.append(check)
         *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
@@ -196,6 +212,7 @@ def solve_components(
     n_components: int,
     *,
     scheme: Scheme | None = None,
+    sweeps: int = 0,
     limits: Limits | None = None,
     progress: Listener | bool | None = None,
     **options: Any,
@@ -212,11 +229,17 @@ def solve_components(
         How many features each component may use.
     n_components : int
     scheme : scheme, optional
-        `DisjointSupports()` by default; `ProjectionDeflation()`, `Orthogonalised()`,
-        `HotellingDeflation()`.
+        `DisjointSupports()` by default; `ResidualDeflation()`,
+        `ProjectionDeflation()`, `Orthogonalised()`, `HotellingDeflation()`.
+    sweeps : int
+        How often every component is solved again, given all others, unless nothing
+        improves. The sum of the variances of disjoint or orthogonal components, or of
+        the adjusted variances of others, never falls. Component j is then certified
+        for what all others leave of A, and not only the earlier ones.
     limits : Limits, optional
         For all components together. Each gets an equal share of the time and nodes
-        that are left. The gap and the memory apply to each.
+        that are left; a sweep that is not the last has half of them. The gap and the
+        memory apply to each.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
     **options
@@ -243,9 +266,9 @@ def solve_components(
     >>> all(check.complete for check in found.verify(A))
     True
     """
-    limits = as_limits(limits)
-    deadline = Deadline(limits.time)
+    budget = Budget(as_limits(limits))
     n_jobs = check_n_jobs(options.get("n_jobs"))
+    sweeps = check_count(sweeps, "sweeps")
     cov = as_covariance(cov)
     usable = refuse_constant(cov)
     scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
@@ -258,48 +281,63 @@ def solve_components(
     scheme.check(sparsities, usable)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
+        part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
-            share = _share(limits, deadline, results, len(sparsities) - j)
-            solve_one = _SolveOne(share, Deadline(share.time), tell, options)
+            share = shared_out(budget, len(sparsities) - j, part)
+            solve_one = SolveWithin(share, Deadline(share.time), tell, options)
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
             result = tidied(result, partial(scheme.problem, cov, tuple(results)))
             result = with_earlier_bound(result, cov, results, scheme)
-            results.append(_placed(result, j, scheme))
+            results.append(result)
+            budget.nodes += result.nodes
             if result.status is Status.INTERRUPTED:
+                sweeps = 0
                 break
-        return collect(cov, tuple(results), scheme, deadline)
+        first = results[0] if sweeps else None
+        if sweeps:
+            again = _SolveAgain(cov, scheme, sparsities, budget, tell, options)
+            results = list(swept(cov, results, scheme, sweeps, again))
+        placed = [_placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
+        return collect(cov, tuple(placed), scheme, budget, first)
 
 
-@dataclass(frozen=True)
-class _SolveOne:
-    """Solves the problems of one component, of which a scheme may have several.
+@dataclass
+class _SolveAgain:
+    """Solves for one component of a set again; see `sweeps.swept`."""
 
-    `deadline` is that of the component: what one problem has used, the next has not.
-    """
-
-    limits: Limits
-    deadline: Deadline
+    cov: Covariance
+    scheme: Scheme
+    sparsities: Sequence[int]
+    budget: Budget
     tell: Listener
     options: Mapping[str, Any]
+    interrupted: bool = False
 
     def __call__(
-        self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
+        self, index: int, given: tuple[Result, ...], x: FloatArray, last: bool
     ) -> Result:
-        left = self.deadline.remaining()
-        limits = replace(self.limits, time=None if left is None else share * left)
-        chosen = {
-            **self.options,
-            "certify": certify and self.options.get("certify", True),
-        }
-        return solve(problem, k, limits=limits, progress=self.tell, **chosen)
+        share = shared_out(
+            self.budget, len(self.sparsities) - index, 1.0 if last else HALF
+        )
+        if self.interrupted:  # no more than what is known at once
+            share = replace(share, time=0.0)
+        solve_one = SolveWithin(
+            share, Deadline(share.time), self.tell, self.options, start=x
+        )
+        k = self.sparsities[index]
+        result = self.scheme.solve(self.cov, given, k, solve_one)
+        result = tidied(result, partial(self.scheme.problem, self.cov, given))
+        self.budget.nodes += result.nodes
+        self.interrupted = self.interrupted or result.status is Status.INTERRUPTED
+        return result
 
 
-def _placed(result: Result, index: int, scheme: Scheme) -> Result:
+def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     """Return the result with a certificate that says to which problem it belongs."""
-    if index == 0 or result.certificate is None:
+    if result.certificate is None or (index == 0 and not swept):
         return result
     certificate = replace(
-        result.certificate, component=index + 1, scheme=scheme_name(scheme)
+        result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
     )
     return replace(result, certificate=certificate)
 
@@ -344,30 +382,18 @@ def _checked_scheme(scheme: Any) -> Scheme:
     return scheme
 
 
-def _share(
-    limits: Limits, deadline: Deadline, results: list[Result], to_go: int
-) -> Limits:
-    """An equal share, for the components to go, of what is left."""
-    remaining = deadline.remaining()
-    nodes = limits.nodes
-    if nodes is not None:
-        nodes = max(1, (nodes - sum(result.nodes for result in results)) // to_go)
-    return replace(
-        limits, time=None if remaining is None else remaining / to_go, nodes=nodes
-    )
-
-
 def collect(
     cov: Covariance,
     results: tuple[Result, ...],
     scheme: Scheme,
     deadline: Deadline | None = None,
+    first: Result | None = None,
 ) -> Components:
     """Put results together: what they explain of A, each and jointly."""
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
     sparsities = [result.k for result in results]
-    bound, name = joint_upper_bound(cov, results[0], sparsities, deadline)
+    bound, name = joint_upper_bound(cov, first or results[0], sparsities, deadline)
     adjusted = adjusted_variance(scores)
     return Components(
         results=results,
@@ -379,4 +405,5 @@ def collect(
         joint_bound_name=name,
         scheme=scheme,
         r2=predicted(cov, components),
+        first=first,
     )

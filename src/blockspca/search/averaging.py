@@ -1,4 +1,4 @@
-"""Prove that no k-set reaches τ by growing small sets: made for flat, noisy matrices.
+"""Prove that no k-set reaches τ by averaging over subsets: for flat, noisy matrices.
 
 Screening and Schur bounds go blind where opt(k) and opt(k − 1) are close.  Averaging
 does not.  Put δ_i = τ − A_ii > 0 and N_ij = A_ij / sqrt(δ_i δ_j), N_ii = 0.  Then
@@ -77,15 +77,17 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..numerics.rounding import EPS
 
-_STRONG_PAIR = 2.0  # a pair of this many thresholds is good at the next level as well
-_CAPACITY = 20_000
+# In thresholds: such a pair is admissible at the next level as well, whatever else is
+# in the set, so that all features would be let in.
+_STRONG_PAIR = 2.0
+_CAPACITY = 20_000  # oversized sets that are put off; what is beyond is enumerated
 _SLICE = 2_000  # sets between two looks at the clock, at the most
 _SLICE_WORK = 2**27  # operations of theirs
 _COARSEST = 1e-3  # with a larger error in N the search would be of no use
 
 
 @dataclass(frozen=True)
-class GrowthOutcome:
+class AveragingOutcome:
     """What a search for a k-set of value τ or more came to.
 
     Attributes
@@ -109,14 +111,14 @@ class GrowthOutcome:
     elapsed: float
 
 
-def refute(
+def no_support_above(
     A: FloatArray,
     k: int,
     tau: float,
     *,
     time_limit: float = np.inf,
     set_limit: int | None = None,
-) -> GrowthOutcome:
+) -> AveragingOutcome:
     """Prove opt(k) < τ, or find a set that reaches τ, or stop without a claim.
 
     Parameters
@@ -126,7 +128,7 @@ def refute(
     k : int
         Number of features, 1 ≤ k.
     tau : float
-        The value to refute. Supports of fewer than k features count as well.
+        The value that none is to reach. Supports of fewer than k features count, too.
     time_limit, set_limit : float, int
         Where to stop.
 
@@ -142,7 +144,7 @@ def refute(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> E = rng.normal(scale=0.1, size=(100, 100))
-    >>> refute(np.eye(100) + (E + E.T) / 2, 5, 1.8).refuted
+    >>> no_support_above(np.eye(100) + (E + E.T) / 2, 5, 1.8).refuted
     True
     """
     started = time.monotonic()
@@ -180,23 +182,29 @@ def refute(
         order = np.argsort(-np.einsum("ij,ij->i", energy, energy), kind="stable")
         N = np.ascontiguousarray(N[np.ix_(order, order)])
         refuted = search.run(N, k, order, [], 4 * EPS, largest)
-    found = None if search.found is None else np.sort(np.array(search.found))
+    found = search.counterexample
+    support = None if found is None else np.sort(np.array(found))
     elapsed = time.monotonic() - started
-    return GrowthOutcome(refuted, found, search.sets, search.inclusions, elapsed)
+    return AveragingOutcome(refuted, support, search.sets, search.inclusions, elapsed)
+
+
+# As they were called up to version 0.1
+GrowthOutcome = AveragingOutcome
+refute = no_support_above
 
 
 @dataclass
 class _Search:
-    """The state shared by all subproblems of one call of `refute`."""
+    """The state shared by all subproblems of one call of `no_support_above`."""
 
     deadline: float
     sets_left: float
     sets: int = 0
     inclusions: int = 0
-    found: list[int] | None = field(default=None)
+    counterexample: list[int] | None = field(default=None)
 
     def report(self, support: list[int]) -> bool:
-        self.found = support
+        self.counterexample = support
         return False
 
     def run(
@@ -226,10 +234,12 @@ class _Search:
             return False
         if largest >= _STRONG_PAIR / (m - 1):
             size = np.abs(N)
-            strong = np.argwhere(np.triu(size >= _STRONG_PAIR / (m - 1)))
-            by_strength = np.argsort(-size[strong[:, 0], strong[:, 1]], kind="stable")
-            for i, j in strong[by_strength]:
-                if not self.include(N, m, [i, j], features, chosen, error):
+            oversized = np.argwhere(np.triu(size >= _STRONG_PAIR / (m - 1)))
+            by_strength = np.argsort(
+                -size[oversized[:, 0], oversized[:, 1]], kind="stable"
+            )
+            for i, j in oversized[by_strength]:
+                if not self.fix_features(N, m, [i, j], features, chosen, error):
                     return False
                 N[i, j] = N[j, i] = np.nan
         return self.grow(N, m, features, chosen, error)
@@ -254,7 +264,7 @@ class _Search:
         position = np.zeros((m + 1, 2), dtype=np.int64)
         position[0, 1] = d
         counts = np.zeros(m + 1, dtype=np.int64)
-        strong = np.empty((_CAPACITY, m + 1), dtype=np.int64)
+        oversized = np.empty((_CAPACITY, m + 1), dtype=np.int64)
         while True:
             before = int(state[kernel.NODES])
             outcome = kernel.grow(
@@ -267,7 +277,7 @@ class _Search:
                 candidates,
                 position,
                 counts,
-                strong,
+                oversized,
             )
             self.sets += int(state[kernel.NODES]) - before
             if outcome == kernel.FOUND:
@@ -276,13 +286,13 @@ class _Search:
                 break
             if time.monotonic() > self.deadline or self.sets >= self.sets_left:
                 return False
-        for row in strong[: state[kernel.N_STRONG]]:
+        for row in oversized[: state[kernel.N_STRONG]]:
             members = [int(i) for i in row[: row[m]]]
-            if not self.include(N, m, members, features, chosen, error):
+            if not self.fix_features(N, m, members, features, chosen, error):
                 return False
         return True
 
-    def include(
+    def fix_features(
         self,
         N: FloatArray,
         m: int,

@@ -15,10 +15,10 @@ from ..heuristics.pool import leading_pair
 from ..limits import Budget
 from ..numerics import cost as _cost
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from .averaging import refute
+from .averaging import no_support_above
 from .parts import connected_parts
 from .schur_tree import Outcome, ProofTree, TreeStatistics, run_tree
-from .spectral import Tightened, eliminate, tighten
+from .spectral import Fixing, eliminate, spectral_fixing
 
 Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
@@ -61,7 +61,7 @@ class StepProof:
     def search(
         self, matrix: FloatArray, tau: float, rounds: int | None = None
     ) -> Outcome:
-        """Look for a k-set above τ; `found` holds positions in the matrix."""
+        """Look for a k-set above τ: a counterexample, by positions in the matrix."""
         if len(matrix) <= 4 * self.k + self.settings.many_survivors or self.k == 1:
             return self._search_part(matrix, tau, rounds)
         # Growth proves the whole if it proved a part: what is said of a bound is the
@@ -69,9 +69,9 @@ class StepProof:
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             outcome = self._search_part(matrix[part[:, None], part], tau, rounds)
-            if outcome.found is not None:
-                return Outcome(False, part[outcome.found])
-            if not outcome.finished:
+            if outcome.counterexample is not None:
+                return Outcome(False, part[outcome.counterexample])
+            if not outcome.exhausted:
                 return outcome
             if outcome.argument is BoundName.GROWTH:
                 argument = BoundName.GROWTH
@@ -84,7 +84,7 @@ class StepProof:
 
         The tree and the growth of good sets take turns, each round four times as long
         as the one before. Without growth and with few nodes if `rounds` is 0; until
-        something is decided if it is None.
+        one is conclusive if it is None.
         """
         self._open = None
         if rounds == 0:
@@ -101,11 +101,11 @@ class StepProof:
             outcome = self._search_tree(matrix, tau, nodes)
             if not self.blind:
                 seconds = self.settings.growth_share * (time.perf_counter() - started)
-            if outcome.decided or outcome.out_of_memory:
+            if outcome.conclusive or outcome.out_of_memory:
                 return outcome
             if self.k > 2 and len(matrix) <= self.settings.growth_up_to:
                 outcome = self._grow(matrix, tau, seconds)
-                if outcome.decided:
+                if outcome.conclusive:
                     return outcome
             done += 1
             if done == rounds:
@@ -116,7 +116,7 @@ class StepProof:
         """Refute τ by growing good sets; sets count as nodes."""
         self.budget.wait_for(load, "averaging")
         seconds = self.budget.share(1.0, seconds)
-        grown = refute(
+        grown = no_support_above(
             matrix,
             self.k,
             tau,
@@ -140,7 +140,7 @@ class StepProof:
         """Run the tree, with at most about `max_nodes` nodes.
 
         A few nodes where k is small, then what the leading two or three eigenvectors
-        exclude and force, then the tree on what is left.
+        fix in and out, then the tree on what is left.
         """
         if self._open is not None:  # go on where the last round ended
             tree, decode = self._open
@@ -152,43 +152,43 @@ class StepProof:
         brief = self.statistics.nodes + self.settings.probe_nodes
         if self.k < self.settings.spectral_first:
             outcome = self._run(matrix, tau, 0, min(stop, brief))
-            if outcome.decided:
+            if outcome.conclusive:
                 return outcome
-        tightened = self._tightened(matrix, tau, 2)
+        fixing = self._fixing(matrix, tau, 2)
         outcome = self._run_reduced(
-            matrix, tau, tightened, min(stop, brief + self.settings.probe_nodes)
+            matrix, tau, fixing, min(stop, brief + self.settings.probe_nodes)
         )
-        if outcome.decided:
+        if outcome.conclusive:
             return outcome
-        tightened = self._tightened(matrix, tau, 3)
-        return self._run_reduced(matrix, tau, tightened, stop)
+        fixing = self._fixing(matrix, tau, 3)
+        return self._run_reduced(matrix, tau, fixing, stop)
 
-    def _tightened(self, matrix: FloatArray, tau: float, p: int) -> Tightened:
+    def _fixing(self, matrix: FloatArray, tau: float, p: int) -> Fixing:
         n = len(matrix)
         if n > self.settings.spectral_up_to[p - 2] or not self.budget.affords(
             _cost.eigenvalues(n)
         ):
-            return Tightened.nothing_known(n)
-        return tighten(matrix, self.k, tau, p, stop=self.budget.passed)
+            return Fixing.nothing_known(n)
+        return spectral_fixing(matrix, self.k, tau, p, stop=self.budget.passed)
 
     def _run_reduced(
-        self, matrix: FloatArray, tau: float, tightened: Tightened, stop: int
+        self, matrix: FloatArray, tau: float, fixing: Fixing, stop: int
     ) -> Outcome:
-        """Run the tree after the forced features have been eliminated."""
-        if len(tightened.kept) < self.k:
+        """Run the tree after the features that are fixed in have been eliminated."""
+        if len(fixing.candidates) < self.k:
             return Outcome(True, None)
-        forced = tightened.forced
-        rest = np.setdiff1d(tightened.kept, forced)
-        if len(forced) == self.k:
-            rest, forced = forced[:1], forced[1:]
-        reduced = eliminate(matrix, forced, rest, tau)
+        fixed_in = fixing.fixed_in
+        rest = np.setdiff1d(fixing.candidates, fixed_in)
+        if len(fixed_in) == self.k:
+            rest, fixed_in = fixed_in[:1], fixed_in[1:]
+        reduced = eliminate(matrix, fixed_in, rest, tau)
         if reduced is None:
-            return Outcome(False, forced)
+            return Outcome(False, fixed_in)
 
         def decode(found: NDArray[np.int64]) -> NDArray[np.int64]:
-            return np.concatenate([forced, rest[found]])
+            return np.concatenate([fixed_in, rest[found]])
 
-        return self._run(reduced, tau, len(forced), stop, decode)
+        return self._run(reduced, tau, len(fixed_in), stop, decode)
 
     def _run(
         self,
@@ -200,10 +200,10 @@ class StepProof:
     ) -> Outcome:
         """Run one tree, `chosen` features having been eliminated already.
 
-        What is known of opt(chosen + q) bounds opt_B(q), as in `proof_tree`. `decode`
+        What is known of opt(chosen + q) bounds opt_B(q), as in `schur_tree`. `decode`
         turns positions in this matrix into those of the whole.
         """
-        # The chain, and the analysis of its rounding, need it (`proof_tree`).
+        # The chain, and the analysis of its rounding, need it (`schur_tree`).
         assert self.k == 1 or tau >= self.upper[self.k - 1]
         tree = ProofTree(
             np.ascontiguousarray(matrix),
@@ -232,6 +232,6 @@ class StepProof:
             budget.nodes = before + statistics.nodes
         # Threads take a tree apart, so that it cannot be gone on with.
         self._open = (tree, decode) if self.n_jobs == 1 else None
-        if outcome.found is None:
+        if outcome.counterexample is None:
             return outcome
-        return Outcome(False, decode(outcome.found))
+        return Outcome(False, decode(outcome.counterexample))

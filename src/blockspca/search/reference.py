@@ -41,7 +41,7 @@ from ..numerics.rounding import (
     sums_above,
 )
 from ..numerics.upper_eigenvalues import is_below
-from .spectral import Tightened, tighten
+from .spectral import Fixing, spectral_fixing
 
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
 SPECTRAL_SIZE = 600
@@ -207,13 +207,13 @@ def _tightened(
     A: FloatArray, k: int, tau: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """What the leading eigenvectors exclude and force; see `spectral.py`."""
-    tightened = Tightened.nothing_known(len(A))
+    fixing = Fixing.nothing_known(len(A))
     for p in (1, 2, 3):
         if len(A) <= SPECTRAL_SIZE:
-            tightened = tighten(A, k, tau, p)
-        if len(tightened.kept) < k:
+            fixing = spectral_fixing(A, k, tau, p)
+        if len(fixing.candidates) < k:
             break
-    return tightened.kept, tightened.forced
+    return fixing.candidates, fixing.fixed_in
 
 
 def _eliminated(

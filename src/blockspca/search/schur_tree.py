@@ -206,16 +206,45 @@ class TreeStatistics:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search ended: `finished` (no set above τ), `found`, or neither."""
+    """How a search ended.
 
-    finished: bool
-    found: NDArray[np.int64] | None
+    Attributes
+    ----------
+    exhausted : bool
+        All was searched: there is no set above τ.
+    counterexample : array of int or None
+        A set above τ.
+    out_of_memory : bool
+    argument : BoundName
+        The name of the bound that it proves, if it is exhausted.
+    """
+
+    exhausted: bool
+    counterexample: NDArray[np.int64] | None
     out_of_memory: bool = False
     argument: BoundName = BoundName.PROOF_TREE
 
     @property
+    def conclusive(self) -> bool:
+        """One of the two, and not stopped before."""
+        return self.exhausted or self.counterexample is not None
+
+    # As they were called up to version 0.1
+
+    @property
+    def finished(self) -> bool:
+        """`exhausted`."""
+        return self.exhausted
+
+    @property
+    def found(self) -> NDArray[np.int64] | None:
+        """`counterexample`."""
+        return self.counterexample
+
+    @property
     def decided(self) -> bool:
-        return self.finished or self.found is not None
+        """`conclusive`."""
+        return self.conclusive
 
 
 def run_tree(
@@ -318,7 +347,7 @@ def _run_branches(
                 seen = part.nodes
             with lock:
                 _add(statistics, part.state)
-                if outcome is not None and not outcome.finished:
+                if outcome is not None and not outcome.exhausted:
                     ended.append(outcome)
                     stop.set()
 

@@ -19,6 +19,7 @@ from .projection import Projection
 from .registry import SOLVERS
 from .semidefinite_relaxation import SemidefiniteRelaxation
 from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
+from .subexponential_search import SubexponentialSearch
 from .template import BaseSolver, SolverRun
 from .truncated_power import TruncatedPower
 
@@ -53,6 +54,7 @@ __all__ = [
     "Solver",
     "SolverError",
     "SolverRun",
+    "SubexponentialSearch",
     "TruncatedPower",
     "as_solver",
 ]

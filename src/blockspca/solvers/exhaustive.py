@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, eigenvalue_error
@@ -14,6 +16,26 @@ from .base import EXACT
 from .template import BaseSolver, SolverRun
 
 WORK_AT_ONCE = 2**21  # supports in a batch, times k³: some 10 ms between clock readings
+
+
+def evaluated_subsets(
+    A: FloatArray, size: int, most: int
+) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
+    """Yield subsets of `size` features and their λmax(A_SS), batch by batch.
+
+    In lexical order, `most` of them at the most: shape (count, size) and (count,).
+    """
+    subsets = itertools.combinations(range(len(A)), size)
+    at_once = max(1, WORK_AT_ONCE // size**3)
+    for start in range(0, most, at_once):
+        part = itertools.islice(subsets, min(at_once, most - start))
+        flat = itertools.chain.from_iterable(part)
+        batch = np.fromiter(flat, dtype=np.intp).reshape(-1, size)
+        if len(batch) == 0:
+            return
+        matrices = A[batch[:, :, None], batch[:, None, :]]
+        values = np.linalg.eigvalsh(matrices)[:, -1]
+        yield batch, np.asarray(values, dtype=np.float64)
 
 
 class Exhaustive(BaseSolver):
@@ -41,15 +63,11 @@ class Exhaustive(BaseSolver):
         run.tighten(cheap_bound(A, k, run.deadline))
         bound = run.upper_bound
         enough = -math.inf if limits.gap is None else bound / (1 + limits.gap)
-        supports = itertools.combinations(range(d), k)
+        batches = evaluated_subsets(A, k, budget)
         while run.nodes < budget:
             if run.time_is_up():
                 return
-            count = min(max(1, WORK_AT_ONCE // k**3), budget - run.nodes)
-            flat = itertools.chain.from_iterable(itertools.islice(supports, count))
-            batch = np.fromiter(flat, dtype=np.intp).reshape(-1, k)
-            matrices = A[batch[:, :, None], batch[:, None, :]]
-            values = np.linalg.eigvalsh(matrices)[:, -1]
+            batch, values = next(batches)
             winner = int(values.argmax())
             if values[winner] > best_value:
                 best_value = float(values[winner])

@@ -19,6 +19,7 @@ from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
 from .semidefinite_relaxation import SemidefiniteRelaxation
 from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
+from .subexponential_search import SubexponentialSearch
 from .truncated_power import TruncatedPower
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -39,5 +40,6 @@ SOLVERS: dict[str, type[Solver]] = {
     "semidefinite-relaxation": SemidefiniteRelaxation,
     "sklearn": ScikitLearnSparsePCA,
     "sklearn-minibatch": ScikitLearnMiniBatchSparsePCA,
+    "subexponential-search": SubexponentialSearch,
     "truncated-power": TruncatedPower,
 }

@@ -1,4 +1,4 @@
-"""What the direction dual decides, and what columns reach."""
+"""What the direction dual fixes, and how far columns project."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blockspca.bounds.direction_dual import ascent as dual_ascent
 from blockspca.bounds.direction_dual import search as dual_bound_module
 from blockspca.bounds.direction_dual.ascent import Ascent
 from blockspca.bounds.direction_dual.columns import DenseColumns
 from blockspca.bounds.direction_dual.density import concentrated
-from blockspca.bounds.direction_dual.fixing import Decisions
+from blockspca.bounds.direction_dual.fixing import ReducedCostFixing
 from blockspca.bounds.direction_dual.node import branches
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.relaxation import relax
+from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from dual_problems import DATA, Optimum, covariance, proved_of_three, root_of
@@ -30,10 +30,10 @@ from dual_problems import DATA, Optimum, covariance, proved_of_three, root_of
     seed=st.integers(0, 2**32 - 1),
     steps=st.integers(1, 30),
     share=st.sampled_from([0.7, 0.9, 0.98, 1.0]),
-    leaning=st.booleans(),
+    deflates=st.booleans(),
 )
-def test_only_what_cannot_be_otherwise_is_decided(
-    kind: str, k: int, seed: int, steps: int, share: float, leaning: bool
+def test_only_what_cannot_be_otherwise_is_fixed(
+    kind: str, k: int, seed: int, steps: int, share: float, deflates: bool
 ) -> None:
     cov = covariance(kind, np.random.default_rng(seed))
     problem = make_problem(cov, k, None, None, short=True)
@@ -51,32 +51,32 @@ def test_only_what_cannot_be_otherwise_is_decided(
     Ascent(problem, root).run(steps, -np.inf, Deadline(None))
     # The root, and the parts of the sphere or the features that it is split into
     for node in [root, *branches(root)]:
-        inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
+        fixed_in, free = set(node.fixed_in.tolist()), set(node.free.tolist())
         better = [
             set(chosen)
             for chosen, (U, s, _) in zip(sets, best, strict=True)
             if s[0] ** 2 > tau * (1 + 1e-9)
-            and inside <= set(chosen) <= inside | undecided
-            and all(U[:, 0] @ q.matrix() @ U[:, 0] >= 0 for q in node.sides)
+            and fixed_in <= set(chosen) <= fixed_in | free
+            and all(U[:, 0] @ q.matrix() @ U[:, 0] >= 0 for q in node.sectors)
         ]
-        if len(inside) == k:
+        if len(fixed_in) == k:
             continue
         ascent = Ascent(problem, node)
-        if ascent.run(steps, tau if leaning else -np.inf, Deadline(None)):
+        if ascent.run(steps, tau if deflates else -np.inf, Deadline(None)):
             assert not better
             continue
-        if leaning:
-            ascent.lean(Deadline(None))
+        if deflates:
+            ascent.deflate(Deadline(None))
             assert not better or ascent.proved() >= tau
-        if ascent.decide(tau) < 0:
+        if ascent.fix_variables(tau) is None:
             assert not better
             continue
-        inside, undecided = set(node.inside.tolist()), set(node.undecided.tolist())
+        fixed_in, free = set(node.fixed_in.tolist()), set(node.free.tolist())
         for chosen in better:
-            assert inside <= chosen <= inside | undecided
+            assert fixed_in <= chosen <= fixed_in | free
 
 
-def test_leaning_decides_more() -> None:
+def test_deflation_fixes_more() -> None:
     """At the best density λmax(M) is multiple: little can be put inside by it."""
     counts = np.zeros((2, 2), dtype=int)
     for seed in range(20):
@@ -87,28 +87,28 @@ def test_leaning_decides_more() -> None:
         columns = problem.columns
         start = np.argsort(-(columns.project(problem.leading[:, None])[0] ** 2))[:8]
         tau = np.linalg.eigvalsh(columns.take(start).gram(np.ones(8)))[-1]
-        for leaning in (0, 1):
+        for deflates in (0, 1):
             node = root_of(problem)
             ascent = Ascent(problem, node)
             if ascent.run(40, tau, Deadline(None)):
                 continue
             assert ascent.best is not None
             best = ascent.best
-            if leaning:
+            if deflates:
                 before = np.linalg.eigvalsh(ascent.sum(best))[-2]
-                ascent.lean(Deadline(None))
+                ascent.deflate(Deadline(None))
                 assert node.density is best.density
-                assert ascent.leaned is not None
-                after = np.linalg.eigvalsh(ascent.sum(ascent.leaned))[-2]
+                assert ascent.deflated is not None
+                after = np.linalg.eigvalsh(ascent.sum(ascent.deflated))[-2]
                 assert after <= before * (1 + 1e-9)
-            ascent.decide(tau)
-            counts[leaning] += len(node.inside), 40 - len(node.undecided)
+            ascent.fix_variables(tau)
+            counts[deflates] += len(node.fixed_in), 40 - len(node.free)
     assert counts[1, 0] > counts[0, 0]
     assert counts[1, 1] > counts[0, 1]
 
 
 @pytest.mark.parametrize("kind", ["wide", "sparse", "offset"])
-def test_decisions_are_those_of_the_eigenvalues(kind: str) -> None:
+def test_fixing_is_that_of_the_eigenvalues(kind: str) -> None:
     """λmax(M − κzz' + cc') and λmax(M − κzz') by LAPACK, a little above and below t."""
     rng = np.random.default_rng(11)
     made = [0, 0]
@@ -118,20 +118,20 @@ def test_decisions_are_those_of_the_eigenvalues(kind: str) -> None:
         assert problem is not None
         columns = problem.columns
         p = columns.shape[1]
-        found = relax(columns, concentrated(problem.leading, 0.9), problem.penalty)
+        found = relax(columns, concentrated(problem.leading, 0.9), problem.multiplier)
         assert found is not None
         C = columns.combine(np.eye(p))
         Z = C.copy()
         Z[:, : found.H.shape[1]] += found.Q @ found.H
-        decisions = Decisions(columns, found, found.total, 0.0, problem.leading)
+        tests = ReducedCostFixing(columns, found, found.total, 0.0, problem.leading)
         for i in range(p):
             without = found.total - found.D[i] * np.outer(Z[:, i], Z[:, i])
             inside = np.linalg.eigvalsh(without + np.outer(C[:, i], C[:, i]))[-1]
             outside = np.linalg.eigvalsh(without)[-1]
-            assert not decisions.cannot_be_inside(inside * (1 - 1e-9))[i]
-            assert not decisions.cannot_be_outside(outside * (1 - 1e-9))[i]
-            made[0] += decisions.cannot_be_inside(inside * 1.001)[i]
-            made[1] += decisions.cannot_be_outside(outside * 1.001)[i]
+            assert not tests.can_fix_out(inside * (1 - 1e-9))[i]
+            assert not tests.can_fix_in(outside * (1 - 1e-9))[i]
+            made[0] += tests.can_fix_out(inside * 1.001)[i]
+            made[1] += tests.can_fix_in(outside * 1.001)[i]
     assert min(made) > 5
 
 
@@ -145,59 +145,58 @@ def test_what_columns_reach_and_which_are_ruled_out(kind: str) -> None:
         assert problem is not None
         columns = problem.columns
         n, p = columns.shape
-        found = relax(columns, concentrated(problem.leading, 0.9), problem.penalty)
+        found = relax(columns, concentrated(problem.leading, 0.9), problem.multiplier)
         assert found is not None
         C, M = columns.combine(np.eye(p)), found.total
-        decisions = Decisions(columns, found, M, 0.0, problem.leading)
+        tests = ReducedCostFixing(columns, found, M, 0.0, problem.leading)
         values, vectors = np.linalg.eigh(M)
         for share in (0.5, 0.9, 0.99):
             theta = share * values[-1]
-            reach = decisions.reach(columns, theta)
-            shorter += (reach < 0.9 * columns.norms).sum()
+            largest = tests.projection_bound(columns, theta)
+            shorter += (largest < 0.9 * columns.norms).sum()
             for scale in (0.01, 0.1, 1.0):
                 Y = vectors[:, -1:] + scale * rng.standard_normal((n, 300))
                 Y /= np.linalg.norm(Y, axis=0)
                 Y = Y[:, np.einsum("ij,ij->j", Y, M @ Y) > theta]
                 squares = (C.T @ Y) ** 2
-                assert (squares <= reach[:, None] * (1 + 1e-9)).all()
+                assert (squares <= largest[:, None] * (1 + 1e-9)).all()
         for i in range(p):
             top = np.linalg.eigvalsh(M + np.outer(C[:, i], C[:, i]))[-1]
-            assert not decisions.rules_out(columns, top * (1 - 1e-9))[i]
-            ruled_out += decisions.rules_out(columns, top * 1.001)[i]
+            assert not tests.rules_out(columns, top * (1 - 1e-9))[i]
+            ruled_out += tests.rules_out(columns, top * 1.001)[i]
     assert min(shorter, ruled_out) > 20
 
 
-def test_columns_out_of_play_change_no_proof(
+def test_inactive_columns_change_no_proof(
     monkeypatch: pytest.MonkeyPatch, brute_force: Optimum
 ) -> None:
-    """Most columns are put out of play after a few steps, where there are many."""
-    monkeypatch.setattr(dual_ascent, "_MANY", 3)
+    """Most columns turn out to be inactive after a few steps, where there are many."""
+    settings = DualSettings(reduce_from_columns=3)
     fewer = []
 
     class Spy(Ascent):
-        def decide(self, tau: float) -> int:
-            before = len(self.at)
-            decided = super().decide(tau)
-            if decided >= 0 and self.is_interim:
-                fewer.append(before - self.node.in_play())
-            return decided
+        def fix_variables(self, tau: float) -> int | None:
+            fixed = super().fix_variables(tau)
+            if fixed is not None and self.stopped_to_reduce:
+                fewer.append(len(self.active) - self.node.n_active())
+            return fixed
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)
-    proved = proved_of_three(brute_force, range(15), (5, 14), 3.0, 3000, 0.9)
+    proved = proved_of_three(brute_force, range(15), (5, 14), 3.0, 3000, 0.9, settings)
     assert proved == 15
     assert sum(fewer) > 5
 
 
-def test_nothing_reaches_anywhere_below_no_gap() -> None:
+def test_nothing_projects_anywhere_below_no_gap() -> None:
     columns = DenseColumns(np.eye(3))
     found = relax(columns, concentrated(np.eye(3)[0], 0.9), 0.5)
     assert found is not None
-    decisions = Decisions(columns, found, np.eye(3), 0.0, np.eye(3)[0])
-    for theta in (decisions.ceiling, 2.0):
-        assert (decisions.reach(columns, theta) == 0).all()
+    tests = ReducedCostFixing(columns, found, np.eye(3), 0.0, np.eye(3)[0])
+    for theta in (tests.ceiling, 2.0):
+        assert (tests.projection_bound(columns, theta) == 0).all()
 
 
-def test_nothing_is_decided_by_rounding_alone() -> None:
+def test_nothing_is_fixed_by_rounding_alone() -> None:
     """With τ a few ulps above λmax the forms are nothing but rounding."""
     for seed in [830, *range(200)]:
         rng = np.random.default_rng(seed)
@@ -212,11 +211,11 @@ def test_nothing_is_decided_by_rounding_alone() -> None:
         assert ascent.best is not None
         M, R = ascent.sum(ascent.best), ascent.best.relaxation
         rounding, q = ascent.rounding(ascent.best), ascent.density.Q[:, 0]
-        decisions = Decisions(ascent.columns, R, M, rounding, q)
-        C = ascent.columns.combine(np.eye(len(ascent.at)))
+        tests = ReducedCostFixing(ascent.columns, R, M, rounding, q)
+        C = ascent.columns.combine(np.eye(len(ascent.active)))
         for ulps in (1, 2, 3):
-            t = decisions.ceiling + ulps * np.spacing(decisions.ceiling)
-            for i in np.flatnonzero(decisions.cannot_be_inside(t)):
+            t = tests.ceiling + ulps * np.spacing(tests.ceiling)
+            for i in np.flatnonzero(tests.can_fix_out(t)):
                 z = C[:, i] + (R.Q @ R.H[:, i] if i < R.H.shape[1] else 0.0)
                 forced = M - R.D[i] * np.outer(z, z) + np.outer(C[:, i], C[:, i])
                 assert np.linalg.eigvalsh(forced)[-1] <= t
@@ -231,14 +230,14 @@ def test_ruling_out_the_features_without_a_column_counts(
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
     node = search.open[0][2]
-    node.others = True
+    node.has_short_columns = True
 
     def rules_out_the_others(self: Ascent, tau: float) -> int:
-        self.node.others = False
+        self.node.has_short_columns = False
         return 0
 
-    monkeypatch.setattr(Ascent, "decide", rules_out_the_others)
+    monkeypatch.setattr(Ascent, "fix_variables", rules_out_the_others)
     outcome = search._work(node, 4.0, 1)
     assert not outcome.closed
     search._take_in(node, outcome)
-    assert search.settled == 4.0
+    assert search.closed_bound == 4.0

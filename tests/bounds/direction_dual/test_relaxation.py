@@ -16,49 +16,49 @@ from blockspca.bounds.direction_dual.columns import (
     SparseColumns,
     sparse_columns,
 )
-from blockspca.bounds.direction_dual.density import Side
+from blockspca.bounds.direction_dual.coordinates import Coordinates
+from blockspca.bounds.direction_dual.density import Sector
 from blockspca.bounds.direction_dual.problem import make_problem
-from blockspca.bounds.direction_dual.relaxation import direction_bound, relax
-from blockspca.bounds.direction_dual.subspace import Frame
+from blockspca.bounds.direction_dual.relaxation import relax
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
-from dual_problems import Optimum, mean, random_density
+from dual_problems import Optimum, direction_bound, mean, random_density
 
 
 @pytest.mark.parametrize("r", [1, 3, 6])
 def test_the_sum_is_that_of_the_best_directions(r: int) -> None:
     rng = np.random.default_rng(r)
-    n, p, penalty = 6, 15, 2.0
+    n, p, multiplier = 6, 15, 2.0
     C = rng.standard_normal((n, p))
     density = random_density(n, r, rng)
     X = (density.Q * density.weights) @ density.Q.T
     X += density.rest * (np.eye(n) - density.Q @ density.Q.T)
     assert np.trace(X) == pytest.approx(1.0)
-    found = relax(DenseColumns(C), density, penalty)
+    found = relax(DenseColumns(C), density, multiplier)
     assert found is not None
     total, value = np.zeros((n, n)), 0.0
     for i in range(p):
         c = C[:, i]
         norm = c @ c
-        if norm <= penalty:
-            assert found.D[i] == found.mu[i] == found.shares[i] == 0
+        if norm <= multiplier:
+            assert found.D[i] == found.mu[i] == found.relaxed_z[i] == 0
             continue
         mu = found.mu[i]
-        z = np.linalg.solve(mu * np.eye(n) + penalty * X, c)
+        z = np.linalg.solve(mu * np.eye(n) + multiplier * X, c)
         assert c @ X @ z == pytest.approx(1.0, rel=1e-6)
         z /= np.linalg.norm(z)
-        kappa = penalty * (norm - penalty) / (penalty - norm + (c @ z) ** 2)
+        kappa = multiplier * (norm - multiplier) / (multiplier - norm + (c @ z) ** 2)
         total += kappa * np.outer(z, z)
         value += mu
         assert mu == pytest.approx(kappa * z @ X @ z, rel=1e-5)
     np.testing.assert_allclose(found.total, total, rtol=1e-6, atol=1e-8)
     assert np.trace(found.total @ X) == pytest.approx(value, rel=1e-5)
     assert np.trace(total) <= found.size
-    again = relax(DenseColumns(C), density, penalty, before=found)
+    again = relax(DenseColumns(C), density, multiplier, before=found)
     assert again is not None
     np.testing.assert_allclose(again.total, found.total, rtol=1e-5, atol=1e-6)
-    assert relax(DenseColumns(C), density, penalty, deadline=Deadline(0.0)) is None
+    assert relax(DenseColumns(C), density, multiplier, deadline=Deadline(0.0)) is None
 
 
 def test_sparse_columns_are_dense_ones() -> None:
@@ -137,54 +137,54 @@ def test_the_sum_bounds_the_optimum_at_any_density(
     rng = np.random.default_rng(seed)
     C = rng.standard_normal((6, 9)) * rng.gamma(1.0, size=9)
     columns = DenseColumns(C)
-    penalty = share * float(columns.norms.max())
-    found = relax(columns, random_density(6, r, rng), penalty)
+    multiplier = share * float(columns.norms.max())
+    found = relax(columns, random_density(6, r, rng), multiplier)
     assert found is not None
-    value = k * penalty + np.linalg.eigvalsh(found.total)[-1]
+    value = k * multiplier + np.linalg.eigvalsh(found.total)[-1]
     optimum = brute_force(C.T @ C, k)
     assert value >= optimum * (1 - 1e-12)
     directions = C.copy()
     directions[:, : found.H.shape[1]] += found.Q @ found.H
-    plain = direction_bound(C, k, penalty, directions)
+    plain = direction_bound(C, k, multiplier, directions)
     assert value == pytest.approx(plain, rel=1e-6)
 
 
-@pytest.mark.parametrize("inside", [0, 5])
-@pytest.mark.parametrize("leaning", [False, True])
-def test_sums_within_a_space(inside: int, leaning: bool) -> None:
+@pytest.mark.parametrize("fixed", [0, 5])
+@pytest.mark.parametrize("deflates", [False, True])
+def test_sums_within_a_space(fixed: int, deflates: bool) -> None:
     """V'MV and the trace of M, from V'C alone, are those of the whole."""
-    rng = np.random.default_rng(inside)
+    rng = np.random.default_rng(fixed)
     n, p, s = 30, 40, 9
     columns = DenseColumns(rng.standard_normal((n, p)))
-    chosen = DenseColumns(rng.standard_normal((n, inside))) if inside else None
+    chosen = DenseColumns(rng.standard_normal((n, fixed))) if fixed else None
     space = np.linalg.qr(rng.standard_normal((n, s)))[0]
     density = random_density(s, 3, rng)
     density = replace(density, Q=space @ density.Q, rest=0.2 * density.rest)
-    side = Side(space @ rng.standard_normal(s), space @ rng.standard_normal(s))
-    tilt = space @ rng.standard_normal(s) if leaning else None
-    whole = Frame(columns, chosen, [side]).leaning(tilt)
-    frame = whole.within(space)
-    seen = density.within(space)
+    sector = Sector(space @ rng.standard_normal(s), space @ rng.standard_normal(s))
+    q = space @ rng.standard_normal(s) if deflates else None
+    whole = Coordinates(columns, chosen, [sector], deflation=q)
+    inner = whole.within(space)
+    seen = density.to_subspace(space)
     assert seen.order == n
-    np.testing.assert_allclose(seen.outward(space).Q, density.Q, atol=1e-12)
-    penalty = 0.8 * float(np.median(columns.norms))
+    np.testing.assert_allclose(seen.from_subspace(space).Q, density.Q, atol=1e-12)
+    multiplier = 0.8 * float(np.median(columns.norms))
     found, within = (
-        relax(columns, density, penalty),
-        relax(frame.columns, seen, penalty),
+        relax(columns, density, multiplier),
+        relax(inner.active, seen, multiplier),
     )
     assert found is not None
     assert within is not None
     M = found.total
     if chosen is not None:
         M = M + chosen.C @ chosen.C.T
-    if tilt is not None:
-        M = M - np.outer(tilt, tilt)
-    total, trace = frame.sum(within)
+    if q is not None:
+        M = M - np.outer(q, q)
+    total, trace = inner.sum(within)
     assert total == pytest.approx(space.T @ M @ space, rel=1e-9, abs=1e-9)
     assert trace == pytest.approx(np.trace(M))
-    assert frame.sides[0].matrix() == pytest.approx(space.T @ side.matrix() @ space)
-    fixed = mean(density, M - found.total)
-    assert frame.fixed_mean(seen) == pytest.approx(fixed, abs=1e-12)
+    assert inner.sectors[0].matrix() == pytest.approx(space.T @ sector.matrix() @ space)
+    expected = mean(density, M - found.total)
+    assert inner.fixed_mean(seen) == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_bound_on_the_largest_eigenvalue_is_proved_by_cholesky() -> None:

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import blockspca as bs
-from blockspca.bounds.direction_dual import ascent as dual_ascent
-from blockspca.bounds.direction_dual import density as density_module
 from blockspca.bounds.direction_dual.density import Density
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
 from blockspca.heuristics.truncated_power import truncated_power
 from dual_problems import DATA, Optimum, covariance, data, proved_of_three
@@ -67,11 +66,12 @@ def test_steps_within_a_space_prove_the_same(
     monkeypatch: pytest.MonkeyPatch, brute_force: Optimum, most_within: int
 ) -> None:
     """As where n is large, with fewer directions so that a space is a part of it."""
-    monkeypatch.setattr(density_module, "_SMALL", 3)
-    monkeypatch.setattr(density_module, "OTHERS", 1)
-    monkeypatch.setattr(dual_ascent, "OTHERS", 1)
-    monkeypatch.setattr(density_module, "_MOST", 3)
-    monkeypatch.setattr(dual_ascent, "_MOST_WITHIN", most_within)
+    few = DualSettings(
+        dense_order=3,
+        extra_directions=1,
+        max_directions=3,
+        subspace_columns=most_within,
+    )
     sizes = []
     space = Density.space
 
@@ -82,7 +82,7 @@ def test_steps_within_a_space_prove_the_same(
         return found
 
     monkeypatch.setattr(Density, "space", spy)
-    assert proved_of_three(brute_force, range(12), (20, 12)) >= 11
+    assert proved_of_three(brute_force, range(12), (20, 12), settings=few) >= 11
     assert any(s < n for n, s in sizes)
 
 
@@ -118,7 +118,7 @@ def test_features_without_a_column_stay_in_the_bound(
         problem = make_problem(cov, 3, None, None, short=True)
         assert problem is not None
         assert problem.columns.shape[1] < 12
-        assert problem.floor > 0
+        assert problem.min_multiplier > 0
         optimum = brute_force(cov.submatrix(slice(None)), 3)
         bound = dual_bound(cov, 3, target=0.9 * optimum, nodes=300, time_limit=20)
         assert bound.value >= optimum
@@ -185,7 +185,7 @@ def test_a_long_solve_shows_the_bound_coming_down() -> None:
 
 @pytest.mark.data
 def test_two_hundred_of_a_hundred_thousand_features_proved(data_dir: Path) -> None:
-    """The relaxation leaves 0.7 %: it takes wedges, leaning and decisions."""
+    """The relaxation leaves 0.7 %: it takes sectors, deflation and fixing."""
     X = sp.load_npz(data_dir / "Dorothea_train.npz").astype(float)
     cov = Covariance.from_data(X)
     found = bs.solve(cov, 200, limits=bs.Limits(time=300))

@@ -19,6 +19,7 @@ from blockspca.bounds.direction_dual import search as dual_bound_module
 from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.bounds.direction_dual.relaxation import relax
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.blas import (
@@ -33,7 +34,7 @@ from dual_problems import Optimum
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Let small problems be worked on by as many threads as asked for."""
-    monkeypatch.setattr(dual_bound_module, "is_large", lambda n: True)
+    monkeypatch.setattr(DualSettings, "batch_size", lambda self, n: 2)
 
     def use(count: int) -> None:
         monkeypatch.setattr(dual_bound_module, "thread_count", lambda: count)
@@ -53,7 +54,7 @@ def test_threads_change_nothing_but_the_time(
             found = []
             for count in (1, 3):
                 threads(count)
-                bound = dual_bound(cov, 4, target=target, nodes=60)
+                bound = dual_bound(cov, 4, target=target, nodes=60, time_limit=300.0)
                 assert bound.value >= optimum * (1 - 1e-12)
                 better = None if bound.better is None else bound.better.tolist()
                 found.append((bound.value, bound.nodes, bound.iterations, better))
@@ -84,7 +85,7 @@ def test_an_interrupt_stops_all_threads(
             return relax(*arguments, **named)
 
         monkeypatch.setattr(dual_ascent, "relax", interrupted)
-        bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=300)
+        bound = dual_bound(cov, 4, target=0.9 * optimum, nodes=300, time_limit=300.0)
         assert bound.interrupted
         assert bound.value >= optimum
         after += next(calls) - stop
@@ -205,10 +206,10 @@ def test_nodes_that_cannot_be_split_are_not(threads: Callable[[int], None]) -> N
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
     node = search.open[0][2]
-    node.bound, node.shares = 5.0, np.full(14, 0.5)
-    assert search.abreast == 2
+    node.bound, node.relaxed_z = 5.0, np.full(14, 0.5)
+    assert search.nodes_per_batch == 2
     assert search._can_be_split(node)
-    assert not search._can_be_split(replace(node, shares=np.empty(0)))
+    assert not search._can_be_split(replace(node, relaxed_z=np.empty(0)))
     assert not search._can_be_split(replace(node, bound=4.0))
 
 

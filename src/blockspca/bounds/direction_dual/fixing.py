@@ -1,11 +1,11 @@
-"""Which features the direction dual's bound leaves only one choice for.
+"""Reduced-cost fixing: features that the direction dual's bound leaves one choice for.
 
-With M the sum of a node (see `dual_node`) and m features still to be chosen, a feature
-i that must be inside has the term c_i c_i' − ρ instead of κ_i z_i z_i'; one that must
-not has none.  Where either keeps the bound at or below τ, it is decided:
+With M the sum of a node (see `node`) and m features still to be chosen, a feature
+i that is fixed in has the term c_i c_i' − ρ instead of κ_i z_i z_i'; one that is fixed
+out has none.  Where either keeps the bound at or below τ, the other is the case:
 
-    λmax(M − κzz' + cc') ≤ τ − (m − 1) ρ   →  i is in no better set,
-    λmax(M − κzz')       ≤ τ − m ρ         →  i is in every better set.
+    λmax(M − κzz' + cc') ≤ τ − (m − 1) ρ   →  i is in no better set, fixed out,
+    λmax(M − κzz')       ≤ τ − m ρ         →  i is in every better set, fixed in.
 
 For both, tI − N + κzz' − cc' has to be positive semidefinite, N = M in the first.  If
 S = (tI − N)⁻¹ is positive definite, that is so if
@@ -16,20 +16,20 @@ In the second t is below λmax(M): there N = M − βqq' and c = √β q, for an
 only near the leading direction will S be positive definite.  A column that has no term
 in M is ruled out by the first test without κ: c'Sc ≤ 1.
 
-**Reach.**  A feature that adds nothing still fills a place worth ρ: while the gap is
-above ρ, none is ruled out.  But better sets have y'My > θ = τ − mρ, with y their
+**Projections.**  A feature that adds nothing still fills a place worth ρ: while the gap
+is above ρ, none is ruled out.  But better sets have y'My > θ = τ − mρ, with y their
 direction.  With 0 < e < 1, g ≥ λmax(M) − θ and P = I + (e/g)(θI − M), P is positive
 definite and y'Py < 1, so that
 
     (c'y)² ≤ (c'P⁻¹c)(y'Py) < c'P⁻¹c.
 
-Where that reach is at most ρ, the column needs no term, as if ‖c‖² ≤ ρ, at this node
+Where that bound is at most ρ, the column needs no term, as if ‖c‖² ≤ ρ, at this node
 and those that it is split into.  It costs one quadratic form a column, with (e/g) P⁻¹
 the inverse of tI − M, t = θ + g/e.
 
 **Rounding.**  A Cholesky factorization LL' of A = tI − N is one of a matrix within
-γ tr(A) of A (see `eigenvalues`), for which t leaves room, and as much again for the
-rounding of N.  What is computed as L⁻¹ is (I + F)L⁻¹ with ‖F‖ ≤ f = 8(n + 4) eps
+γ tr(A) of A (see `upper_eigenvalues`), for which t leaves room, and as much again for
+the rounding of N.  What is computed as L⁻¹ is (I + F)L⁻¹ with ‖F‖ ≤ f = 8(n + 4) eps
 √(tr(A) tr(S)) (Higham 2002, chapter 14), so that S is at most (1 − f)⁻² times what is
 computed, as matrices, and T at most that times T: it rises with S, and by no larger
 factor.  Products and forms are off by r = 16(n + 4) eps tr(S) times the sizes of their
@@ -53,14 +53,11 @@ from ..._validation import FloatArray
 from ...numerics.rounding import EPS
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .columns import Columns
-from .density import is_large
 from .relaxation import Relaxation
+from .settings import DEFAULT, DualSettings
 
-_MARGIN = 1e-6  # by which a feature must be decided
-_INWARD = 0.6  # of y'My's way from θ to the largest: how much of it P takes
-_LARGEST_ERROR = 1e-3  # of a factor, f
-_DEFLATION = 4.0  # β, in multiples of λmax − t
-_POWERS = 4  # of M, that q is looked for in
+_MARGIN = 1e-6  # by which a test must hold: more than all that rounding can do to it
+_LARGEST_ERROR = 1e-3  # of a factor, f: with a larger one nothing would be fixed
 
 
 @dataclass(frozen=True)
@@ -72,7 +69,7 @@ class _Resolvent:
     factor: float
 
 
-class Decisions:
+class ReducedCostFixing:
     """The tests for all columns of a relaxation at once.
 
     Parameters
@@ -85,6 +82,7 @@ class Decisions:
         By which M may be off.
     direction : array of shape (n,)
         Near the leading one of M.
+    settings : DualSettings
     """
 
     def __init__(
@@ -94,10 +92,12 @@ class Decisions:
         M: FloatArray,
         rounding: float,
         direction: FloatArray,
+        settings: DualSettings = DEFAULT,
     ) -> None:
         self.columns, self.relaxation, self.M = columns, relaxation, M
+        self.settings = settings
         self.leading, self.height = _leading(M, direction)
-        estimate = self.height if is_large(len(M)) else None
+        estimate = self.height if settings.is_large(len(M)) else None
         self.ceiling = eigenvalue_ceiling(M, estimate) + rounding  # of λmax
         self.rounding = 2 * rounding  # the terms in question included
         H = relaxation.H
@@ -106,7 +106,7 @@ class Decisions:
         self.sizes = columns.sizes + lengths  # of c + Qh
         self._last: tuple[float, _Resolvent | None] | None = None
 
-    def reach(self, columns: Columns, theta: float) -> FloatArray:
+    def projection_bound(self, columns: Columns, theta: float) -> FloatArray:
         """Return at least (c'y)² for every unit y with y'My > θ, θ < λmax(M)."""
         theta -= self.rounding
         gap = self.ceiling - theta
@@ -114,12 +114,13 @@ class Decisions:
             return np.zeros(columns.shape[1])
         # Not more than a part of λmax too small, or rounding would be all.
         gap = max(gap, 1e-9 * abs(self.ceiling))
-        found = self._resolvent(theta + gap / _INWARD)
+        share = self.settings.ellipsoid_share
+        found = self._resolvent(theta + gap / share)
         most = (1 + 8 * (len(self.M) + 4) * EPS) * columns.sizes**2
         if found is None:
             return most
         forms = found.factor * (columns.forms(found.S) + found.error * columns.sizes**2)
-        return np.minimum(gap / _INWARD * forms, most)
+        return np.minimum(gap / share * forms, most)
 
     def rules_out(self, columns: Columns, t: float) -> NDArray[np.bool_]:
         """Tell for which of other columns, with no term in M, λmax(M + cc') ≤ t."""
@@ -129,7 +130,7 @@ class Decisions:
         test = columns.forms(found.S) + found.error * columns.sizes**2
         return found.factor * test < 1 - _MARGIN
 
-    def cannot_be_inside(self, t: float) -> NDArray[np.bool_]:
+    def can_fix_out(self, t: float) -> NDArray[np.bool_]:
         """Tell for which λmax(M − κzz' + cc') ≤ t."""
         found = self._resolvent(t)
         if found is None:
@@ -137,12 +138,12 @@ class Decisions:
         cSc, cSz, zSz = self._forms(found.S)
         return self._holds(found, cSc, cSz, zSz, self.columns.sizes)
 
-    def cannot_be_outside(self, t: float) -> NDArray[np.bool_]:
+    def can_fix_in(self, t: float) -> NDArray[np.bool_]:
         """Tell for which λmax(M − κzz') ≤ t."""
         none = np.zeros(self.columns.shape[1], dtype=bool)
         if not self.height > t:
             return none
-        root = np.sqrt(_DEFLATION * (self.height - t))
+        root = np.sqrt(4 * (self.height - t))  # β: S is positive, and has not lost q
         q = root * self.leading
         found = self._invert(t, self.M - np.outer(q, q))
         if found is None:
@@ -207,7 +208,7 @@ class Decisions:
 def _leading(M: FloatArray, q: FloatArray) -> tuple[FloatArray, float]:
     """Return nearly the leading direction, and its y'My: the best of q, Mq, M²q, …"""
     powers = [q]
-    for _ in range(_POWERS):
+    for _ in range(4):  # q is near it already
         image = M @ powers[-1]
         length = float(np.linalg.norm(image))
         if not length > 0:

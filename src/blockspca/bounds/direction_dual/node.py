@@ -1,130 +1,127 @@
-"""One node of the dual's search: part of the sphere, features inside and undecided.
+"""One node of the dual's search: sectors of the sphere, features fixed in and free.
 
-With the features I inside and U undecided, the direction dual reads
+With the features I fixed in and F free, the direction dual reads
 
     Σ_{i∈S} (c_i'y)² ≤ (k − |I|) ρ + y'My,
-    M = Σ_{i∈I} c_i c_i' + Σ_{i∈U} κ_i z_i z_i',
+    M = Σ_{i∈I} c_i c_i' + Σ_{i∈F} κ_i z_i z_i',
 
-for every k-set S with I ⊂ S ⊂ I ∪ U.
+for every k-set S with I ⊂ S ⊂ I ∪ F.
 
-A part of the sphere is cut out by y'By ≥ 0, B = (ab' + ba')/2: the y between two lines
-in the plane of two directions, a and b the inward normals of the lines.  On it ηB may
-be added to M for any η ≥ 0.
+A sector of the sphere is cut out by y'By ≥ 0, B = (ab' + ba')/2: the y between two
+lines in the plane of two directions, a and b the inward normals of the lines.  On it ηB
+may be added to M for any η ≥ 0.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from .density import Density, Side
-
-FLOOR = 0.03  # share of the uniform density, while directions are still being found
-_FLOOR_AGAIN = 3e-3  # in a part of the sphere
-_IN_PLAY = 0.7  # of ρ, that a column must reach
-_EDGES = (-2.0, -1.0, -0.4, 0.4, 1.0, 2.0)  # of wedges, in deviations
-_WIDE = 0.001  # share of the second direction, of the first's, that calls for wedges
-
-Indices = NDArray[np.intp]
+from .columns import Indices
+from .density import Density, Sector
+from .settings import DEFAULT, DualSettings
 
 
 @dataclass
 class Node:
-    """What is decided, and where the ascent stands.
+    """What is fixed, and where the ascent stands.
 
     Attributes
     ----------
-    inside, undecided : array of int
-        Columns of the problem.
-    density, penalty, floor
+    fixed_in, free : array of int
+        Columns of the problem; all others are fixed out.
+    density, multiplier, min_weight
         X, ρ, and the least share of 1/n in X.
-    reach : array
-        For the undecided columns, at least (c_i'y)² for every y of a better set: ‖c_i‖²
-        to begin with.
-    sides, multipliers : list
+    projection_bound : array
+        For the free columns, at least (c_i'y)² for every y of a better set: ‖c_i‖² to
+        begin with.
+    sectors, etas : list
         B and η of the part of the sphere.
     bound : float
         Proved, for the columns of the problem, rounding included.
-    shares : array
-        Of the undecided columns, in the best relaxation.
-    reached : float
-        The gap when that was found.
+    relaxed_z : array
+        Of the free columns, in the best relaxation: the indicators, 0 to 1.
+    gap_at_bound : float
+        The gap when the projections were bounded.
     moves : int
         Mirror steps so far.
-    others : bool
+    has_short_columns : bool
         Features that are no columns of the problem may be in the set.
-    settled : float
+    closed_bound : float
         The largest bound of what was ruled out.
     """
 
-    inside: Indices
-    undecided: Indices
+    fixed_in: Indices
+    free: Indices
     density: Density
-    penalty: float
-    reach: FloatArray
-    floor: float = FLOOR
-    sides: list[Side] = field(default_factory=list)
-    multipliers: list[float] = field(default_factory=list)
+    multiplier: float
+    projection_bound: FloatArray
+    min_weight: float = DEFAULT.first_min_weight
+    sectors: list[Sector] = field(default_factory=list)
+    etas: list[float] = field(default_factory=list)
     bound: float = np.inf
-    shares: FloatArray = field(default_factory=lambda: np.empty(0))
-    reached: float = np.inf
+    relaxed_z: FloatArray = field(default_factory=lambda: np.empty(0))
+    gap_at_bound: float = np.inf
     moves: int = 0
-    others: bool = False
-    settled: float = -np.inf
+    has_short_columns: bool = False
+    closed_bound: float = -np.inf
 
-    def in_play(self) -> int:
-        """Return how many undecided columns may have a term in M."""
-        return int((self.reach > _IN_PLAY * self.penalty).sum())
+    def n_active(self) -> int:
+        """Return how many free columns may have a term in M, now or soon.
+
+        As ρ falls, a column whose projection is below it may come to be above.
+        """
+        return int((self.projection_bound > 0.7 * self.multiplier).sum())
+
+    def keep_free(self, kept: Any) -> dict[str, Any]:
+        """Return those of the free columns, with what is known of them."""
+        names = ("free", "relaxed_z", "projection_bound")
+        return {name: getattr(self, name)[kept] for name in names}
 
 
-def branches(node: Node) -> list[Node]:
+def branches(node: Node, settings: DualSettings = DEFAULT) -> list[Node]:
     """Split a node: its sphere, if the density is wide, else by a feature."""
     weights = node.density.weights
-    if len(weights) > 1 and weights[1] > _WIDE * weights[0]:
-        return _wedges(node)
-    at = int(np.argmin(np.abs(node.shares - 0.5)))
-    rest = np.delete(node.undecided, at)
-    shares = np.delete(node.shares, at)
-    reach = np.delete(node.reach, at)
-    feature = node.undecided[at : at + 1]
-    inside = np.concatenate([node.inside, feature])
-    return [
-        _child(node, undecided=rest, shares=shares, reach=reach),
-        _child(node, inside=inside, undecided=rest, shares=shares, reach=reach),
-    ]
+    # Next to one direction there are no two to tell apart.
+    if len(weights) > 1 and weights[1] > 0.001 * weights[0]:
+        return _sectors(node, settings)
+    at = int(np.argmin(np.abs(node.relaxed_z - 0.5)))
+    rest = node.keep_free(np.arange(len(node.free)) != at)
+    fixed_in = np.append(node.fixed_in, node.free[at])
+    return [_child(node, **rest), _child(node, fixed_in=fixed_in, **rest)]
 
 
-def _wedges(node: Node) -> list[Node]:
+def _sectors(node: Node, settings: DualSettings) -> list[Node]:
     """Cut the plane of the two leading directions of the density.
 
-    With t = (q₂'y)/(q₁'y), the wedges are |t| ≤ 0.4σ, 0.4σ ≤ ±t ≤ σ, σ ≤ ±t ≤ 2σ and
+    With t = (q₂'y)/(q₁'y), the sectors are |t| ≤ 0.4σ, 0.4σ ≤ ±t ≤ σ, σ ≤ ±t ≤ 2σ and
     what is beyond, σ the deviation of t in the density: none of them contains it.
     """
     weights, Q = node.density.weights, node.density.Q
     deviation = np.sqrt(weights[1] / weights[0])
-    angles = np.arctan(deviation * np.array(_EDGES))
+    angles = np.arctan(deviation * np.array(settings.sector_boundaries))
     inwards = Q[:, :2] @ np.stack([-np.sin(angles), np.cos(angles)])
     # The last line is the first, turned by π: if y had the same sign on all the others
-    # it would be in the last wedge, so that rounding leaves no gap between them.
+    # it would be in the last sector, so that rounding leaves no gap between them.
     inwards = np.column_stack([inwards, -inwards[:, 0]])
-    floor = max(node.floor, _FLOOR_AGAIN)
+    min_weight = max(node.min_weight, settings.sector_min_weight)
     children = []
-    for q in range(len(_EDGES)):
-        sides = [*node.sides, Side(inwards[:, q], -inwards[:, q + 1])]
-        changes = {
-            "density": node.density.onto(sides, floor),
-            "sides": sides,
-            "multipliers": [*node.multipliers, 0.0],
-            "floor": floor,
-        }
-        children.append(_child(node, **changes))
+    for q in range(len(angles)):
+        sectors = [*node.sectors, Sector(inwards[:, q], -inwards[:, q + 1])]
+        density = node.density.onto(sectors, min_weight, settings)
+        etas = [*node.etas, 0.0]
+        children.append(
+            _child(
+                node, density=density, sectors=sectors, etas=etas, min_weight=min_weight
+            )
+        )
     return children
 
 
-def _child(node: Node, **changes: object) -> Node:
-    changes.setdefault("sides", list(node.sides))
-    changes.setdefault("multipliers", list(node.multipliers))
-    return replace(node, **changes)  # type: ignore[arg-type]
+def _child(node: Node, **changes: Any) -> Node:
+    changes.setdefault("sectors", list(node.sectors))
+    changes.setdefault("etas", list(node.etas))
+    return replace(node, **changes)

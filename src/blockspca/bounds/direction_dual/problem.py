@@ -16,6 +16,7 @@ from ...numerics.linalg import leading_eigenvector
 from ...numerics.rounding import EPS, TINY, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
 from .columns import Columns, DenseColumns, sparse_columns
+from .settings import DEFAULT, DualSettings
 
 _LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
 _ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
@@ -32,17 +33,17 @@ class NotAffordable(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """Columns that matter; those of the other features are no longer than √`floor`.
+    """Columns that matter; the others are no longer than √`min_multiplier`.
 
     Attributes
     ----------
     columns : Columns
         In multiples of √unit, the longest first.
     k : int
-    floor : float
+    min_multiplier : float
         ρ must not be less.
-    penalty : float
-        ρ to begin with.
+    multiplier : float
+        ρ to begin with: the Lagrange multiplier of |S| ≤ k.
     leading : array of shape (n,)
         The direction of the start, a unit vector.
     features : array of int
@@ -52,27 +53,29 @@ class Problem:
     shift, slack : float
         C'C = A/unit + shift · I, up to an error that moves no optimum by more than
         slack.
+    settings : DualSettings
     """
 
     columns: Columns
     k: int
-    floor: float
-    penalty: float
+    min_multiplier: float
+    multiplier: float
     leading: FloatArray
     features: NDArray[np.intp]
     unit: float
     shift: float = 0.0
     slack: float = 0.0
+    settings: DualSettings = DEFAULT
 
-    def inward(self, value: float) -> float:
-        """Return a value of A as one of the columns', so that `outward` is no more."""
+    def to_columns(self, value: float) -> float:
+        """Return a value of A as one of the columns', rounded downwards."""
         if not np.isfinite(value):
             return value
         value /= self.unit
         rounding = 8 * EPS * (abs(value) + self.shift + self.slack)
         return value + self.shift - self.slack - rounding
 
-    def outward(self, value: float) -> float:
+    def to_matrix(self, value: float) -> float:
         """Return a bound for the columns as one for A."""
         return float((value + self.slack - self.shift) * self.unit)
 
@@ -85,6 +88,7 @@ def make_problem(
     short: bool = False,
     deadline: Deadline | None = None,
     memory: int | None = None,
+    settings: DualSettings = DEFAULT,
 ) -> Problem | None:
     """Choose the columns; None if A is not of a kind that has them.
 
@@ -98,12 +102,14 @@ def make_problem(
         The features to choose from, all by default.
     short : bool
         Choose columns that are shorter than √ρ too, if there is room: those of features
-        that are to be decided.
+        that are to be fixed.
     deadline : Deadline, optional
         Columns are made only if there is time for them and for a first step with them;
         if there is not, the shorter ones are left out.
     memory : int, optional
         Bytes for the columns and for the n × n arrays of a step.
+    settings : DualSettings
+        For the search of the problem.
 
     Raises
     ------
@@ -136,11 +142,11 @@ def make_problem(
     x[start] = leading_eigenvector(cov.submatrix(start) / unit)
     image = cov.matvec(x) / unit + shift * x
     scores = image[features] ** 2 / max(float(x @ image), TINY)
-    penalty = float(np.partition(scores, len(features) - k)[len(features) - k])
-    penalty = max(penalty, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
+    multiplier = float(np.partition(scores, len(features) - k)[len(features) - k])
+    multiplier = max(multiplier, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     order = np.argsort(-diagonal, kind="stable")
     count = 0
-    for least in (0.0, 0.8 * penalty) if short else (0.8 * penalty,):
+    for least in (0.0, 0.8 * multiplier) if short else (0.8 * multiplier,):
         count = int((diagonal > least).sum())
         sparse = _stays_sparse(cov, features[order[:count]])
         if not sparse:
@@ -154,8 +160,8 @@ def make_problem(
     if sparse and not _kernel_is_ready(deadline):
         raise NotAffordable
     chosen = features[order[:count]]
-    floor = float(diagonal[order[count]]) if count < len(order) else 0.0
-    floor *= 1 + 8 * ((cov.n_samples or 0) + 4) * EPS
+    shortest = float(diagonal[order[count]]) if count < len(order) else 0.0
+    shortest *= 1 + 8 * ((cov.n_samples or 0) + 4) * EPS
     lengths = diagonal[order[:count]]
     made = _make_columns(cov, chosen, lengths, unit, shift, sparse)
     if made is None:
@@ -165,8 +171,19 @@ def make_problem(
     if not np.linalg.norm(leading) > 0:
         leading = columns.combine(np.eye(count, 1))[:, 0]
     leading /= np.linalg.norm(leading)
-    penalty = max(penalty, floor)
-    return Problem(columns, k, floor, penalty, leading, chosen, unit, shift, slack)
+    multiplier = max(multiplier, shortest)
+    return Problem(
+        columns,
+        k,
+        shortest,
+        multiplier,
+        leading,
+        chosen,
+        unit,
+        shift,
+        slack,
+        settings,
+    )
 
 
 def _kernel_is_ready(deadline: Deadline) -> bool:

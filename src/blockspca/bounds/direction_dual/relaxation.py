@@ -34,72 +34,35 @@ from scipy.linalg.blas import dgemm
 from ..._validation import FloatArray
 from ...limits import Deadline
 from ...numerics.rounding import EPS
-from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .columns import Columns
 from .density import Density
 
-_ENTRIES = 2**17  # of an array in between
-_STEPS = 40
+_ENTRIES = 2**17  # of an array in between: 1 MiB, which the cache holds
+_STEPS = 40  # of Newton's method, which takes five; any μ gives a bound
 _STEEPEST = 1e4  # largest (size of c + ‖h‖) / ‖c + Qh‖: more costs too many digits
 
 
-def direction_bound(
-    C: FloatArray, k: int, penalty: float, directions: FloatArray | None = None
-) -> float:
-    """Return kρ + λmax(Σ κ_i z_i z_i'), which is at least opt(k) of C'C.
-
-    Parameters
-    ----------
-    C : array of shape (n, d)
-    k : int
-    penalty : float
-        ρ > 0.
-    directions : array of shape (n, d), optional
-        z_i in its columns, of any length; c_i by default. Where z_i does not satisfy
-        ρ − ‖c_i‖² + (c_i'z_i)² > 0, c_i is used instead.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> direction_bound(np.diag([2.0, 1.0]), 1, 3.9) >= 4.0
-    True
-    """
-    norms = np.einsum("ij,ij->j", C, C)
-    active = norms > penalty
-    C, norms = C[:, active], norms[active]
-    Z = C.copy() if directions is None else np.array(directions[:, active])
-    lengths = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    Z /= np.where(lengths > 0, lengths, 1.0)
-    uncertain = 8 * (len(C) + 4) * EPS * norms
-    squares = np.einsum("ij,ij->j", C, Z) ** 2
-    kappa = direction_weights(norms, squares, uncertain, penalty)
-    own = ~np.isfinite(kappa)
-    Z[:, own] = C[:, own] / np.sqrt(norms[own])
-    kappa[own] = own_weights(norms[own], uncertain[own], penalty)
-    total = (Z * kappa) @ Z.T
-    value = k * penalty + eigenvalue_ceiling(total)
-    n, p = C.shape
-    return value + rounding_of_sum(n, p, float(np.trace(total)) + k * penalty)
-
-
 def direction_weights(
-    norms: FloatArray, squares: FloatArray, uncertain: FloatArray, penalty: float
+    norms: FloatArray, squares: FloatArray, uncertain: FloatArray, multiplier: float
 ) -> FloatArray:
     """Return κ for (c'z)² = squares, rounded upwards; infinite where z is no good."""
-    room = penalty - norms + squares - uncertain
-    usable = room > 1e-7 * penalty
+    room = multiplier - norms + squares - uncertain
+    # A room that is nearly nothing would make κ, and the rounding of the sum, huge.
+    usable = room > 1e-7 * multiplier
     kappa = np.full(len(norms), np.inf)
-    excess = norms[usable] - penalty + uncertain[usable]
-    kappa[usable] = penalty * excess / room[usable]
+    excess = norms[usable] - multiplier + uncertain[usable]
+    kappa[usable] = multiplier * excess / room[usable]
     return kappa
 
 
-def own_weights(norms: FloatArray, uncertain: FloatArray, penalty: float) -> FloatArray:
+def own_weights(
+    norms: FloatArray, uncertain: FloatArray, multiplier: float
+) -> FloatArray:
     """Return κ for z = c/‖c‖, rounded upwards.
 
     Where ρ is lost in the rounding of ‖c‖², (c'y)² ≤ ‖c‖² (z'y)² takes its place.
     """
-    kappa = direction_weights(norms, norms, uncertain, penalty)
+    kappa = direction_weights(norms, norms, uncertain, multiplier)
     return np.where(np.isfinite(kappa), kappa, norms + uncertain)
 
 
@@ -116,13 +79,13 @@ class Relaxation:
     ----------
     total : array of shape (n, n)
     D : array of shape (p,)
-        Zero for columns that reach no more than ρ.
+        Zero for columns whose projections are no more than ρ.
     H : array of shape (r, m)
         h_i in its columns; zero for the columns after the first m.
     Q : array of shape (n, r)
-    shares : array of shape (p,)
-        How much of each column the relaxation takes, 0 to 1; their sum is k where ρ is
-        best.
+    relaxed_z : array of shape (p,)
+        How much of each column the relaxation takes, 0 to 1: the indicator of the
+        feature, relaxed. Their sum is k where ρ is best.
     mu : array of shape (p,)
         μ_i: their sum, with kρ, is the concave function at the density.
     size : float
@@ -133,40 +96,42 @@ class Relaxation:
     D: FloatArray
     H: FloatArray
     Q: FloatArray
-    shares: FloatArray
+    relaxed_z: FloatArray
     mu: FloatArray
     size: float
 
-    def within(self, space: FloatArray, columns: Columns) -> Relaxation:
+    def to_subspace(self, V: FloatArray, columns: Columns) -> Relaxation:
         """Return the sum in the coordinates of a space, as `columns` are."""
-        Q = space.T @ self.Q
+        Q = V.T @ self.Q
         return replace(self, total=_sum(columns, self.D, self.H, Q), Q=Q)
 
 
 def relax(
     columns: Columns,
     density: Density,
-    penalty: float,
+    multiplier: float,
     deadline: Deadline | None = None,
     before: Relaxation | None = None,
-    reach: FloatArray | None = None,
+    projection_bound: FloatArray | None = None,
 ) -> Relaxation | None:
     """Return the sum for the best directions at a density.
 
     None if the deadline comes first. What was found at a density nearby, for the same
-    columns, makes it faster. `reach` are the largest (c_i'y)² of the y in question,
-    ‖c_i‖² by default: where that is at most ρ, there is no term.
+    columns, makes it faster. `projection_bound` is at least
+    (c_i'y)² of the y in question, ‖c_i‖² by default: where that is at most ρ, there is
+    no term.
     """
     (n, p), Q = columns.shape, density.Q
     r = Q.shape[1]
-    # A small part of all, where those that reach far come first.
-    active = np.flatnonzero((columns.norms if reach is None else reach) > penalty)
+    # A small part of all, where those with the largest projections come first.
+    largest = columns.norms if projection_bound is None else projection_bound
+    active = np.flatnonzero(largest > multiplier)
     head = columns.head(int(active[-1]) + 1 if len(active) else 0)
     every = len(active) == head.shape[1]
     G = head.project(Q)
     if not every:
         G = G[:, active]
-    D, shares, mu = np.zeros(p), np.zeros(p), np.zeros(p)
+    D, relaxed_z, mu = np.zeros(p), np.zeros(p), np.zeros(p)
     h = np.empty((r, len(active)))
     if before is not None:
         mu[active] = before.mu[active]
@@ -185,17 +150,17 @@ def relax(
             head.norms[index],
             head.sizes[index],
             density,
-            penalty,
+            multiplier,
             relative,
             mu[index],
         )
-        h[:, part], D[index], shares[index], mu[index] = found[:4]
+        h[:, part], D[index], relaxed_z[index], mu[index] = found[:4]
         size += found[4]
     if not every:
         H = np.zeros((r, head.shape[1]))
         H[:, active] = h
         h = H
-    return Relaxation(_sum(head, D, h, Q), D, h, Q, shares, mu, size)
+    return Relaxation(_sum(head, D, h, Q), D, h, Q, relaxed_z, mu, size)
 
 
 def _sum(columns: Columns, D: FloatArray, H: FloatArray, Q: FloatArray) -> FloatArray:
@@ -215,18 +180,18 @@ def _best_directions(
     norms: FloatArray,
     sizes: FloatArray,
     density: Density,
-    penalty: float,
+    multiplier: float,
     relative: float,
     mu: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
-    """Return h, D, the shares, μ and the size of the sum for columns with Q'c = G."""
+    """Return h, D, the relaxed z, μ and the size of the sum where Q'c = G."""
     weights = np.append(density.weights, density.rest)[:, None]
     squares = np.vstack([G**2, np.zeros(len(norms))])
     squares[-1] = np.maximum(norms - squares.sum(axis=0), 0.0)
     # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
     # decreasing: 1/f is nearly linear.
     mass = weights * squares
-    shifts = penalty * weights
+    shifts = multiplier * weights
     total_mass = mass.sum(axis=0)
     first = np.maximum(total_mass - shifts[0], 1e-9 * total_mass)
     mu = np.where(mu > 0, mu, first)
@@ -238,7 +203,7 @@ def _best_directions(
         slope = (ratio / (mu + shifts)).sum(axis=0)
         mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
     pull = mass / (mu + shifts) ** 2
-    shares = (weights * pull).sum(axis=0) / pull.sum(axis=0)
+    relaxed_z = (weights * pull).sum(axis=0) / pull.sum(axis=0)
     # (μ + ρw₀) (μI + ρX)⁻¹ c = c + Qh
     h = G * ((mu + shifts[-1]) / (mu + shifts[:-1]) - 1)
     length = np.sqrt(np.einsum("ij,ij->j", h, h))
@@ -251,14 +216,14 @@ def _best_directions(
     uncertain = relative * sizes**2 * steepness
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = direction_weights(
-            norms, (norms + inner) ** 2 / lengths, uncertain, penalty
+            norms, (norms + inner) ** 2 / lengths, uncertain, multiplier
         )
     own = ~(good & np.isfinite(kappa))
     if own.any():
         h[:, own], lengths[own], size[own] = 0.0, norms[own], sizes[own]
         uncertain = relative * sizes[own] ** 2 * (sizes[own] ** 2 / norms[own])
-        kappa[own] = own_weights(norms[own], uncertain, penalty)
+        kappa[own] = own_weights(norms[own], uncertain, multiplier)
     least = lengths - 4 * relative * size**2  # ‖c + Qh‖² at its least
     D = np.divide(kappa, least, out=np.full_like(kappa, np.inf), where=least > 0)
     D[own] = np.minimum(D[own], 1.0)  # cc' is always enough
-    return h, D, shares, mu, float((D * size**2).sum())
+    return h, D, relaxed_z, mu, float((D * size**2).sum())

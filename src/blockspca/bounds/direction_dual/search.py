@@ -1,7 +1,7 @@
 """Bound opt(k) by the direction dual: ascent at the root, then branch and bound.
 
-Where the relaxation is nearly tight, deciding features by its bound, ascending again
-with those that are left, and branching on the few that remain ends in a proof that the
+Where the relaxation is nearly tight, fixing variables by its bound, ascending again
+with those that are free, and branching on the few that remain ends in a proof that the
 component is optimal, for k in the hundreds and thousands.
 """
 
@@ -25,16 +25,14 @@ from ...numerics import cost as _cost
 from ...numerics.blas import keep_to_one_thread, single_threaded, thread_count
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .ascent import Ascent
-from .density import concentrated, is_large
+from .density import concentrated
 from .node import Node, branches
 from .problem import NotAffordable, Problem, make_problem
 from .relaxation import rounding_of_sum
+from .settings import DEFAULT, DualSettings
 
-_SHARE = 0.87  # of the start's direction in the first density
-_CHILD_STEPS = 40
-_ABREAST = 2  # nodes that are split at once, where steps are long
+_CHILD_STEPS = 40  # no child takes as many: it stalls before, or is closed
 _PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once included
-_WORTHWHILE = 0.05  # share of the features, or of k, that calls for another ascent
 
 
 @dataclass(frozen=True)
@@ -78,6 +76,7 @@ def dual_bound(
     nodes: int = 1,
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
+    settings: DualSettings = DEFAULT,
 ) -> DualBound:
     """Bound opt(k) by the direction dual, with ρ and the directions optimised.
 
@@ -105,13 +104,15 @@ def dual_bound(
         Bytes for the columns and the arrays of a step; infinite if they do not suffice.
     report : callable
         Told after each node and each split: the bound so far, the nodes, and the
-        undecided features of the weakest node.
+        free features of the weakest node.
+    settings : DualSettings
+        Tuned constants: how soon a bound is found, not whether it holds.
 
     Notes
     -----
     A step costs O(n² p) for dense and O(Σ nnz(c_i)² + n²) for sparse data, for the p
-    columns that reach more than ρ: all with A_ii > ρ at first, a small part of them
-    once the gap is small. The result is valid whenever it stops. Where n is large,
+    active columns: all with A_ii > ρ at first, a small part of them once the gap is
+    small. The result is valid whenever it stops. Where n is large,
     nodes are worked on by as many threads as BLAS may use; the result does not depend
     on their number.
     """
@@ -121,7 +122,14 @@ def dual_bound(
         # other processes, four seconds: they wait for one another at every panel.
         with single_threaded():
             problem = make_problem(
-                as_covariance(cov), k, start, survivors, nodes > 1, deadline, memory
+                as_covariance(cov),
+                k,
+                start,
+                survivors,
+                nodes > 1,
+                deadline,
+                memory,
+                settings,
             )
     except NotAffordable:
         return DualBound(np.inf, 0, 0, deadline.elapsed(), cut_short=True)
@@ -130,7 +138,7 @@ def dual_bound(
     # The bound of the step under way when time is up is still to be proved.
     reserve = _PROOFS * _cost.cholesky(problem.columns.shape[0])
     ends = Deadline(max(0.0, (deadline.remaining() or 0.0) - reserve))
-    search = _Search(problem, problem.inward(target), ends, report)
+    search = _Search(problem, problem.to_columns(target), ends, report)
     interrupted = True
     # The steps are many and small: threads of BLAS would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
@@ -138,7 +146,7 @@ def dual_bound(
         interrupted = False
     better = None if search.better is None else problem.features[search.better]
     return DualBound(
-        problem.outward(search.value),
+        problem.to_matrix(search.value),
         search.steps,
         search.nodes,
         deadline.elapsed(),
@@ -159,7 +167,7 @@ class _Outcome:
     steps : int or None
         Of ascent; None if time was up before there was any work.
     better : array of int or None
-        Columns of a support above the target, whose value the node has as `settled`.
+        Columns of a support above the target; its value is the node's `closed_bound`.
     """
 
     closed: bool
@@ -179,38 +187,45 @@ class _Search:
     ) -> None:
         self.problem, self.target, self.deadline = problem, target, deadline
         self.report = report
-        # Nodes that are split at once: as many on any machine, for the same search.
-        self.abreast = _ABREAST if is_large(problem.columns.shape[0]) else 1
+        self.settings = settings = problem.settings
+        self.nodes_per_batch = settings.batch_size(problem.columns.shape[0])
         self.threads = thread_count()
         self.steps = self.nodes = 0
-        self.settled = -np.inf  # the largest bound of what is closed
+        self.closed_bound = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
         root = Node(
-            inside=np.empty(0, np.intp),
-            undecided=np.arange(problem.columns.shape[1]),
-            density=concentrated(problem.leading, _SHARE),
-            penalty=problem.penalty,
-            reach=problem.columns.norms,
-            others=problem.floor > 0,
+            fixed_in=np.empty(0, np.intp),
+            free=np.arange(problem.columns.shape[1]),
+            density=concentrated(problem.leading, settings.start_weight),
+            multiplier=problem.multiplier,
+            projection_bound=problem.columns.norms,
+            min_weight=settings.first_min_weight,
+            has_short_columns=problem.min_multiplier > 0,
         )
-        # A heap, the weakest first; the second entry settles ties. Whenever an
-        # interrupt comes, what is open covers all that is not settled: nodes leave it,
+        # A heap, the weakest first; the second entry breaks ties. Whenever an
+        # interrupt comes, what is open covers all that is not closed: nodes leave it,
         # and their children enter it, by one assignment.
         self.open: list[tuple[float, int, Node]] = [(-np.inf, 0, root)]
 
     def run(self, iterations: int, most_nodes: int) -> None:
         order = itertools.count(1)
         root = self.open[0][2]
-        outcome = self._work(root, self.target, iterations, decide=most_nodes > 1)
+        outcome = self._work(root, self.target, iterations, fix=most_nodes > 1)
         self._take_in(root, outcome)
         self.open = [] if outcome.closed else [(-root.bound, 0, root)]
         self._tell()
         while self.open and self._goes_on() and self.nodes < most_nodes:
             left = list(self.open)
             split = [heapq.heappop(left)[2]]
-            if self.abreast > 1 and left and self._can_be_split(left[0][2]):
+            while (
+                len(split) < self.nodes_per_batch
+                and left
+                and self._can_be_split(left[0][2])
+            ):
                 split.append(heapq.heappop(left)[2])
-            children = [child for node in split for child in branches(node)]
+            children = [
+                child for node in split for child in branches(node, self.settings)
+            ]
             with self._workers(len(children)) as apply:
                 outcomes = apply(partial(self._work, target=self.target), children)
                 for child, outcome in zip(children, outcomes, strict=True):
@@ -226,7 +241,7 @@ class _Search:
     def _workers(self, count: int) -> Iterator[Callable[..., Iterator[_Outcome]]]:
         """Give what applies a function to the nodes, by threads if they are large."""
         threads = min(self.threads, count)
-        if self.abreast == 1 or threads == 1:
+        if self.nodes_per_batch == 1 or threads == 1:
             yield map
             return
         with ThreadPoolExecutor(threads, initializer=keep_to_one_thread) as pool:
@@ -241,78 +256,77 @@ class _Search:
         """Keep what came of the work on a node, but for the node itself."""
         self.nodes += outcome.steps is not None
         self.steps += outcome.steps or 0
-        self.settled = max(self.settled, node.settled)
-        if outcome.better is not None and node.settled > self.target:
-            self.better, self.target = outcome.better, node.settled
+        self.closed_bound = max(self.closed_bound, node.closed_bound)
+        if outcome.better is not None and node.closed_bound > self.target:
+            self.better, self.target = outcome.better, node.closed_bound
 
     def _tell(self) -> None:
         if self.report is not None:
-            undecided = len(self.open[0][2].undecided) if self.open else 0
-            self.report(self.problem.outward(self.value), self.nodes, undecided)
+            free = len(self.open[0][2].free) if self.open else 0
+            self.report(self.problem.to_matrix(self.value), self.nodes, free)
 
     @property
     def value(self) -> float:
         """The bound proved so far."""
-        still_open = [max(node.bound, node.settled) for _, _, node in self.open]
-        return max([self.settled, *still_open])
+        still_open = [max(node.bound, node.closed_bound) for _, _, node in self.open]
+        return max([self.closed_bound, *still_open])
 
     def _goes_on(self) -> bool:
         return self._can_be_split(self.open[0][2]) and self.deadline.affords_step()
 
     def _can_be_split(self, node: Node) -> bool:
         """Whether it has to be, and there is something to split it by."""
-        return node.bound > self.target and len(node.shares) > 0
+        return node.bound > self.target and len(node.relaxed_z) > 0
 
     def _work(
         self,
         node: Node,
         target: float,
-        steps: int = _CHILD_STEPS,
-        decide: bool = True,
+        steps: int | None = None,
+        fix: bool = True,
     ) -> _Outcome:
-        """Ascend at a node and decide features, as long as that gets on."""
-        taken, deadline = 0, self.deadline
+        """Ascend at a node and fix variables, as long as that gets on."""
+        taken, deadline, settings = 0, self.deadline, self.settings
+        steps = _CHILD_STEPS if steps is None else steps
         if not deadline.affords_step():
             return _Outcome(closed=False)
         while True:
-            left = self.problem.k - len(node.inside)
+            left = self.problem.k - len(node.fixed_in)
             if left < 0:
                 return _Outcome(True, taken)
-            if left == 0 or (left >= len(node.undecided) and not node.others):
+            if left == 0 or (left >= len(node.free) and not node.has_short_columns):
                 return _Outcome(True, taken, self._leaf(node, left, target))
-            if not len(node.undecided):
+            if not len(node.free):
                 return _Outcome(False, taken)
             ascent = Ascent(self.problem, node)
-            closed = ascent.run(steps, target, deadline, decide)
-            goes_on = decide and not closed and deadline.affords_step()
-            goes_on = goes_on and ascent.is_worth_deciding()
-            if goes_on:
-                ascent.lean(deadline)
+            closed = ascent.run(steps, target, deadline, fix)
+            fixes = fix and not closed and deadline.affords_step() and ascent.can_fix()
+            if fixes:
+                ascent.deflate(deadline)
             taken += ascent.steps
             if closed:
-                node.settled = max(node.settled, node.bound)
-            if not goes_on:
+                node.closed_bound = max(node.closed_bound, node.bound)
+            if not fixes:
                 return _Outcome(closed, taken)
             # What is ruled out now is at or below the target, no more.
-            node.settled = max(node.settled, target)
-            decided = ascent.decide(target)
-            if decided < 0:
+            node.closed_bound = max(node.closed_bound, target)
+            fixed = ascent.fix_variables(target)
+            if fixed is None:
                 return _Outcome(True, taken)
-            gained = left - (self.problem.k - len(node.inside))
-            few = (
-                decided <= _WORTHWHILE * len(ascent.at) and gained <= _WORTHWHILE * left
-            )
-            if few and left > gained and not ascent.is_interim:
+            gained = left - (self.problem.k - len(node.fixed_in))
+            few = fixed <= settings.worthwhile * len(ascent.active)
+            few = few and gained <= settings.worthwhile * left
+            if few and left > gained and not ascent.stopped_to_reduce:
                 return _Outcome(False, taken)
             steps = _CHILD_STEPS
 
     def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
         """Bound the only set that is left; return it if it is above the target."""
-        chosen = node.inside
+        chosen = node.fixed_in
         if left:
-            chosen = np.concatenate([chosen, node.undecided])
+            chosen = np.concatenate([chosen, node.free])
         columns = self.problem.columns.take(chosen)
         value = eigenvalue_ceiling(columns.gram(np.ones(len(chosen))))
         value += rounding_of_sum(*columns.shape, float((columns.sizes**2).sum()))
-        node.settled = max(node.settled, value)
+        node.closed_bound = max(node.closed_bound, value)
         return np.sort(chosen) if value > target else None

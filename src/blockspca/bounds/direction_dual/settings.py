@@ -1,0 +1,116 @@
+"""The tuned constants of the direction dual's search, with the reasons for them.
+
+None of them matters for the truth of a bound, only for the time until it is found.
+They were chosen on Dorothea_train (100,000 features, 800 samples), k from 150 to 2000;
+`docs/design-notes.md` has the measurements. Each changes a count of nodes or steps by
+more than a tenth if it is doubled or halved, or is a size from which on something pays;
+what does not is a literal where it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class StepBudget:
+    """How long an ascent goes on, by what a step costs beside fixing variables.
+
+    Attributes
+    ----------
+    patience : int
+        Steps between two looks at what was gained.
+    deflated_steps : int
+        Steps with a deflated sum, at the most.
+    fix_up_to : float
+        Of ρ, the largest gap with which variables are fixed: without the resolvent of
+        M, which costs as much as some steps, nothing is.
+    """
+
+    patience: int
+    deflated_steps: int
+    fix_up_to: float
+
+
+@dataclass(frozen=True)
+class DualSettings:
+    """What the search may be told; see the comments for why the values are as they are.
+
+    Examples
+    --------
+    >>> DualSettings().is_large(800), DualSettings(dense_order=1000).is_large(800)
+    (True, False)
+    """
+
+    # Up to this order all eigenvectors cost less than to find a space for a few.
+    dense_order: int = 150
+    small: StepBudget = StepBudget(patience=4, deflated_steps=8, fix_up_to=math.inf)
+    # A step costs 60 ms there, a test of all columns 100 ms: both are saved on.
+    large: StepBudget = StepBudget(patience=3, deflated_steps=2, fix_up_to=1.5)
+
+    # -- the search
+    start_weight: float = 0.87  # of the start's direction in the first density
+    # Two cores have one memory: more nodes at once do not make the search faster. It
+    # is the same number on any machine, so that the search is the same.
+    nodes_per_batch: int = 2
+    worthwhile: float = 0.05  # of the variables fixed, for another ascent with the rest
+
+    # -- nodes
+    first_min_weight: float = 0.03  # while the directions are still being found
+    # In a sector the directions that it needs grow too slowly from less: 28 % off
+    # after one step and 0.4 % after thirty, against 0.05 % after four.
+    sector_min_weight: float = 3e-3
+    # Of t = (q₂'y)/(q₁'y), in deviations: no sector contains the density.
+    sector_boundaries: tuple[float, ...] = (-2.0, -1.0, -0.4, 0.4, 1.0, 2.0)
+
+    # -- coordinates and spaces
+    reduce_below: float = 0.85  # of the dimensions: the factorization has to pay
+    extra_directions: int = 12  # of a space, beside those of the density
+    max_directions: int = 24  # that are told apart within a space
+    subspace_steps: int = 5  # mirror steps, 3 ms each, for each sum of 25 ms
+    subspace_columns: int = 10_000  # more cost more than a second product with M
+
+    # -- the ascent
+    warm_up: int = 10  # mirror steps with the first least weight
+    stall_ratio: float = 0.85  # of the gap left from one look to the next
+    grace_steps: int = 24  # in which a node may be above the bound of its parent
+    # From so many on it pays to stop the ascent when most can be shown to be inactive.
+    reduce_from_columns: int = 2000
+
+    # -- deflation
+    deflation_cost: float = 0.1  # of the gap, what the first eigenvalue may rise by
+    max_deflation: float = 10.0  # of ρ
+
+    # -- fixing
+    ellipsoid_share: float = 0.6  # e in `fixing`: towards 1 P is singular, at 0 it is I
+
+    # -- step sizes
+    step: float = 4.0  # of a mirror step, in units of 1/bound
+    growth: float = 1.2  # of steps, after each that lowers the bound
+    max_growth: float = 3.0
+    half_life: float = 25.0  # steps after which a step is half as long
+    weight_decay: float = 0.85  # of the least weight, from step to step
+    kept_weight: float = 0.5  # of the least weight, where less of it led too far
+    response: float = 0.3  # the power of Σ z / k that ρ changes by
+    calmer: float = 0.5  # times that, if the sum swings about k
+    bolder: float = 1.2  # and if it does not
+
+    def is_large(self, n: int) -> bool:
+        """Tell whether densities of order n take their steps within spaces."""
+        return n > self.dense_order
+
+    def reduces(self, n: int, count: int) -> bool:
+        """Tell whether so many columns of n entries get coordinates of their own."""
+        return self.is_large(n) and count <= self.reduce_below * n
+
+    def batch_size(self, n: int) -> int:
+        """Return how many nodes are split at once: threads pay where steps are long."""
+        return self.nodes_per_batch if self.is_large(n) else 1
+
+    def budget(self, n: int) -> StepBudget:
+        """Return how long an ascent goes on with densities of order n."""
+        return self.large if self.is_large(n) else self.small
+
+
+DEFAULT = DualSettings()

@@ -1,0 +1,188 @@
+"""Sweeps: every component is solved again, given all the others, while that helps.
+
+Components that are found one after the other are each the best after the earlier ones,
+and need not be a good set. A sweep takes one component at a time, and solves for it
+again with all the others as if they were earlier ones. The new component is kept if the
+total of the set rises by more than `GAIN` of it, the old one if not. So totals never
+fall; a set on which a whole sweep changes nothing is the best in each of its components
+while the others stay.
+
+The total is what the scheme adds up: the plain variances x_j'Ax_j where components are
+disjoint or orthogonal (`Scheme.adds_variances`), and the adjusted variances otherwise.
+The first sum is that of the problems, so that a component with a larger objective is
+always a larger total. Adjusted variances depend on the order of components: for them a
+larger objective is one in the order that has this component last.
+
+What is certified: component j for the scheme's problem after all *other* components,
+which count by their plain variance where the scheme uses one. Whoever was solved before
+another one changed is solved again at the end, as it is, so that every certificate is
+about the set that is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from operator import is_
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..covariance.covariance import Covariance
+from ..result import OPTIMAL_GAP, Result, Status
+from .rewrite import with_component
+from .schemes import Scheme
+from .variance import adjusted_variance, score_covariance
+
+GAIN = OPTIMAL_GAP  # of the total: less is within what "optimal" leaves open
+
+#: Solve for component `index` after the given ones, from its present loadings.
+SolveAgain = Callable[[int, tuple[Result, ...], FloatArray, bool], Result]
+
+
+def others(
+    cov: Covariance, results: Sequence[Result], index: int
+) -> tuple[Result, ...]:
+    """Return all results but one, each with its variance x'Ax as objective.
+
+    So that they depend on the components alone, and not on how those were found.
+    """
+    return tuple(
+        replace(
+            result,
+            objective=(variance := _variance(cov, result)),
+            upper_bound=max(variance, result.upper_bound),
+            status=Status.FEASIBLE,
+            certificate=None,
+        )
+        for i, result in enumerate(results)
+        if i != index
+    )
+
+
+def total(cov: Covariance, results: Sequence[Result], scheme: Scheme) -> float:
+    """Return what the scheme adds up, of components in their order."""
+    scores = score_covariance(cov, np.array([result.x for result in results]))
+    if getattr(scheme, "adds_variances", False):
+        return float(np.trace(scores))
+    return float(adjusted_variance(scores).sum())
+
+
+def swept(
+    cov: Covariance,
+    results: Sequence[Result],
+    scheme: Scheme,
+    sweeps: int,
+    solve_again: SolveAgain,
+) -> tuple[Result, ...]:
+    """Return the components after at most so many sweeps, each certified.
+
+    Parameters
+    ----------
+    results : sequence of Result
+        One component after the other. Where all have the same k, they are put in the
+        order of their variances, or of what they add to the earlier ones.
+    sweeps : int
+        In which components may change. Those whose proof was for others than the last
+        ones are then proved again.
+    solve_again : callable (index, given, x, last) -> Result
+        Solves the problem of component `index`; x are its present loadings, and `last`
+        says that no sweep follows.
+    """
+    current = list(results)
+    proved_for: dict[int, list[FloatArray]] = {}  # by the identity of x: the others
+    best = total(cov, current, scheme)
+    stopped = False
+
+    def is_up_to_date(j: int) -> bool:
+        now = _vectors(current, j)
+        then = proved_for.get(id(current[j].x), [])
+        return len(now) == len(then) and all(map(is_, now, then))
+
+    for _ in range(sweeps):
+        changed = False
+        for x in [result.x for result in current]:
+            j = next(i for i, result in enumerate(current) if result.x is x)
+            if is_up_to_date(j):
+                continue
+            new = solve_again(j, others(cov, current, j), x, False)
+            stopped = new.status is Status.INTERRUPTED
+            trial, reached = _ordered(
+                cov, [*current[:j], new, *current[j + 1 :]], scheme
+            )
+            if reached > best + GAIN * abs(best):
+                proved_for[id(new.x)] = _vectors(current, j)
+                current, best, changed = trial, reached, True
+            else:
+                current[j] = _with_old(cov, current, j, new, scheme)
+                proved_for[id(x)] = _vectors(current, j)
+            if stopped:
+                break
+        if stopped or not changed:
+            break
+    for j in range(len(current)):
+        if not is_up_to_date(j):
+            new = solve_again(j, others(cov, current, j), current[j].x, True)
+            current[j] = _with_old(cov, current, j, new, scheme)
+    if stopped:
+        current = [_interrupted(result) for result in current]
+    return tuple(current)
+
+
+def _with_old(
+    cov: Covariance, current: Sequence[Result], j: int, new: Result, scheme: Scheme
+) -> Result:
+    """Return what was found for a problem, with the component that stays."""
+    old = current[j].x
+    if np.array_equal(new.x, old):
+        return replace(new, x=old)
+    problem = scheme.problem(cov, others(cov, current, j))
+    kept = with_component(new, old, problem, reconsider=True)
+    certificate = kept.certificate  # not divided by its norm a second time
+    if certificate is not None:
+        loadings = tuple(old[kept.support].tolist())
+        certificate = replace(certificate, loadings=loadings)
+    return replace(kept, x=old, certificate=certificate)
+
+
+def _interrupted(result: Result) -> Result:
+    certificate = result.certificate
+    if certificate is not None:
+        certificate = replace(certificate, status=Status.INTERRUPTED)
+    return replace(result, status=Status.INTERRUPTED, certificate=certificate)
+
+
+def _variance(cov: Covariance, result: Result) -> float:
+    used = np.flatnonzero(result.x)
+    loadings = result.x[used]
+    return float(loadings @ cov.submatrix(used) @ loadings)
+
+
+def _vectors(results: Sequence[Result], j: int) -> list[FloatArray]:
+    return [result.x for i, result in enumerate(results) if i != j]
+
+
+def _ordered(
+    cov: Covariance, results: list[Result], scheme: Scheme
+) -> tuple[list[Result], float]:
+    """Return the components with those that add most first, and their total.
+
+    As they are, where that is more.
+    """
+    as_they_are = total(cov, results, scheme)
+    if len({result.k for result in results}) > 1:  # a place has its k
+        return results, as_they_are
+    left = score_covariance(cov, np.array([result.x for result in results]))
+    plain = getattr(scheme, "adds_variances", False)
+    order: list[int] = []
+    for _ in results:
+        open_ = [i for i in range(len(results)) if i not in order]
+        first = max(open_, key=lambda i: left[i, i])
+        order.append(first)
+        if not plain and left[first, first] > 0:
+            left = left - np.outer(left[first], left[first]) / left[first, first]
+    by_size = [results[i] for i in order]
+    if plain:  # the same in any order
+        return by_size, as_they_are
+    reached = total(cov, by_size, scheme)
+    return (by_size, reached) if reached > as_they_are else (results, as_they_are)

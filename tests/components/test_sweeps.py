@@ -1,0 +1,175 @@
+"""Sweeps: no total falls, and every certificate is about the set that is returned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.certificate import BoundName
+from blockspca.components.schemes import scheme_name
+from blockspca.components.sweeps import others, swept, total
+
+SCHEMES = (
+    bs.DisjointSupports(),
+    bs.ProjectionDeflation(),
+    bs.Orthogonalised(),
+    bs.HotellingDeflation(),
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
+)
+ids = [scheme_name(scheme) for scheme in SCHEMES]
+
+
+def best_disjoint_pairs(A: np.ndarray) -> float:
+    def top(pair: tuple[int, ...]) -> float:
+        return float(np.linalg.eigvalsh(A[np.ix_(pair, pair)])[-1])
+
+    pairs = list(combinations(range(len(A)), 2))
+    return max(top(p) + top(q) for p in pairs for q in pairs if not set(p) & set(q))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
+@pytest.mark.parametrize("seed", range(3))
+def test_totals_do_not_fall_and_proofs_hold(scheme, seed):
+    rng = np.random.default_rng(seed)
+    A = np.cov((rng.normal(size=(12, 9)) * rng.gamma(2.0, size=9)).T)
+    cov = bs.Covariance.from_matrix(A)
+    before = bs.solve_components(cov, 3, 3, scheme=scheme)
+    totals = [total(cov, before.results, scheme)]
+    for sweeps in (1, 2, 6):
+        found = bs.solve_components(cov, 3, 3, scheme=scheme, sweeps=sweeps)
+        totals.append(total(cov, found.results, scheme))
+        assert all(check.complete for check in found.verify(cov))
+        for j, result in enumerate(found.results):
+            assert len(result.support) <= 3
+            problem = found.problem(j, cov).submatrix(slice(None))
+            assert result.x @ problem @ result.x == pytest.approx(result.objective)
+    assert (np.diff(totals) >= -1e-12 * abs(totals[0])).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("scheme", SCHEMES[:1], ids=ids[:1])
+def test_swept_components_are_each_the_best_given_the_others(scheme, seed, brute_force):
+    A = np.cov(np.random.default_rng(seed).normal(size=(15, 8)).T)
+    found = bs.solve_components(A, 2, 3, scheme=scheme, sweeps=10)
+    for j, result in enumerate(found.results):
+        used = np.unique(
+            np.concatenate([*found.supports[:j], *found.supports[j + 1 :]])
+        )
+        free = np.setdiff1d(np.arange(8), used)
+        best = brute_force(A[np.ix_(free, free)], 2)
+        assert result.status is bs.Status.OPTIMAL
+        assert result.objective == pytest.approx(best)
+
+
+def test_a_set_that_no_single_component_can_leave_stays():
+    """A set that no single component can leave stays, and is proved to be one."""
+    A = np.array([[4.0, 0, 1.9, 0], [0, 4, 0, 0], [1.9, 0, 4, 0], [0, 0, 0, 3.9]])
+    A[1, 3] = A[3, 1] = 1.85
+    A[0, 1] = A[1, 0] = 2.0
+    plain = bs.solve_components(A, 2, 2)
+    assert plain.explained_variance.sum() < best_disjoint_pairs(A) - 0.05
+    # {0, 1} and {2, 3}: each is the best while the other stays, so sweeps end there.
+    again = bs.solve_components(A, 2, 2, sweeps=5)
+    assert again.explained_variance.sum() == plain.explained_variance.sum()
+    assert [status.value for status in again.statuses] == ["optimal", "optimal"]
+
+
+def test_a_sweep_improves_what_came_first():
+    improved = 0
+    for seed in range(12):
+        A = np.cov(np.random.default_rng(seed).normal(size=(10, 9)).T)
+        for scheme in SCHEMES:
+            before = bs.solve_components(A, 3, 3, scheme=scheme)
+            after = bs.solve_components(A, 3, 3, scheme=scheme, sweeps=3)
+            cov = bs.Covariance.from_matrix(A)
+            gain = total(cov, after.results, scheme) - total(
+                cov, before.results, scheme
+            )
+            assert gain >= -1e-12
+            improved += gain > 1e-6
+    assert improved > 5
+
+
+def test_order_is_by_what_components_add_and_k_keeps_its_place():
+    A = np.cov(np.random.default_rng(3).normal(size=(10, 9)).T)
+    found = bs.solve_components(A, 3, 3, sweeps=4)
+    assert (np.diff(found.explained_variance) <= 1e-12).all()
+    found = bs.solve_components(A, [2, 3, 1], 3, sweeps=4)
+    assert [result.k for result in found.results] == [2, 3, 1]
+
+
+def test_certificates_name_the_problem_and_cannot_be_mistaken(tmp_path):
+    A = np.cov(np.random.default_rng(0).normal(size=(10, 9)).T)
+    found = bs.solve_components(A, 3, 2, sweeps=2)
+    text = found[0].certificate.to_json()
+    assert bs.Certificate.from_json(text) == found[0].certificate
+    assert "given the others" in found[0].certificate.scheme
+    with pytest.raises(ValueError, match="component 1 of several"):
+        bs.verify(found[0], A)
+    assert bs.verify(found[0], found.problem(0, A)).complete
+    with pytest.raises(bs.VerificationError, match="another place or scheme"):
+        replace(found, first=None).verify(A)
+
+
+def test_the_joint_bound_rests_on_the_first_component_of_all():
+    A = np.cov(np.random.default_rng(0).normal(size=(10, 9)).T)
+    found = bs.solve_components(A, 3, 2, sweeps=2)
+    step = found.first.certificate.steps[-1]
+    claim = 0.999 * found.first.objective
+    steps = (
+        *found.first.certificate.steps[:-1],
+        replace(step, upper_bound=claim, bound_name=BoundName.VARIANCES),
+    )
+    lower = replace(
+        found.first.certificate,
+        upper_bound=found.first.objective,
+        status=bs.Status.FEASIBLE,
+        steps=steps,
+    )
+    first = replace(
+        found.first,
+        status=bs.Status.FEASIBLE,
+        upper_bound=found.first.objective,
+        certificate=lower,
+    )
+    with pytest.raises(bs.VerificationError):
+        replace(found, first=first).verify(A)
+
+
+def test_limits_and_interrupts_leave_valid_claims():
+    A = np.cov(np.random.default_rng(0).normal(size=(40, 60)).T)
+    cov = bs.Covariance.from_matrix(A)
+    for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0), bs.Limits(gap=0.5)):
+        found = bs.solve_components(cov, 6, 3, sweeps=2, limits=limits)
+        assert len(found) == 3
+        found.verify(cov)
+    plain = bs.solve_components(cov, 4, 3)
+
+    def interrupted(index, given, x, last):
+        result = bs.solve(bs.DisjointSupports().problem(cov, given), 4)
+        return replace(result, status=bs.Status.INTERRUPTED) if index == 1 else result
+
+    results = swept(cov, plain.results, bs.DisjointSupports(), 3, interrupted)
+    assert {result.status for result in results} == {bs.Status.INTERRUPTED}
+    for j, result in enumerate(results):
+        problem = bs.DisjointSupports().problem(cov, others(cov, results, j))
+        assert bs.verify(result, problem).complete
+
+
+@pytest.mark.parametrize("sweeps", [-1, 1.5, True, "2", None])
+def test_sweeps_that_are_none(sweeps):
+    with pytest.raises((ValueError, TypeError), match=r"sweeps.*0 or more"):
+        bs.solve_components(np.eye(3), 1, 2, sweeps=sweeps)
+
+
+def test_the_estimator_sweeps():
+    X = np.random.default_rng(1).normal(size=(20, 9))
+    model = bs.SparsePCA(2, k=3, sweeps=3, scheme=bs.ResidualDeflation()).fit(X)
+    plain = bs.SparsePCA(2, k=3, scheme=bs.ResidualDeflation()).fit(X)
+    assert model.solution_.first is not None
+    assert model.explained_variance_.sum() >= plain.explained_variance_.sum() - 1e-12
