@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dsyevd
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
@@ -98,6 +97,9 @@ def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
 
     For a handful of features the checks of `eigh` take longer than LAPACK.
     """
+    # SciPy is not for those who only import: solvers are imported with the package.
+    from scipy.linalg.lapack import dsyevd
+
     values, vectors, failed = dsyevd(within)
     return np.linalg.eigh(within) if failed else (values, vectors)
 

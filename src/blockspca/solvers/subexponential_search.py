@@ -84,11 +84,10 @@ class SubexponentialSearch(BaseSolver):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from blockspca.solvers import Limits, SubexponentialSearch
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> solution = SubexponentialSearch(subset_size=2).solve(A, 2, limits=Limits())
-    >>> np.flatnonzero(solution.x), solution.status.value, solution.nodes
+    >>> from blockspca.solvers import SubexponentialSearch
+    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
+    >>> solution = SubexponentialSearch(subset_size=2).solve(A, 2)
+    >>> solution.support, solution.status.value, solution.nodes
     (array([0, 1]), 'optimal', 3)
     """
 
