@@ -39,6 +39,8 @@ class Chain:
     names : list of BoundName
     proofs : dict
         (τ, bound of k − 1, survivors) of the search behind upper[k], if there is one.
+    duals : dict
+        The point of the entry dual behind upper[k], if there is one.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Chain:
         self.upper = [np.inf] * len(values)
         self.names = [BoundName.NONE] * len(values)
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
+        self.duals: dict[int, str] = {}
 
     def input_allowance(self, k: int) -> float:
         """What the entries of A, and squares of them that underflow, may be off by."""
@@ -68,10 +71,15 @@ class Chain:
             allowance = self.allowance(k, bound) if k > 1 else self.entry_error
             self.lower_to(k, bound + allowance, name)
 
-    def lower_to(self, k: int, value: float, name: BoundName) -> None:
-        """Record a bound that needs no proof, if it is the best so far."""
+    def lower_to(
+        self, k: int, value: float, name: BoundName, dual: str | None = None
+    ) -> None:
+        """Record a bound that needs no search, if it is the best so far."""
         if value < self.upper[k]:
             self.proofs.pop(k, None)
+            self.duals.pop(k, None)
+            if dual is not None:
+                self.duals[k] = dual
             self.upper[k], self.names[k] = value, name
 
     def record_bound(
@@ -89,6 +97,7 @@ class Chain:
         if value < self.upper[k]:
             # The bound itself comes last: Ctrl-C may strike between the lines.
             self.proofs[k] = (tau, self.upper[k - 1], survivors)
+            self.duals.pop(k, None)
             self.names[k] = name
             self.upper[k] = value
 
