@@ -53,7 +53,7 @@ _EXPORTS = {
     "threshold_path": "blocks.threshold_path",
     "verify": "certify.verify",
 }
-_MODULES = ("datasets", "plotting", "report", "solvers")
+_MODULES = ("datasets", "plotting", "report", "solvers", "tl")
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES]
 
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import report as report
     from . import solvers as solvers
+    from . import tl as tl
     from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise
     from .blocks.strategies import FixedThreshold as FixedThreshold

@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._html import table
+from .._messages import proof_in_words
 from .._validation import (
     FloatArray,
     check_count,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
+    pandas_for,
 )
 from ..certify.verify import Verification, verify
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
-from ..result import Result, Status, relative_gap
+from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .rewrite import tidied
@@ -195,6 +198,38 @@ class Components:
             for index, result in enumerate(self.results)
         ]
 
+    def to_frame(self) -> Any:
+        """Return the loadings as a pandas DataFrame, features × components.
+
+        Only features that a component uses; their names are the index.
+        """
+        pandas = pandas_for("to_frame")
+        used = np.flatnonzero(self.components.any(axis=0))
+        names = self.results[0].feature_names
+        labels = used if names is None else [names[i] for i in used]
+        columns = [f"component {j + 1}" for j in range(len(self))]
+        return pandas.DataFrame(
+            self.components[:, used].T, index=labels, columns=columns
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                j + 1,
+                result.k,
+                f"{self.explained_variance[j]:.6g}",
+                f"{self.explained_variance_ratio[j]:.2%}",
+                proof_in_words(result),
+                ", ".join(result.features[:SHOWN]),
+            )
+            for j, result in enumerate(self.results)
+        ]
+        headings = ("", "k", "variance", "adjusted share", "proof", "features")
+        caption = f"{len(self)} sparse components"
+        if not np.isnan(self.r2):
+            caption += f", whose scores predict {self.r2:.1%} of the variance"
+        return table(headings, rows, caption)
+
     def __str__(self) -> str:
         share = float(self.explained_variance_ratio.sum())
         lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
@@ -213,7 +248,7 @@ def solve_components(
     *,
     scheme: Scheme | None = None,
     sweeps: int = 0,
-    limits: Limits | None = None,
+    limits: Limits | float | None = None,
     progress: Listener | bool | None = None,
     **options: Any,
 ) -> Components:
@@ -236,10 +271,10 @@ def solve_components(
         improves. The sum of the variances of disjoint or orthogonal components, or of
         the adjusted variances of others, never falls. Component j is then certified
         for what all others leave of A, and not only the earlier ones.
-    limits : Limits, optional
-        For all components together. Each gets an equal share of the time and nodes
-        that are left; a sweep that is not the last has half of them. The gap and the
-        memory apply to each.
+    limits : Limits or float, optional
+        For all components together; a number is seconds. Each gets an equal share of
+        the time and nodes that are left; a sweep that is not the last has half of them.
+        The gap and the memory apply to each.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
     **options
