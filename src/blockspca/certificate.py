@@ -15,7 +15,7 @@ import numpy as np
 from .result import Result, Status, refuse_unproved
 
 FORMAT = "blockspca-certificate"
-VERSION = 2  # 1 has no gap
+VERSION = 3  # 1 has no gap, 2 no duals
 MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
 
@@ -44,6 +44,7 @@ class BoundName(str, Enum):
     VARIANCES = "variances", "the largest variances"
     SMALLER_K = "smaller k", "the bound for a smaller k, by averages over its subsets"
     DIRECTION_DUAL = "direction dual", "the dual over directions"
+    ENTRY_DUAL = "entry dual", "the dual over entries"
     LARGEST_EIGENVALUE = "largest eigenvalue", "the largest eigenvalue of A"
     SOFT_THRESHOLD = (
         "soft threshold",
@@ -85,6 +86,9 @@ class StepClaim:
     and a search of the survivors found no k-set above `tau`. What rounding may amount
     to in such a proof is upper_bound − tau.
 
+    For `ENTRY_DUAL`: `dual` is the point of the dual whose bound it is, as text
+    (`bounds.entry_dual.record`).
+
     For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
     component, and follows from the bound of the component whose number is
     `statistics["component"]`; see `components.earlier`.
@@ -97,6 +101,7 @@ class StepClaim:
     upper_previous: float | None = None
     survivors: tuple[int, ...] = ()
     statistics: Mapping[str, int] = field(default_factory=dict)
+    dual: str | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Certificate:
         The gap that was asked for, relative to the objective; "gap_limit" claims it.
         Certificates of version 1 do not have it.
     version : int
-        Of the format, 1 or 2.
+        Of the format, 1 to 3.
     """
 
     k: int
@@ -170,6 +175,9 @@ class Certificate:
         content = asdict(self) | {"status": self.status.value}
         if self.version == 1:
             del content["gap"]
+        for step in content["steps"]:
+            if self.version < 3 or step["dual"] is None:
+                del step["dual"]
         return json.dumps(
             {"format": FORMAT, "version": content.pop("version"), **content}
         )
@@ -201,7 +209,7 @@ class Certificate:
                 f"1 to {VERSION}."
             )
         steps = tuple(
-            _read_step(step, position)
+            _read_step(step, position, version)
             for position, step in enumerate(reader.sequence("steps"))
         )
         known = {"format"} | {f.name for f in fields(cls)}
@@ -287,9 +295,10 @@ class Certificate:
                 )
 
 
-def _read_step(content: Any, position: int) -> StepClaim:
+def _read_step(content: Any, position: int, version: int) -> StepClaim:
     reader = _Reader(content, f"certificate.steps[{position}]")
-    reader.refuse_unknown({f.name for f in fields(StepClaim)})
+    known = {f.name for f in fields(StepClaim)}
+    reader.refuse_unknown(known - {"dual"} if version < 3 else known)
     statistics = reader.value("statistics", dict)
     for name, count in statistics.items():
         if isinstance(count, bool) or not isinstance(count, int):
@@ -302,6 +311,7 @@ def _read_step(content: Any, position: int) -> StepClaim:
         upper_previous=reader.number("upper_previous", optional=True),
         survivors=reader.indices("survivors"),
         statistics=statistics,
+        dual=reader.text("dual") if "dual" in reader.content else None,
     )
 
 

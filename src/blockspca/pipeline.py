@@ -109,6 +109,7 @@ def solve(
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
+        cov = cov.formed(budget, budget.limits.memory)
         if by_default and certify and not _are_blocks_worth_it(cov, k):
             proved = certified_results(
                 cov,
@@ -247,6 +248,7 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
+        cov = cov.formed(budget, budget.limits.memory)
         results = certified_results(
             cov,
             1,
@@ -284,8 +286,10 @@ def choose_prover(
     'CHAIN_THEN_SINGLE_K'
     """
     settings = settings or SETTINGS
-    # Without columns the dual costs the cube of d: there the chain comes first.
-    least = settings.single_k_from if cov.has_columns else settings.chain_up_to
+    # The dual needs columns: those of data, or a factor of a matrix that is known to
+    # have one. For any other matrix the chain comes first.
+    has_factor = cov.has_columns or cov.known_psd
+    least = settings.single_k_from if has_factor else settings.chain_up_to
     if k_max < least:
         return Prover.CHAIN
     if k_min < k_max:

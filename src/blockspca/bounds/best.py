@@ -31,13 +31,15 @@ class NamedBound:
     """An upper bound on opt(k) and where it comes from; the least one sorts first.
 
     `better` is a support that the search for it came upon. `nodes` are those of the
-    dual's search, also where another bound is less.
+    dual's search, also where another bound is less. `dual` is what a certificate keeps
+    of a dual, so that the bound can be checked without an ascent.
     """
 
     value: float
     name: BoundName
     nodes: int = field(default=0, compare=False)
     better: NDArray[np.intp] | None = field(default=None, compare=False)
+    dual: str | None = field(default=None, compare=False)
 
 
 class BoundInterrupted(KeyboardInterrupt):

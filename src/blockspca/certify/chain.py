@@ -40,6 +40,8 @@ class Chain:
     names : list of BoundName
     proofs : dict
         (τ, bound of k − 1, survivors) of the search behind upper[k], if there is one.
+    duals : dict
+        The point of the entry dual behind upper[k], if there is one.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Chain:
         self.upper = [np.inf] * len(values)
         self.names = [BoundName.NONE] * len(values)
         self.proofs: dict[int, tuple[float, float, NDArray[np.int64]]] = {}
+        self.duals: dict[int, str] = {}
 
     def input_allowance(self, k: int) -> float:
         """What the entries of A, and squares of them that underflow, may be off by."""
@@ -77,10 +80,15 @@ class Chain:
         value = bound_from_smaller_k(k, self.upper, lowest, is_psd=self.is_psd)
         self.lower_to(k, value, BoundName.SMALLER_K)
 
-    def lower_to(self, k: int, value: float, name: BoundName) -> None:
-        """Record a bound that needs no proof, if it is the best so far."""
+    def lower_to(
+        self, k: int, value: float, name: BoundName, dual: str | None = None
+    ) -> None:
+        """Record a bound that needs no search, if it is the best so far."""
         if value < self.upper[k]:
             self.proofs.pop(k, None)
+            self.duals.pop(k, None)
+            if dual is not None:
+                self.duals[k] = dual
             self.upper[k], self.names[k] = value, name
 
     def record_bound(
@@ -98,6 +106,7 @@ class Chain:
         if value < self.upper[k]:
             # The bound itself comes last: Ctrl-C may strike between the lines.
             self.proofs[k] = (tau, self.upper[k - 1], survivors)
+            self.duals.pop(k, None)
             self.names[k] = name
             self.upper[k] = value
 

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
 from ..bounds.direction_dual.search import dual_bound
+from ..bounds.entry_dual.check import checked_value
+from ..bounds.entry_dual.pairs import OutOfTime
+from ..bounds.entry_dual.record import EntryRecord
 from ..certificate import BoundName, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
@@ -107,6 +110,7 @@ class BoundChecks:
             BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
             BoundName.SOFT_THRESHOLD: self._soft_threshold,
             BoundName.DIRECTION_DUAL: self._direction_dual,
+            BoundName.ENTRY_DUAL: self._entry_dual,
             BoundName.EARLIER_COMPONENT: self._earlier_component,
             BoundName.NONE: self._nothing,
         }
@@ -266,6 +270,25 @@ class BoundChecks:
             f"{seconds:.3g} s, not {claim.upper_bound:.12g}"
         )
         return "the direction dual was not reached again"
+
+    def _entry_dual(self, claim: StepClaim) -> str:
+        """λmax of the matrix that the certificate's weights and shares give."""
+        require(
+            claim.dual is not None, f"k = {claim.k}: the entry dual is not written down"
+        )
+        try:
+            record = EntryRecord.from_text(claim.dual or "", self.cov.n_features)
+            with single_threaded():
+                bound = checked_value(self.cov, claim.k, record, self.deadline)
+        except ValueError as error:
+            raise VerificationError(f"k = {claim.k}: {error}") from None
+        except OutOfTime:
+            self.unchecked.append(
+                f"k = {claim.k}: the entry dual's pass over the matrix needs more "
+                f"than {self.deadline.seconds:g} s; raise time_limit"
+            )
+            return "the entry dual was not computed again"
+        return self._computed(claim, bound, "by the entry dual")
 
     # -- bounds by a search --------------------------------------------------------
 

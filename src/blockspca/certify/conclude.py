@@ -94,9 +94,11 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
     objective, chain = prover.objective(k), prover.chain
     upper, name = chain.upper[k], chain.names[k]
     tau, previous, survivors = chain.proofs.get(k, _NO_PROOF)
+    dual = chain.duals.get(k)
     if prover.defect:
         upper, name = np.inf, BoundName.NONE
         tau, previous, survivors = _NO_PROOF
+        dual = None
     return CertifiedStep(
         k=k,
         n_features=prover.cov.n_features,
@@ -113,4 +115,5 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
         statistics=prover.statistics[k],
         time=prover.times[k],
         message=prover.defect,
+        dual=dual,
     )

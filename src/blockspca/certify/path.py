@@ -305,7 +305,9 @@ class PathProver:
         self.count_nodes(k, found.nodes)
         if found.objective > self.values[k] * self.unit:
             self.incumbents.accept(k, found.support.astype(np.int64), found.source)
-        self.add_bound(k, NamedBound(found.upper_bound, found.bound_name))
+        self.add_bound(
+            k, NamedBound(found.upper_bound, found.bound_name, dual=found.dual)
+        )
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
 
@@ -318,7 +320,7 @@ class PathProver:
         value = self.values[k]
         objective, allowed = value * self.unit, self.chain.allowance(k, value)
         if is_sound(bound, objective, allowed * self.unit):
-            self.chain.lower_to(k, bound.value / self.unit, bound.name)
+            self.chain.lower_to(k, bound.value / self.unit, bound.name, bound.dual)
         self.report(k, self.cov.n_features)
 
     def attempt(

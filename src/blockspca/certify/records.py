@@ -42,6 +42,8 @@ class CertifiedStep:
         Seconds spent on this k.
     message : str
         What went wrong, if anything did.
+    dual : str or None
+        The point of the entry dual, if the bound is by that.
     """
 
     k: int
@@ -61,6 +63,7 @@ class CertifiedStep:
     statistics: TreeStatistics = field(default_factory=TreeStatistics)
     time: float = 0.0
     message: str = ""
+    dual: str | None = None
 
     @property
     def gap(self) -> float:

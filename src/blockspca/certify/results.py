@@ -156,6 +156,7 @@ def _tighter(chained: CertifiedStep, direct: CertifiedStep | None) -> CertifiedS
         bound_name=direct.bound_name,
         tau=math.nan,
         statistics=direct.statistics,  # `verify` searches again, as far as that went
+        dual=direct.dual,
     )
 
 
@@ -169,6 +170,7 @@ def _as_claim(step: CertifiedStep) -> StepClaim:
         upper_previous=step.upper_previous if searched else None,
         survivors=tuple(sorted(step.survivors.tolist())) if searched else (),
         statistics=dict(vars(step.statistics)),
+        dual=step.dual,
     )
 
 

@@ -152,4 +152,5 @@ def prove_single_k(
         source=best.source,
         statistics=TreeStatistics(nodes=bound.nodes),
         time=budget.elapsed(),
+        dual=bound.dual,
     )

@@ -78,7 +78,7 @@ def verify(
     True
     """
     certificate = _certificate_of(claim)
-    cov = as_covariance(cov)
+    cov = as_covariance(cov).formed()
     if certificate.scheme and not cov.is_derived:
         raise ValueError(
             f"cov is a matrix as it was given, but this is component "

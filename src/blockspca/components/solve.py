@@ -134,7 +134,7 @@ class Components:
         It is computed from the original matrix `cov` on demand, and not kept here.
         """
         index = self._checked(index)
-        cov = as_covariance(cov)
+        cov = as_covariance(cov).formed()
         if self.first is None:
             return self.scheme.problem(cov, self.results[:index])
         return self.scheme.problem(cov, others(cov, self.results, index))
@@ -158,7 +158,7 @@ class Components:
         VerificationError
             Naming the claim that failed.
         """
-        cov = as_covariance(cov)
+        cov = as_covariance(cov).formed()
         said = check_relations(self.results, self.scheme, self.first is not None)
         said += check_variances(self, cov)
         if self.first is not None:
@@ -281,6 +281,7 @@ def solve_components(
     scheme.check(sparsities, usable)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
+        cov = cov.formed(budget, budget.limits.memory)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)

@@ -16,7 +16,9 @@ from .._validation import (
     numeric_array,
     split_names,
 )
+from ..limits import Deadline
 from .dask_source import DaskSource, dask_data, is_dask
+from .formed import MEMORY, FormedSource, form, seconds_to_form
 from .ingest import (
     NO_VARIANCE,
     Preparation,
@@ -77,6 +79,7 @@ class Covariance:
     """
 
     is_derived = False
+    _formed: Covariance | None = None
 
     def __init__(
         self, source: Source, feature_names: tuple[str, ...] | None = None
@@ -84,6 +87,10 @@ class Covariance:
         self._source = source
         self.feature_names = feature_names
         self._diagonal: FloatArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: A, if it was formed, is formed again."""
+        return {key: value for key, value in vars(self).items() if key != "_formed"}
 
     @classmethod
     def from_matrix(
@@ -293,6 +300,38 @@ class Covariance:
     def known_psd(self) -> bool:
         return self._source.known_psd
 
+    def formed(
+        self, deadline: Deadline | None = None, memory: int | None = None
+    ) -> Covariance:
+        """Return A as a matrix in memory, where that saves work; else this object.
+
+        Data with more samples than features are read once, and A, d × d, is kept for
+        every k and component. Not if it takes more than 1 GiB, or the `memory` of
+        `Limits`, or time that is not there.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import Covariance
+        >>> X = np.random.default_rng(0).normal(size=(100, 5))
+        >>> cov = Covariance.from_data(X)
+        >>> cov.in_memory, cov.formed().in_memory
+        (False, True)
+        """
+        if self._formed is not None:
+            return self._formed
+        n, d = self.n_samples, self.n_features
+        most = MEMORY if memory is None else memory // 2  # a derived one is a copy
+        if self.is_derived or n is None or n <= d or 8 * d * d > most:
+            return self
+        seconds = seconds_to_form(self._source)
+        if not np.isfinite(seconds):
+            return self
+        if deadline is not None and not deadline.affords(2 * seconds):
+            return self
+        self._formed = Covariance(form(self._source), self.feature_names)
+        return self._formed
+
     @property
     def in_memory(self) -> bool:
         """True if A is a dense array in memory: `rows` of a slice are then a view."""
@@ -302,6 +341,7 @@ class Covariance:
         origin = {
             MatrixSource: "a matrix",
             MomentSource: "chunks of data",
+            FormedSource: "data with more samples than features",
             DenseDataSource: "dense data",
             MappedDataSource: "data on disk",
             SparseDataSource: "sparse data",

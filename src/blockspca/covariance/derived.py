@@ -48,8 +48,7 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
             np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
         )
     elif isinstance(source, MomentSource):
-        chosen = MomentSource(source.A[np.ix_(keep, keep)], source.entry_error())
-        chosen.known_psd = source.known_psd
+        chosen = source.changed(source.A[np.ix_(keep, keep)], source.entry_error())
     elif isinstance(source, MatrixSource) and not source.sparse:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
@@ -77,6 +76,11 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
             source = ResidualDataSource(C, left * base.column_errors)
         else:
             source = DenseDataSource(C, left * base.uncentred)
+    elif isinstance(base, MomentSource) and base.known_psd:
+        A = base.A.copy()
+        A[used] = 0.0
+        A[:, used] = 0.0
+        source = base.changed(A, base.entry_error())
     else:
         source = MaskedSource(base, used)
     return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
@@ -87,12 +91,15 @@ def corrected(
 ) -> Covariance:
     """Return A − (L R' + R L'), with L and R of shape (d, m)."""
     source = cov._source
+    new: Source = LowRankSource(source, left, right, psd)
     if isinstance(source, MatrixSource) and not source.sparse:
         cross = left @ right.T
-        new: Source = MatrixSource(source.A - (cross + cross.T))
-        new.known_psd = psd
-    else:
-        new = LowRankSource(source, left, right, psd)
+        matrix = source.A - (cross + cross.T)
+        if isinstance(source, MomentSource):  # its entries are known to an error
+            new = source.changed(matrix, new.entry_error(), psd=psd)
+        else:
+            new = MatrixSource(matrix)
+            new.known_psd = psd
     return DerivedCovariance(new, cov.feature_names, origin)
 
 

@@ -14,7 +14,9 @@ from .fingerprint import Fingerprint, part_fingerprint
 from .rounding import (
     EPS,
     SMALLEST_VARIANCE,
+    additions,
     column_exponents,
+    column_sums,
     in_units,
     out_of_range,
     split_mean,
@@ -234,9 +236,13 @@ def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
             diagonal[part] = np.einsum("ij,ij->j", C[:, part], C[:, part])
     refuse_out_of_range(variance, constant, prepare)
     if not prepare.scale:
-        return DenseDataSource(C, uncentred, variance)
+        return DenseDataSource(C, uncentred, variance, 0)
     uncentred /= prepare.scales(variance, constant) ** 2
-    return DenseDataSource(C, uncentred, diagonal)
+    squares = max(
+        additions(n, _row_parts(n, part.stop - part.start)[0].stop)
+        for part in _column_parts(n, d)
+    )
+    return DenseDataSource(C, uncentred, diagonal, squares)
 
 
 def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
@@ -288,20 +294,18 @@ def _sparse_moments(
     low = columns.min(axis=0).toarray().ravel()
     if prepare.center:
         constant = high == low
-        mean = np.asarray(columns.mean(axis=0)).ravel()
+        mean = column_sums(columns.data, columns.indptr) / n
         full = stored == n
         if full.any():
             shift = np.where(full, np.where(constant, high, mean), 0.0)
             columns.data -= shift[owner]
-            sums = np.bincount(owner, weights=columns.data, minlength=d)
-            mean = np.where(full, sums / n, mean)
+            again = column_sums(columns.data, columns.indptr) / n
+            mean = np.where(full, again, mean)
     else:
         constant = (high == 0) & (low == 0)
         mean = np.zeros(d)
     centred = columns.data - mean[owner]
-    total = np.bincount(owner, weights=centred**2, minlength=d).astype(
-        np.float64  # of no entries at all, numpy counts integers
-    )
+    total = column_sums(centred**2, columns.indptr)
     total += (n - stored) * mean**2
     total[constant] = 0.0
     return mean, total / (n - prepare.ddof), constant

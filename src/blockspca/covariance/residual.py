@@ -99,9 +99,13 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     elif isinstance(source, MatrixSource) and not source.sparse:
         view = ResidualSource(source, found.factor, found.error, cov.known_psd)
         product = found.factor @ found.factor.T
-        matrix = MomentSource(source.A - (product + product.T) / 2, view.entry_error())
-        matrix.known_psd = cov.known_psd
-        new = matrix
+        matrix = source.A - (product + product.T) / 2
+        error, psd = view.entry_error(), cov.known_psd
+        if isinstance(source, MomentSource):
+            new = source.changed(matrix, error, psd=psd)
+        else:
+            new = MomentSource(matrix, error)
+            new.known_psd = psd
     else:
         new = ResidualSource(source, found.factor, found.error, cov.known_psd)
     return DerivedCovariance(new, cov.feature_names, origin)

@@ -42,7 +42,70 @@ SMALLEST_VARIANCE = NORMAL / EPS
 SAFE_LOW, SAFE_HIGH = 2.0**-800, 2.0**800
 
 
-def factored_error(n: int, largest: float, uncentred: float, summed: int) -> float:
+#: Terms that are added up one after the other, before such sums are added up.
+BLOCK = 32
+
+
+def additions(terms: int, block: int) -> int:
+    """Return how many roundings a sum in blocks takes: it errs by so many u.
+
+    Examples
+    --------
+    >>> from blockspca.covariance.rounding import additions
+    >>> additions(1_000_000, 1000), additions(100, 1000)
+    (2000, 101)
+    """
+    return min(terms, block) + -(-terms // block)
+
+
+def additions_by_levels(terms: int) -> int:
+    """Return the same for a sum of blocks of blocks of blocks …, as `column_sums` does.
+
+    Examples
+    --------
+    >>> from blockspca.covariance.rounding import additions_by_levels
+    >>> additions_by_levels(1_000_000), additions_by_levels(20)
+    (128, 20)
+    """
+    count = 0
+    while terms > 1:
+        count += min(terms, BLOCK)
+        terms = -(-terms // BLOCK)
+    return max(count, 1)
+
+
+def column_sums(values: FloatArray, starts: np.ndarray) -> FloatArray:
+    """Sums of stretches of values, in blocks of blocks (`additions_by_levels`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.covariance.rounding import column_sums
+    >>> column_sums(np.ones(100), np.array([0, 70, 70, 100]))
+    array([70.,  0., 30.])
+    """
+    lengths = np.diff(starts)
+    while len(values) and lengths.max() > 1:
+        blocks = -(-lengths // BLOCK)
+        first = np.repeat(starts[:-1], blocks)
+        behind = np.cumsum(blocks)
+        place = np.arange(len(first)) - np.repeat(behind - blocks, blocks)
+        values = np.add.reduceat(values, first + BLOCK * place)
+        lengths, starts = blocks, np.concatenate([[0], behind])
+    sums = np.zeros(len(lengths))
+    sums[lengths > 0] = values
+    return sums
+
+
+def factored_error(
+    n: int,
+    largest: float,
+    uncentred: float,
+    summed: int,
+    *,
+    products: int | None = None,
+    squares: int | None = None,
+) -> float:
     """Bound |fl(c_i'c_j) − A_ij| for columns centred twice, then scaled.
 
     Parameters
@@ -56,44 +119,58 @@ def factored_error(n: int, largest: float, uncentred: float, summed: int) -> flo
     summed : int
         How many numbers went into the sum of a mean, one after the other, times any
         factor by which ‖c₀‖ has to be enlarged to bound its terms.
+    products, squares : int, optional
+        Roundings of a sum of n products, and of the n squares that a standard deviation
+        is computed from (`additions`); n by default, which holds for any order.
 
     Notes
     -----
     By the module's formula, Cauchy–Schwarz and L = `largest`, U = `uncentred`, each in
-    the unit of A, in units of u:
+    the unit of A, in units of u, p = `products` and s = `squares`:
 
     - e_i'z_j + z_i'e_j and smaller terms: 2 (√U + √L) √L;
     - dividing by √(n − ddof): root, reciprocal and product, 3 for each column: 6 L;
-    - the sum of n products, in any order: n L;
+    - the sum of n products: p L;
     - with `scale`, standard deviations are computed from such a sum, and err by half of
-      all this each, plus a root and a quotient: as much again, plus 4 L.
+      all this each, plus a root and a quotient: as much again with s, plus 4 L.
 
-    Together at most (2n + 24) L + 4 √(UL) units, doubled squares of δ, and terms of
-    second order, for which n is counted as 1.01 n. What underflows adds τ/2 for each of
-    n products, and τ/2 for each entry of C, of norm √n τ/2, against ‖c_j‖ ≤ √L.
+    Together at most (p + s + 24) L + 4 √(UL) units, doubled squares of δ, and terms of
+    second order, for which 1.01 (p + s) are counted. What underflows adds τ/2 for each
+    of n products, and τ/2 for each entry of C, of norm √n τ/2, against ‖c_j‖ ≤ √L.
     """
-    products = (1.01 * n + 12) * EPS * largest
+    sums = (n if products is None else products) + (n if squares is None else squares)
+    summing = (1.01 * sums / 2 + 12) * EPS * largest
     centring = 2 * EPS * math.sqrt(uncentred) * math.sqrt(largest)
     shifts = 2 * ((summed + 3) * UNIT_ROUNDOFF) ** 2 * uncentred
     underflow = SMALLEST * (n + 4) * (2 + math.sqrt(largest))
-    return products + centring + shifts + underflow
+    return summing + centring + shifts + underflow
 
 
-def moment_error(n: int, moments: float, factor: float = 1.0) -> float:
+def moment_error(
+    n: int,
+    moments: float,
+    factor: float = 1.0,
+    *,
+    products: int | None = None,
+    sums: int | None = None,
+) -> float:
     """Bound the error of D_i D_j (x_i'x_j − n μ_i μ_j), moments = max ‖D x_j‖².
 
     Notes
     -----
-    In units of u · moments: n + 1 for the sum of products; 2 (n + 2) for the two means,
-    each off by (n + 1) u mean|x| at most, and √n mean|x| ≤ ‖x‖; 6 for the products with
-    D; with `scale` n + 4 again, because variances are sums of n squares. That is below
-    4 (n + 4) in units of eps = 2u, with room for terms of second order.
+    With p = `products` roundings in a sum of products, s = `sums` in one of values or
+    squares of a column, both n by default, and in units of u · moments: p + 1 for the
+    sum of products; 2 (s + 2) for the two means, each off by (s + 1) u mean|x| at most,
+    and √n mean|x| ≤ ‖x‖; 6 for the products with D; with `scale` s + 4 again, because
+    variances are sums of squares. That is below p + 3s + 16 in units of eps = 2u, with
+    room for terms of second order.
 
     What underflows: τ/2 for each of n products times D² ≤ `factor`²; the same for the
     mean, against √n ‖x‖; and the result.
     """
+    p, s = n if products is None else products, n if sums is None else sums
     underflow = (n + 4) * factor * (factor + math.sqrt(moments)) + 2
-    return 4 * (n + 4) * EPS * moments + SMALLEST * underflow
+    return (p + 3 * s + 16) * EPS * moments + SMALLEST * underflow
 
 
 def factor_norm_error(n: int, total: float) -> float:

@@ -7,6 +7,7 @@ and trusts its input; `Covariance` validates and is the only caller.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from .fingerprint import Fingerprint, part_fingerprint, refuse_change
 from .rounding import (
     EPS,
     SMALLEST,
+    additions,
+    additions_by_levels,
     factor_norm_error,
     factored_error,
     in_units,
@@ -107,7 +110,8 @@ class DenseDataSource:
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
 
     `uncentred` are the A_jj before the second of two centrings, from which follows how
-    far C may be from what it stands for; A_jj itself if C is exact.
+    far C may be from what it stands for; A_jj itself if C is exact. `squares` are the
+    roundings in the sum behind a standard deviation; n if they are not known.
     """
 
     known_psd = True
@@ -118,8 +122,10 @@ class DenseDataSource:
         C: FloatArray,
         uncentred: FloatArray | None = None,
         diagonal: FloatArray | None = None,
+        squares: int | None = None,
     ) -> None:
         C.flags.writeable = False
+        self.squares = squares
         self.C = C
         self.n_samples, self.n_features = C.shape
         known = np.einsum("ij,ij->j", C, C) if diagonal is None else diagonal
@@ -149,8 +155,16 @@ class DenseDataSource:
         return factor_norm_error(self.n_samples, float(self.uncentred.sum()))
 
     def entry_error(self) -> float:
+        return self.rounding_of(self.n_samples)
+
+    def rounding_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum of products takes so many roundings."""
         n, uncentred = self.n_samples, float(self.uncentred.max())
-        return factored_error(n, float(self._diagonal.max()), uncentred, n)
+        largest = float(self._diagonal.max())
+        squares = n if self.squares is None else self.squares
+        return factored_error(
+            n, largest, uncentred, n, products=products, squares=squares
+        )
 
 
 class MappedDataSource:
@@ -247,11 +261,14 @@ class MappedDataSource:
         # The mean is that of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖. A
         # `rest` left out is worth one eps of A_jj.
         n = self.n_samples
-        steps = next(iter(self.parts())).stop
-        summed = (steps + -(-n // steps) + 3) * (1 + float(np.sqrt(n)))
+        added = additions(n, next(iter(self.parts())).stop)
+        summed = (added + 3) * (1 + float(np.sqrt(n)))
         largest = float(self.diagonal().max())
         uncentred = float(self._uncentred().max())
-        return factored_error(n, largest, uncentred, int(summed)) + EPS * largest
+        error = factored_error(
+            n, largest, uncentred, int(summed), products=added, squares=added
+        )
+        return error + EPS * largest
 
 
 class MomentSource(MatrixSource):
@@ -265,6 +282,15 @@ class MomentSource(MatrixSource):
 
     def entry_error(self) -> float:
         return self._error
+
+    def changed(
+        self, A: FloatArray, error: float, *, psd: bool | None = None
+    ) -> MomentSource:
+        """Return another matrix made from this one, of the same data."""
+        new = copy(self)
+        MomentSource.__init__(new, A, error)
+        new.known_psd = self.known_psd if psd is None else psd
+        return new
 
 
 class SparseDataSource:
@@ -341,8 +367,15 @@ class SparseDataSource:
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
+        return self.rounding_of(int(np.diff(self.X.indptr).max()))
+
+    def rounding_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum of products takes so many roundings."""
+        most = int(np.diff(self.X.indptr).max())  # only what is stored is added up
         largest, factor = float(self.moments().max()), float(self.factor.max())
-        return moment_error(self.n_samples, largest, factor)
+        sums = additions_by_levels(most)
+        n = self.n_samples
+        return moment_error(n, largest, factor, products=products, sums=sums)
 
 
 class PairwiseSource:

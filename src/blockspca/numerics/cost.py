@@ -44,6 +44,6 @@ def eigenvalues(n: int) -> float:
     return 4 / 3 * n**3 / EIGENVALUES
 
 
-def passes(count: int, entries: float) -> float:
+def passes(count: float, entries: float) -> float:
     """Seconds for that many passes over as many entries: copies, comparisons, sums."""
     return count * entries / ENTRIES

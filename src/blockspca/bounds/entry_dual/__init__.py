@@ -1,0 +1,1 @@
+"""The entry dual: opt(k) bounded by a matrix whose entries are moved towards zero."""

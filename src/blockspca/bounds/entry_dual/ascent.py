@@ -1,0 +1,176 @@
+"""Lower λmax of the entry dual's matrix over weights and shares, by projected L-BFGS.
+
+The function is smooth for μ > 0 and convex in (U, w²); the variables are w and V with
+U = V w w', which keep |U_ij| ≤ w_i w_j as simple bounds.  Any point gives a bound, so
+that nothing here has to be exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..._validation import FloatArray
+from ...limits import Deadline
+from .matrix import DualMatrix, Slope
+
+_MEMORY = 8  # pairs of steps that curvature is taken from
+_FIRST_STEP = 0.05  # of a weight, relative
+_SHRINK = 0.4
+_TRIALS = 8
+_SUFFICIENT = 1e-4  # of the decrease that the slope promises
+_SHARE_OF_GAP = 0.05  # that μ is: the smoothing costs μ log(rank)
+_SHARPER = 0.1  # μ beside that, once steps gain no more
+_FIRST_GAP = 0.03  # relative to the target
+_LEAST_GAP = 1e-7  # relative to the target, below which nothing is to be gained
+_LEAST_MU = 1e-8
+_STALE = 8  # steps over which progress is looked at
+_PROGRESS = 0.01  # of the gap, that such steps have to gain
+_OUTSIDE = 0.01  # of the density; more calls for a larger core
+_LOOKS = 20  # steps after which that is looked at
+_GAIN = 0.05  # of the gap, that all steps with one μ have to gain
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights of all features, shares of the core, and λmax as far as it is known."""
+
+    weights: FloatArray
+    shares: FloatArray
+    value: float = np.inf
+    presence: FloatArray | None = None
+
+
+class Ascent:
+    """One core, from a start to wherever time, the target or progress end it."""
+
+    def __init__(
+        self, matrix: DualMatrix, start: Point, target: float, may_grow: bool = False
+    ) -> None:
+        self.matrix, self.target, self.may_grow = matrix, target, may_grow
+        self.best = start
+        self.evaluations = 0
+
+    def run(self, steps: int, deadline: Deadline) -> Point:
+        """Take steps with falling μ; return the best point."""
+        point, share = self.best, _SHARE_OF_GAP
+        while steps > 0 and deadline.affords_step() and not self.leaves_core(steps):
+            before = self.best.value
+            gap = before - self.target
+            if not np.isfinite(before):  # of a few per cent, before anything is known
+                gap = _FIRST_GAP * abs(self.target)
+            elif gap <= _LEAST_GAP * abs(self.target):
+                break
+            mu = max(share * gap, _LEAST_MU * abs(self.target))
+            taken, point = self._smoothed(point, mu, steps, deadline)
+            steps -= taken
+            if np.isfinite(before) and before - self.best.value < _GAIN * gap:
+                if share < _SHARE_OF_GAP:
+                    break
+                share *= _SHARPER
+                point = self.best
+        return self.best
+
+    def leaves_core(self, steps: int) -> bool:
+        """Whether the density is outside the core, and that could be larger."""
+        if not self.may_grow or steps % _LOOKS or self.best.presence is None:
+            return False
+        inside = float(self.best.presence[self.matrix.core].sum())
+        return 1.0 - inside > _OUTSIDE
+
+    def _evaluated(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
+        slope = self.matrix.slope(w, V, mu)
+        self.evaluations += 1
+        if slope.largest < self.best.value:
+            self.best = Point(w, V, slope.largest, slope.presence)
+        return slope
+
+    def _smoothed(
+        self, point: Point, mu: float, steps: int, deadline: Deadline
+    ) -> tuple[int, Point]:
+        """Take steps with one μ until they gain little; return how many, and where."""
+        w, V = point.weights, point.shares
+        scale = float(np.median(w)) or 1.0
+        history: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_MEMORY)
+        slope = self._evaluated(w, V, mu)
+        values = [slope.value]
+        taken = 0
+        while taken < steps and deadline.affords_step():
+            began = time.perf_counter()
+            at_bound = ((V >= 1) & (slope.of_shares < 0)) | (
+                (V <= -1) & (slope.of_shares > 0)
+            )
+            free = ~at_bound
+            gradient = _joined(slope.of_weights * scale, slope.of_shares * free)
+            direction = _two_loops(gradient, history, w, scale)
+            along_w = direction[: len(w)] * scale
+            along_V = direction[len(w) :].reshape(V.shape) * free
+            length, found = 1.0, None
+            for _ in range(_TRIALS):
+                new_w = np.maximum(w - length * along_w, self.matrix.levels)
+                new_V = np.clip(V - length * along_V, -1.0, 1.0)
+                trial = self._evaluated(new_w, new_V, mu)
+                promised = slope.of_weights @ (new_w - w)
+                promised += np.vdot(slope.of_shares, new_V - V)
+                if trial.value <= slope.value + _SUFFICIENT * promised:
+                    found = trial
+                    break
+                length *= _SHRINK
+                if deadline.passed():
+                    break
+            taken += 1
+            deadline.step_took(time.perf_counter() - began)
+            if found is None:
+                if not history:
+                    break
+                history.clear()
+                continue
+            step = _joined((new_w - w) / scale, new_V - V)
+            change = _joined(
+                (found.of_weights - slope.of_weights) * scale,
+                found.of_shares - slope.of_shares,
+            )
+            curvature = float(step @ change)
+            if curvature > 1e-12 * np.sqrt((step @ step) * (change @ change)):
+                history.append((step, change, curvature))
+            w, V, slope = new_w, new_V, found
+            values.append(slope.value)
+            if self.best.value <= self.target or self.leaves_core(steps - taken):
+                break
+            if len(values) > _STALE:
+                gap = self.best.value - self.target
+                if values[-_STALE - 1] - values[-1] < _PROGRESS * gap:
+                    break
+        return taken, replace(self.best, weights=w, shares=V)
+
+
+def _joined(of_weights: FloatArray, of_shares: FloatArray) -> FloatArray:
+    return np.concatenate([of_weights, of_shares.ravel()])
+
+
+def _two_loops(
+    gradient: FloatArray,
+    history: deque[tuple[FloatArray, FloatArray, float]],
+    w: FloatArray,
+    scale: float,
+) -> FloatArray:
+    """The direction of L-BFGS; a short step along the slope while nothing is known."""
+    if not history:
+        largest = float(np.abs(gradient).max(initial=0.0)) or 1.0
+        return gradient * (_FIRST_STEP / largest)
+    direction = gradient.copy()
+    factors = []
+    for step, change, curvature in reversed(history):
+        factor = float(step @ direction) / curvature
+        direction -= factor * change
+        factors.append(factor)
+    step, change, curvature = history[-1]
+    direction *= curvature / float(change @ change)
+    for (step, change, curvature), factor in zip(
+        history, reversed(factors), strict=True
+    ):
+        direction += (factor - float(change @ direction) / curvature) * step
+    return direction

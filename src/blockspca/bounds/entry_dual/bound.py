@@ -1,0 +1,338 @@
+"""Bound opt(k) by the entry dual: strong entries, a first ε, cores that grow, a proof.
+
+From the best soft threshold, U_ij = clip(A_ij, ±ε), weights and the entries of U in a
+core of features are improved by an ascent; the core grows where the leading
+eigenvectors of the matrix are outside of it.  The result is rounded to a record and
+proved from that alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ...covariance.covariance import Covariance
+from ...limits import Deadline
+from ...numerics import cost as _cost
+from ...numerics.blas import single_threaded
+from ...numerics.linalg import leading_eigenvector, rayleigh
+from ...numerics.rounding import power_of_four
+from .ascent import Ascent, Point
+from .check import LOWEST, proved_value
+from .matrix import DualMatrix
+from .pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
+from .record import EntryRecord
+
+# Of the mean entry within the support: entries below are not listed, and no product of
+# weights falls below; a larger part of it where there would be too many.
+_LISTED = 0.02
+_MOST_PAIRS = 1_500_000
+_SAMPLED = 400  # features from which the number of strong pairs is guessed
+# ε that are tried, of the mean entry; and the part of the best that the ascent starts
+# with: from less than the best threshold it gets further (CovColon, k = 100: 0.05 %
+# from 0.9 of it, 0.3 % from the best, in as many steps).
+_FIRST_MU = 0.02  # relative; a wide density says which features the core needs
+_TRIED: tuple[float, tuple[float, ...], tuple[float, ...]] = (
+    0.9,
+    (0.8, 0.7, 0.55, 0.4, 0.2, 0.05),
+    (1.0, 1.15, 1.35, 1.6, 2.0),
+)
+_START = 0.9
+# Of a weight, that it may fall to before pairs are listed anew: in the core, beside it
+_ROOM = 0.85
+_ROOM_OUTSIDE = 0.97
+_FIRST_CORE = 200
+_CORE_PER_K = 2.5
+_LARGEST_CORE = 1600
+_LONELY = 0.8  # of the objective, from which M_ii counts also without strong entries
+_GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
+
+
+@dataclass(frozen=True)
+class EntryBound:
+    """An upper bound on opt(k) and the point of the dual that proves it.
+
+    Attributes
+    ----------
+    value : float
+        opt(k) ≤ value, rounding included; infinite if there was no time for any.
+    record : EntryRecord or None
+    evaluations : int
+        Of the dual's matrix.
+    elapsed : float
+        Seconds.
+    interrupted : bool
+        By the keyboard; the bound holds all the same.
+    """
+
+    value: float
+    record: EntryRecord | None = None
+    evaluations: int = 0
+    elapsed: float = 0.0
+    interrupted: bool = False
+
+
+def entry_bound(
+    cov: Covariance,
+    k: int,
+    support: Sequence[int] | NDArray[np.intp],
+    *,
+    target: float = -np.inf,
+    time_limit: float = 10.0,
+    iterations: int = 400,
+    memory: int | None = None,
+) -> EntryBound:
+    """Bound opt(k) by λmax(A − U + (k − 1) Diag(w²)), |U_ij| ≤ w_i w_j.
+
+    Parameters
+    ----------
+    cov : Covariance
+        Any symmetric matrix, or data.
+    k : int
+    support : sequence of int
+        A good one, which says how large strong entries are; the bound holds for any.
+    target : float
+        Stop as soon as the bound is this low.
+    time_limit : float
+        Seconds; what cannot be stopped is begun only if they suffice for it.
+    iterations : int
+        Steps of the ascent with one core.
+    memory : int, optional
+        Bytes for working arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca import Covariance
+    >>> A = np.full((6, 6), 0.1) + 0.9 * np.eye(6)
+    >>> A[:3, :3] += 0.5 * (1 - np.eye(3))
+    >>> bound = entry_bound(Covariance.from_matrix(A), 3, [0, 1, 2])
+    >>> round(bound.value, 4)  # opt(3) = 1 + 2 · 0.6
+    2.2
+    """
+    deadline = Deadline(time_limit)
+    run = _Run(cov, k, np.sort(np.asarray(support, dtype=np.intp)), target, memory)
+    run.iterations = iterations
+    interrupted = True
+    with suppress(KeyboardInterrupt), single_threaded():
+        with suppress(OutOfTime):
+            run.work(deadline)
+        interrupted = False
+    return replace(run.best, elapsed=deadline.elapsed(), interrupted=interrupted)
+
+
+class _Run:
+    """The steps towards one bound; all numbers are in multiples of `unit`."""
+
+    def __init__(
+        self,
+        cov: Covariance,
+        k: int,
+        support: NDArray[np.intp],
+        target: float,
+        memory: int | None,
+    ) -> None:
+        self.cov, self.k = cov, k
+        self.memory = memory or 2**30
+        self.best = EntryBound(np.inf)
+        within = cov.submatrix(support)
+        x = leading_eigenvector(within)
+        objective = rayleigh(within, x)
+        own = float(x * x @ np.diagonal(within))
+        self.unit = power_of_four(abs(objective))
+        self.objective = objective / self.unit
+        self.target = max(target / self.unit, self.objective)
+        self.mean_entry = (objective - own) / self.unit / max(k - 1, 1)
+        self.diagonal = cov.diagonal() / self.unit
+        np.maximum(self.diagonal, LOWEST, out=self.diagonal)
+        self.evaluations = self.iterations = 0
+
+    # -- the way -------------------------------------------------------------------
+
+    def work(self, deadline: Deadline) -> None:
+        """Go from the list of strong entries to the last core."""
+        if self.k < 2 or self.objective == 0 or not np.isfinite(self.unit):
+            return
+        if not deadline.affords(seconds_of_pass(self.cov)):
+            return
+        level = self._listed_level()
+        roots = np.full(len(self.diagonal), np.sqrt(level * self.unit))
+        listed = strong_pairs(self.cov, roots, deadline)
+        if len(listed) > 8 * _MOST_PAIRS:
+            return
+        self.pairs = Pairs(listed.rows, listed.columns, listed.values / self.unit)
+        self.level = level
+        point = self._threshold(deadline)
+        size = int(max(_FIRST_CORE, _CORE_PER_K * self.k))
+        core = np.empty(0, np.intp)
+        while deadline.affords_step() and self.best.value > self.target * self.unit:
+            core, shares = self._with_core(point, core, point.shares, size)
+            before = point.value
+            point = self._ascend(replace(point, shares=shares), core, deadline)
+            self._prove(point, core, deadline)
+            gained = before - point.value
+            if point.presence is None or point.value <= self.target:
+                break
+            largest = self._largest_core()
+            if len(core) == largest and gained < _GAIN * (point.value - self.target):
+                break
+            size = min(2 * size, largest)
+
+    def _listed_level(self) -> float:
+        """The product of weights below which none falls."""
+        base = max(self.mean_entry, 0.1 * abs(self.objective) / self.k)
+        level = _LISTED * base
+        d = self.cov.n_features
+        rng = np.random.default_rng(0)
+        sample = np.sort(rng.permutation(d)[:_SAMPLED])
+        sizes = np.abs(self.cov.submatrix(sample))[np.triu_indices(len(sample), 1)]
+        sizes = sizes / self.unit
+        share = min(1.0, _MOST_PAIRS / max(1.0, d * (d - 1) / 2))
+        if len(sizes) and share < 1.0:
+            level = max(level, float(np.quantile(sizes, 1.0 - share)))
+        return level
+
+    def _largest_core(self) -> int:
+        # L-BFGS holds twenty arrays of the core's order.
+        return min(
+            _LARGEST_CORE, len(self.diagonal), int(np.sqrt(self.memory / 8 / 30))
+        )
+
+    def _threshold(self, deadline: Deadline) -> Point:
+        """The best of a few soft thresholds, each with equal weights."""
+        base = max(self.mean_entry, self.level)
+        none = np.zeros((0, 0))
+        nobody = np.empty(0, np.intp)
+        mu = _FIRST_MU * abs(self.objective)
+        d = len(self.diagonal)
+
+        def at(epsilon: float) -> Point:
+            w = np.full(d, np.sqrt(max(epsilon, self.level)))
+            return self._slope_at(w, nobody, none, mu)
+
+        first, *ways = _TRIED
+        middle = (at(first * base), first * base)
+        best = middle
+        for way in ways:
+            for part in way:
+                if part * base < self.level or deadline.passed():
+                    break
+                here = (at(part * base), part * base)
+                if here[0].value > best[0].value:
+                    break
+                best = here
+            if best is not middle:
+                break
+        self._prove(best[0], nobody, deadline)
+        return replace(at(_START * best[1]), value=np.inf)
+
+    def _with_core(
+        self, point: Point, core: NDArray[np.intp], shares: FloatArray, size: int
+    ) -> tuple[NDArray[np.intp], FloatArray]:
+        """Enlarge the core by the features that the density is at; clip their U."""
+        assert point.presence is not None
+        score = point.presence.copy()
+        score[core] += 2.0
+        chosen = np.sort(np.argsort(-score, kind="stable")[:size])
+        block = self.cov.submatrix(chosen) / self.unit
+        w = point.weights[chosen]
+        product = w[:, None] * w
+        larger = np.clip(block, -product, product)
+        np.divide(larger, product, out=larger, where=product > 0)
+        np.fill_diagonal(larger, 0.0)
+        if len(core):
+            at = np.searchsorted(chosen, core)
+            larger[np.ix_(at, at)] = shares
+        return chosen, larger
+
+    def _ascend(
+        self, point: Point, core: NDArray[np.intp], deadline: Deadline
+    ) -> Point:
+        """Improve a point with one core; return it for all features."""
+        room = np.full(len(point.weights), _ROOM_OUTSIDE)
+        room[core] = 0.0 if len(core) == len(room) else _ROOM
+        levels = np.maximum(room * point.weights, np.sqrt(self.level))
+        if len(core) == len(room):
+            levels[:] = 0.0
+        matrix, features = self._matrix(point.weights, core, levels)
+        inner = Deadline(
+            None
+            if deadline.seconds is None
+            else max(0.0, (deadline.remaining() or 0.0) - self._proof_seconds(core))
+        )
+        inner.step = deadline.step
+        start = Point(point.weights[features], point.shares, point.value)
+        may_grow = len(core) < self._largest_core()
+        ascent = Ascent(matrix, start, self.target, may_grow)
+        best = ascent.run(self.iterations, inner)
+        deadline.step = inner.step
+        self.evaluations += ascent.evaluations
+        if best.presence is None:  # nothing better was found
+            return point
+        weights = point.weights.copy()
+        weights[features] = best.weights
+        presence = np.zeros(len(weights))
+        presence[features] = best.presence
+        return Point(weights, best.shares, best.value, presence)
+
+    # -- matrices and proofs -------------------------------------------------------
+
+    def _matrix(
+        self, w: FloatArray, core: NDArray[np.intp], levels: FloatArray
+    ) -> tuple[DualMatrix, NDArray[np.intp]]:
+        """The dual's matrix for the features that have strong entries, and these."""
+        d = len(self.diagonal)
+        members = np.zeros(d, dtype=bool)
+        members[core] = True
+        pairs = self.pairs.outside(members).above(levels)
+        used = members.copy()
+        used[pairs.rows] = used[pairs.columns] = True
+        priced = self.diagonal + (self.k - 1) * w * w
+        used |= priced >= min(_LONELY * self.objective, float(priced.max()))
+        features = np.flatnonzero(used)
+        place = np.full(d, -1)
+        place[features] = np.arange(len(features))
+        local = Pairs(place[pairs.rows], place[pairs.columns], pairs.values)
+        block = self.cov.submatrix(core) / self.unit if len(core) else np.zeros((0, 0))
+        matrix = DualMatrix(
+            self.diagonal[features],
+            self.k,
+            place[core],
+            block,
+            local,
+            levels[features],
+        )
+        return matrix, features
+
+    def _slope_at(
+        self, w: FloatArray, core: NDArray[np.intp], shares: FloatArray, mu: float
+    ) -> Point:
+        """Return the point, with λmax as far as it is known."""
+        matrix, features = self._matrix(w, core, w)
+        slope = matrix.slope(w[features], shares, mu)
+        self.evaluations += 1
+        presence = np.zeros(len(w))
+        presence[features] = slope.presence
+        return Point(w, shares, slope.largest, presence)
+
+    def _proof_seconds(self, core: NDArray[np.intp]) -> float:
+        order = len(core) + 200
+        return 2 * _cost.cholesky(order) + _cost.passes(80, len(self.pairs) / 4)
+
+    def _prove(self, point: Point, core: NDArray[np.intp], deadline: Deadline) -> None:
+        """Round a point to a record, prove its bound, and keep it if it is better."""
+        low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)
+        levels = np.full(len(point.weights), low)
+        record = EntryRecord.of(point.weights, self.unit, core, point.shares, levels)
+        if np.isfinite(self.best.value) and not deadline.affords(
+            self._proof_seconds(core)
+        ):
+            return
+        value = proved_value(self.cov, self.k, record, self.pairs)
+        if value < self.best.value:
+            self.best = EntryBound(value, record, self.evaluations)

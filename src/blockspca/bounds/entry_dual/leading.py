@@ -1,0 +1,57 @@
+"""Leading eigenpairs of a matrix that changes a little from one step to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..._validation import FloatArray
+
+BLOCK = 8  # directions that are followed: densities of the ascent have rank 1 to 5
+_DEPTH = 4  # products with the matrix that a space is made of
+_ROUNDS = 6  # spaces that are tried at most
+_FIRST_ROUNDS = 12
+_SEED = 0
+
+
+class LeadingPairs:
+    """Rayleigh–Ritz in Krylov spaces of a block, which begin where the last ended.
+
+    The values are never above the eigenvalues, so they guide an ascent and prove
+    nothing.
+    """
+
+    def __init__(self, order: int, start: FloatArray | None = None) -> None:
+        self.block = min(BLOCK, order)
+        rng = np.random.default_rng(_SEED)
+        self.vectors = rng.normal(size=(order, self.block)) / np.sqrt(order)
+        if start is not None:
+            self.vectors[:, -1] = start
+        self.fresh = True
+
+    def of(
+        self, product: Callable[[FloatArray], FloatArray], tolerance: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the leading values, ascending, and vectors of x → product(x).
+
+        Until the residual of the leading one is below the tolerance.
+        """
+        rounds = _FIRST_ROUNDS if self.fresh else _ROUNDS
+        values = np.zeros(self.block)
+        for _ in range(rounds):
+            space = [self.vectors]
+            for _ in range(_DEPTH - 1):
+                after = product(space[-1])
+                norms = np.linalg.norm(after, axis=0)
+                space.append(after / np.where(norms > 0, norms, 1.0))
+            basis = np.linalg.qr(np.hstack(space))[0]
+            image = product(basis)
+            values, within = np.linalg.eigh(basis.T @ image)
+            values, within = values[-self.block :], within[:, -self.block :]
+            self.vectors = basis @ within
+            residual = image @ within[:, -1] - values[-1] * self.vectors[:, -1]
+            if np.linalg.norm(residual) <= tolerance:
+                break
+        self.fresh = False
+        return values, self.vectors

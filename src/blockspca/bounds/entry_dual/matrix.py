@@ -1,0 +1,163 @@
+"""The matrix of the entry dual, its leading eigenvectors and the slope of its λmax.
+
+For weights w ≥ 0 and a symmetric U with a zero diagonal and |U_ij| ≤ w_i w_j,
+
+    M = A − U + (k − 1) Diag(w_i²),        opt(k) ≤ λmax(M)        (see `proof.py`).
+
+Between features of the *core* U_ij = V_ij w_i w_j, with V free in [−1, 1]; all other
+entries are moved towards zero as far as w allows,
+
+    M_ij = sign(A_ij) max(|A_ij| − w_i w_j, 0),
+
+so that only pairs with |A_ij| > w_i w_j are left.  M is sparse beside the core.
+
+The ascent works with λ_μ = μ log Σ exp(λ_r(M)/μ) over the leading eigenvalues.  With
+the density P = Σ p_r q_r q_r', p_r ∝ exp(λ_r/μ), its slope is
+
+    ∂/∂w_i = 2(k − 1) P_ii w_i − 2 Σ_j P_ij V_ij w_j,     ∂/∂V_ij = −2 P_ij w_i w_j,
+
+with V_ij = sign(A_ij) for a pair outside the core that is not zero in M.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from .leading import LeadingPairs
+from .pairs import Pairs
+
+_SMALL = 160  # up to this order all eigenvectors are computed
+_ACCURACY = 0.1  # of μ, that the residual of the leading eigenvector may be
+_NOTICED = 1e-4  # weight of an eigenvector, beside the largest, that counts
+
+
+@dataclass(frozen=True)
+class Slope:
+    """λ_μ at a point, λmax as far as it is known, and the derivatives."""
+
+    value: float
+    largest: float
+    of_weights: FloatArray
+    of_shares: FloatArray
+    presence: FloatArray  # P_ii: how much of the density is at each feature
+
+
+class DualMatrix:
+    """M as a function of w and V, for a core and a list of strong pairs.
+
+    Parameters
+    ----------
+    diagonal : array of shape (d,)
+        A_ii.
+    k : int
+    core : array of int
+        Ascending.
+    block : array of shape (m, m)
+        A between features of the core.
+    pairs : Pairs
+        All others with |A_ij| > ℓ_i ℓ_j.
+    levels : array of shape (d,)
+        ℓ, below which no weight may go.
+    """
+
+    def __init__(
+        self,
+        diagonal: FloatArray,
+        k: int,
+        core: NDArray[np.intp],
+        block: FloatArray,
+        pairs: Pairs,
+        levels: FloatArray,
+    ) -> None:
+        self.diagonal, self.k, self.core = diagonal, k, core
+        self.block = block.copy()
+        np.fill_diagonal(self.block, 0.0)
+        self.pairs, self.levels = pairs, levels
+        self.order = len(diagonal)
+        self.leading = LeadingPairs(self.order)
+        # M beside the core as a sparse matrix, of which only the values change
+        both = np.concatenate([pairs.rows, pairs.columns])
+        others = np.concatenate([pairs.columns, pairs.rows])
+        by_row = np.argsort(both, kind="stable")
+        self._from = by_row % max(len(pairs), 1)
+        self._columns = others[by_row].astype(np.int32)
+        counts = np.bincount(both, minlength=self.order)
+        self._starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+
+    def within_core(self, w: FloatArray, V: FloatArray) -> FloatArray:
+        """M between features of the core, with a zero diagonal."""
+        inside = w[self.core]
+        M = V * inside
+        M *= inside[:, None]
+        np.subtract(self.block, M, out=M)
+        return M
+
+    def slope(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
+        """Return λ_μ and its derivatives at a point."""
+        k, core, pairs = self.k, self.core, self.pairs
+        diagonal = self.diagonal + (k - 1) * w * w
+        within = self.within_core(w, V)
+        product = w[pairs.rows] * w[pairs.columns]
+        left = np.maximum(np.abs(pairs.values) - product, 0.0)
+        outside = np.copysign(left, pairs.values)
+        values, Q = self._eigenpairs(diagonal, within, outside, mu)
+        p = np.exp((values - values[-1]) / mu)
+        total = float(p.sum())
+        p /= total
+        kept = p > _NOTICED * p[-1]
+        Q = Q[:, kept] * np.sqrt(p[kept])
+        presence = np.einsum("ij,ij->i", Q, Q)
+        of_weights = (k - 1) * presence * w
+        at_core = Q[core]
+        P = at_core @ at_core.T
+        of_weights[core] -= (P * V) @ w[core]
+        active = np.flatnonzero(left)
+        if len(active):
+            rows, columns = pairs.rows[active], pairs.columns[active]
+            between = np.einsum("ij,ij->i", Q[rows], Q[columns])
+            between *= np.sign(pairs.values[active])
+            of_weights -= np.bincount(rows, between * w[columns], self.order)
+            of_weights -= np.bincount(columns, between * w[rows], self.order)
+        P *= w[core]
+        P *= -w[core][:, None]
+        np.fill_diagonal(P, 0.0)
+        return Slope(
+            float(values[-1] + mu * np.log(total)),
+            float(values[-1]),
+            2 * of_weights,
+            P,
+            presence,
+        )
+
+    def _eigenpairs(
+        self, diagonal: FloatArray, within: FloatArray, outside: FloatArray, mu: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Leading eigenpairs of M, ascending, from its parts; `outside` are pairs."""
+        d, core, pairs = self.order, self.core, self.pairs
+        if d <= _SMALL:
+            M = np.zeros((d, d))
+            M[pairs.rows, pairs.columns] = M[pairs.columns, pairs.rows] = outside
+            M[np.ix_(core, core)] = within
+            M[np.diag_indices(d)] = diagonal
+            all_values, vectors = np.linalg.eigh(M)
+            return all_values, vectors
+        if len(core) == d:
+            within[np.diag_indices(d)] = diagonal
+            return self.leading.of(lambda X: within @ X, _ACCURACY * mu)
+        from scipy.sparse import csr_array
+
+        values = outside[self._from] if len(pairs) else outside
+        sparse: Any = csr_array((values, self._columns, self._starts), shape=(d, d))
+
+        def product(X: FloatArray) -> FloatArray:
+            Y = sparse @ X
+            Y += diagonal[:, None] * X
+            Y[core] += within @ X[core]
+            return Y
+
+        return self.leading.of(product, _ACCURACY * mu)

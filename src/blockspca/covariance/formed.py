@@ -1,0 +1,150 @@
+"""A itself, formed once from data with more samples than features.
+
+Then every k, every component and every bound reads d × d entries instead of n samples.
+The products are added up in blocks of samples, so that their rounding grows with the
+root of n, not with n: with n terms in blocks of b, a sum errs by (b + n/b) u. For
+sparse data the sums of blocks are compensated, and their rounding does not grow at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from .._kernels.loading import load
+from .._validation import FloatArray
+from ..numerics import cost as _cost
+from ..numerics.threads import scan_threads
+from .rounding import additions
+from .sources import (
+    DenseDataSource,
+    MappedDataSource,
+    MomentSource,
+    Source,
+    SparseDataSource,
+)
+
+#: Bytes of A that are taken without being asked for: 11,585 features.
+MEMORY = 2**30
+_FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the cache
+# Sums of so many products go to A at a time, which costs d operations: a 64th part.
+_PRODUCTS_AT_ONCE = 64
+_PRODUCTS = 2e8  # of nonzeros, a second and thread: half of what was measured
+
+Check = Callable[[], None]
+
+
+class FormedSource(MomentSource):
+    """A as it was formed from `base`, data: a matrix that is known PSD."""
+
+    def __init__(self, A: FloatArray, base: Source, error: float) -> None:
+        super().__init__(A, error)
+        self.base = base
+
+
+def seconds_to_form(source: Source) -> float:
+    """Seconds that `form` takes, or infinity for what it does not form."""
+    d, n = source.n_features, source.n_samples
+    if isinstance(source, SparseDataSource):
+        stored = np.bincount(source.X.indices, minlength=n or 0).astype(float)
+        return float((stored**2).sum()) / 2 / _PRODUCTS + _cost.passes(4, d * d)
+    if isinstance(source, (DenseDataSource, MappedDataSource)) and n is not None:
+        return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
+    return math.inf
+
+
+def form(source: Source, check: Check = lambda: None) -> FormedSource:
+    """Form A from data; `check` is called every now and then and may raise."""
+    if isinstance(source, SparseDataSource):
+        return _from_sparse(source, check)
+    if isinstance(source, (DenseDataSource, MappedDataSource)):
+        return _from_dense(source, check)
+    raise TypeError(f"source = {type(source).__name__} is not data that A is formed of")
+
+
+def _from_dense(
+    source: DenseDataSource | MappedDataSource, check: Check
+) -> FormedSource:
+    n, d = source.n_samples, source.n_features
+    if isinstance(source, MappedDataSource):  # read once, in parts of all features
+        block, features = next(iter(source.parts())).stop, d
+        error = source.entry_error()  # accounts for the same parts
+    else:
+        block, features = _block(n), _FEATURES_AT_ONCE
+        error = source.rounding_of(additions(n, block))
+    A = np.zeros((d, d))
+    for i in range(0, d, features):
+        rows = slice(i, min(i + features, d))
+        for start in range(0, n, block):
+            check()
+            stop = min(start + block, n)
+            C = source.columns(slice(i, d), start, stop)
+            for j in range(i, rows.stop, _FEATURES_AT_ONCE):
+                beside = slice(j - i, j - i + _FEATURES_AT_ONCE)
+                target = A[j : min(j + _FEATURES_AT_ONCE, d), j:]
+                target += C[:, beside].T @ C[:, j - i :]
+    _mirror(A)
+    return FormedSource(A, source, error)
+
+
+def _block(n: int) -> int:
+    """Samples in a block: about √n, and not so few that BLAS is slow."""
+    return max(256, math.isqrt(n))
+
+
+def _from_sparse(source: SparseDataSource, check: Check) -> FormedSource:
+    load("sparse_gram")
+    X = source.X
+    n, d = X.shape
+    A = np.zeros((d, d))
+    by_feature, by_sample = X.sorted_indices(), X.tocsr()
+    by_sample.sort_indices()
+    given = (*_arrays(by_sample), *_arrays(by_feature))
+
+    def rows(start: int) -> None:
+        from .._kernels.sparse_gram import add_rows
+
+        stop = min(start + _FEATURES_AT_ONCE, d)
+        add_rows(start, stop, _PRODUCTS_AT_ONCE, *given, np.empty(d), np.empty(d), A)
+        finish = A[start:stop, start:]
+        mean, factor = source.mean, source.factor
+        finish -= np.outer(n * mean[start:stop], mean[start:])
+        finish *= factor[start:stop, None]
+        finish *= factor[start:]
+
+    starts = range(0, d, _FEATURES_AT_ONCE)
+    with ThreadPoolExecutor(scan_threads()) as pool:
+        try:
+            for _ in pool.map(rows, starts):
+                check()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    # Subtracting nμ² loses digits; the two-pass variance does not.
+    A[np.arange(d), np.arange(d)] = source.diagonal()
+    _mirror(A)
+    stored = int(np.diff(X.indptr).max())
+    products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
+    return FormedSource(A, source, source.rounding_of(products))
+
+
+def _arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
+
+
+def _mirror(A: FloatArray) -> None:
+    """Copy the upper half of A to the lower one, by tiles that fit the cache."""
+    d, step = len(A), _FEATURES_AT_ONCE
+    for i in range(0, d, step):
+        rows = slice(i, min(i + step, d))
+        square = A[rows, rows]
+        upper = np.triu(square)
+        A[rows, rows] = upper + np.triu(square, 1).T
+        for j in range(i + step, d, step):
+            columns = slice(j, min(j + step, d))
+            A[columns, rows] = A[rows, columns].T
