@@ -10,7 +10,9 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any
 
-from .result import Status, refuse_unproved
+import numpy as np
+
+from .result import Result, Status, refuse_unproved
 
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals
@@ -150,6 +152,23 @@ class Certificate:
     def bound_name(self) -> str:
         """Which bound gave the upper bound."""
         return self.steps[-1].bound_name
+
+    def as_result(self, **more: Any) -> Result:
+        """Return the component as a result, with what else is known about it."""
+        support = np.array(self.support, dtype=np.intp)
+        x = np.zeros(self.n_features)
+        x[support] = self.loadings
+        return Result(
+            x=x,
+            support=support,
+            objective=self.objective,
+            upper_bound=self.upper_bound,
+            status=self.status,
+            k=self.k,
+            n_features=self.n_features,
+            certificate=self,
+            **more,
+        )
 
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers keep every digit."""

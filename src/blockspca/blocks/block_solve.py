@@ -94,9 +94,7 @@ class _Ledger:
     def __init__(
         self, cov: Covariance, k: int, path: ThresholdPath, epsilon: float
     ) -> None:
-        self.cov = cov
-        self.k = k
-        self.epsilon = epsilon
+        self.cov, self.k, self.epsilon = cov, k, epsilon
         self.labels = labels = path.labels(epsilon)
         self.members = split_by_label(labels)
         p = len(self.members)

@@ -29,10 +29,6 @@ CHECKED_FROM = 4000  # features of a matrix in memory, read without the clock be
 ROWS_BETWEEN_CHECKS = 64
 
 
-class IncompletePathError(ValueError):
-    """A threshold below what the scan behind a path has seen was asked for."""
-
-
 @dataclass(frozen=True)
 class ThresholdPath:
     """The blocks of A at every threshold ε ≥ `complete_above`.
@@ -149,6 +145,10 @@ class ThresholdPath:
     def distinct_thresholds(self) -> FloatArray:
         """Return every ε at which the blocks change, descending."""
         return np.unique(self.weights)[::-1]
+
+
+class IncompletePathError(ValueError):
+    """A threshold below what the scan behind a path has seen was asked for."""
 
 
 def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:

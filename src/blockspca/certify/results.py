@@ -181,30 +181,21 @@ def _as_result(
     gap: float | None,
     nodes: int,
 ) -> Result:
-    upper_bound = float(step.upper_bound)
     certificate = Certificate(
         k=step.k,
         n_features=step.n_features,
         support=tuple(step.support.tolist()),
         loadings=tuple(step.loadings.tolist()),
         objective=step.objective,
-        upper_bound=upper_bound,
+        upper_bound=float(step.upper_bound),
         status=step.status,
         tolerance=step.tolerance,
         steps=tuple(claim for claim in claims if claim.k <= step.k),
         gap=gap,
     )
-    return Result(
-        x=step.x,
-        support=step.support,
-        objective=step.objective,
-        upper_bound=upper_bound,
-        status=step.status,
-        k=step.k,
-        n_features=step.n_features,
+    return certificate.as_result(
         message=step.message,
         bound_name=step.bound_name,
-        certificate=certificate,
         nodes=nodes,
         time=step.time,
         timings={"proof": step.time},

@@ -9,17 +9,13 @@ import typer
 
 from .display import Display
 from .errors import UsageError
-from .options import File, Force, ReadOptions, ShowOptions, real, spread, whole
+from .options import File, Force, ReadOptions, ShowOptions, check_name, real, whole
 
 if TYPE_CHECKING:
     from ..blocks.threshold_path import ThresholdPath
 
 _SHOWN_BLOCKS = 20
 _SHOWN_NAMES = 8
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(spread(blocks))
 
 
 def blocks(
@@ -46,13 +42,12 @@ def blocks(
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
     from .._messages import count
-    from ..io.writing import WriteError, check_free, to_csv, write_file
+    from ..io.writing import check_free, to_csv, write_file
 
     if epsilon is not None and max_block_size is not None:
         raise UsageError("give --epsilon or --max-block-size, not both")
     if output is not None:
-        if output.suffix != ".csv":
-            raise WriteError(f"--output {output} must end with .csv.")
+        check_name("--output", output, ".csv")
         if epsilon is None and max_block_size is None:
             raise UsageError("--output needs --epsilon or --max-block-size")
         check_free([output], force)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .errors import UsageError
-from .options import Force
+from .errors import UsageError, refuse_unknown
+from .options import Force, check_name
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -22,10 +22,6 @@ _REAL = {
     "wine": ("load_wine", "178 wines × 13 measurements"),
 }
 _MODEL = "noisy-blocks"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(datasets)
 
 
 def datasets(
@@ -45,16 +41,12 @@ def datasets(
         typer.echo(f"  {_MODEL:<15}Model 1 of the paper, 600 × 600 (--covariance)")
         typer.echo("Write one: blockspca datasets wine --output wine.csv")
         return
-    if name not in (*_REAL, _MODEL):
-        raise UsageError(
-            f"{name!r} is not a data set; there are {', '.join([*_REAL, _MODEL])}"
-        )
+    refuse_unknown(name, "data set", [*_REAL, _MODEL])
     if output is None:
         raise UsageError(f"say where to write {name}: --output {name}.csv")
-    from ..io.writing import WriteError, check_free, to_csv, write_file
+    from ..io.writing import check_free, to_csv, write_file
 
-    if output.suffix != ".csv":
-        raise WriteError(f"--output {output} must end with .csv.")
+    check_name("--output", output, ".csv")
     check_free([output], force)
     table = _load(name)
     names = table.feature_names or tuple(f"f{j}" for j in range(table.shape[1]))

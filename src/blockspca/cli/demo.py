@@ -9,10 +9,6 @@ import typer
 from .options import whole
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
-
-
 def demo(
     seed: Annotated[
         int, typer.Option(help="Seed of the synthetic example.", **whole(0))

@@ -7,7 +7,7 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
@@ -17,6 +17,13 @@ import typer
 # typer ships its own copy of click from 0.26 on; these are the classes of either.
 UsageError = typer.BadParameter.__mro__[1]
 ClickError = typer.BadParameter.__mro__[2]
+
+
+def refuse_unknown(name: str, what: str, known: Iterable[str]) -> None:
+    """Refuse a name that is none of those known, and list them."""
+    known = list(known)
+    if name not in known:
+        raise UsageError(f"{name!r} is not a {what}; there are {', '.join(known)}")
 
 
 class Interrupted(Exception):

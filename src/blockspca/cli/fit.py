@@ -18,7 +18,7 @@ from .options import (
     ShowOptions,
     SolveOptions,
     Sparsity,
-    spread,
+    check_directory,
 )
 from .solving import Fit, NComponents, SchemeName, SchemeOption, end
 
@@ -26,10 +26,6 @@ FORMAT = "blockspca-fit"
 SUMMARY = "summary.json"
 LOADINGS = "loadings.csv"
 SCORES = "scores.csv"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(spread(fit))
 
 
 def fit(
@@ -56,7 +52,8 @@ def fit(
     display = Display(show)
     sparsity = parse_sparsity(k, n_components)
     if output is not None:
-        _check_directory(output, n_components, force)
+        proofs = (certificate_name(j) for j in range(n_components))
+        check_directory(output, [SUMMARY, LOADINGS, SCORES, *proofs], force)
     from .loading import load
 
     loaded = load(file, reading, display)
@@ -80,16 +77,6 @@ def fit(
     end(found.components.results, display, found.interrupted)
 
 
-def _check_directory(output: Path, n_components: int, force: bool) -> None:
-    from ..io.writing import WriteError, check_free
-
-    if output.exists() and not output.is_dir():
-        raise WriteError(f"--output {output} is a file; give a directory.")
-    names = [SUMMARY, LOADINGS, SCORES]
-    names += [_certificate_name(j) for j in range(n_components)]
-    check_free((output / name for name in names), force)
-
-
 def _files_of_previous(output: Path) -> list[Path]:
     """Return the files that an earlier fit has written, by its summary."""
     try:
@@ -107,7 +94,8 @@ def _files_of_previous(output: Path) -> list[Path]:
     return [path for path in output.iterdir() if belongs(path.name)]
 
 
-def _certificate_name(index: int) -> str:
+def certificate_name(index: int) -> str:
+    """Return the name of the file for a component, counted from 0."""
     return f"certificate-{index + 1}.json"
 
 
@@ -144,7 +132,7 @@ def verify_commands(found: Fit, folder: Path | None = None) -> tuple[str, ...]:
     """
 
     def name(j: int) -> str:
-        at = _certificate_name(j)
+        at = certificate_name(j)
         return at if folder is None else str(folder / at)
 
     commands = []
@@ -183,7 +171,7 @@ def tables(found: Fit) -> dict[str, str]:
 def certificates(found: Fit) -> dict[str, str]:
     """Return the certificates, one JSON file for each component."""
     return {
-        _certificate_name(j): result.certificate.to_json() + "\n"
+        certificate_name(j): result.certificate.to_json() + "\n"
         for j, result in enumerate(found.components.results)
         if result.certificate is not None
     }

@@ -22,10 +22,6 @@ _PACKAGES = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(info)
-
-
 def info(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

@@ -9,14 +9,17 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import blocks, datasets, demo, fit, info, path, report, reproduce, verify
-from .errors import (
-    MEANING,
-    ExitCode,
-    UsageError,
-    report_error,
-    warnings_in_one_line,
-)
+from .blocks import blocks
+from .datasets import datasets
+from .demo import demo
+from .errors import MEANING, ExitCode, UsageError, report_error, warnings_in_one_line
+from .fit import fit
+from .info import info
+from .options import spread
+from .path import path
+from .report import report
+from .reproduce import reproduce
+from .verify import verify
 
 _CODES = ", ".join(f"{int(code)} {text}" for code, text in MEANING.items())
 
@@ -51,8 +54,8 @@ def options(
     """Sparse PCA by block-diagonalization, with a proof of how good the answer is."""
 
 
-for module in (fit, path, blocks, report, verify, reproduce, datasets, demo, info):
-    module.register(app)
+for command in (fit, path, blocks, report, verify, reproduce, datasets, demo, info):
+    app.command()(spread(command))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
@@ -92,6 +92,26 @@ def real(minimum: float) -> dict[str, Any]:
         return number
 
     return {"parser": parse, "metavar": "NUMBER"}
+
+
+def check_name(option: str, path: Path | None, *endings: str) -> None:
+    """Refuse the name of a file that does not end with one of these; None is none."""
+    from ..io.writing import WriteError
+
+    if path is not None and path.suffix.lower() not in endings:
+        known = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise WriteError(
+            f"{option} {path} must end with {known if endings[1:] else endings[0]}."
+        )
+
+
+def check_directory(output: Path, names: Iterable[str], force: bool) -> None:
+    """Refuse a place where these files could not be written."""
+    from ..io.writing import WriteError, check_free
+
+    if output.exists() and not output.is_dir():
+        raise WriteError(f"--output {output} is a file; give a directory.")
+    check_free((output / name for name in names), force)
 
 
 _READ = "Reading the file"

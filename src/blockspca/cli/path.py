@@ -10,12 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from .display import Display
-from .options import File, Force, ReadOptions, ShowOptions, SolveOptions, spread, whole
+from .options import (
+    File,
+    Force,
+    ReadOptions,
+    ShowOptions,
+    SolveOptions,
+    check_name,
+    whole,
+)
 from .solving import end, say_interrupted, was_interrupted
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(spread(path))
 
 
 def path(
@@ -38,12 +42,10 @@ def path(
     force: Force = False,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
-    from ..io.writing import WriteError, check_free, to_csv, to_json, write_file
+    from ..io.writing import check_free, to_csv, to_json, write_file
 
-    if output is not None and output.suffix not in (".csv", ".json"):
-        raise WriteError(f"--output {output} must end with .csv or .json.")
-    if plot is not None and plot.suffix not in (".png", ".svg", ".pdf"):
-        raise WriteError(f"--plot {plot} must end with .png, .svg or .pdf.")
+    check_name("--output", output, ".csv", ".json")
+    check_name("--plot", plot, ".png", ".svg", ".pdf")
     if plot is not None and find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib; pip install 'blockspca[plot]'.")
     check_free([p for p in (output, plot) if p is not None], force)

@@ -16,7 +16,7 @@ from .options import (
     ShowOptions,
     SolveOptions,
     Sparsity,
-    spread,
+    check_name,
 )
 from .solving import (
     Fit,
@@ -35,10 +35,6 @@ PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
 PATH_SHARE = 0.25  # of a time limit, kept for that curve
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(spread(report))
-
-
 def report(
     file: File,
     k: Sparsity,
@@ -53,13 +49,12 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
-    from ..io.writing import WriteError, check_free, write_file
+    from ..io.writing import check_free, write_file
     from .solving import fit_components, parse_sparsity
 
     display = Display(show)
     sparsity = parse_sparsity(k, n_components)
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise WriteError(f"--output {output} must end with .html.")
+    check_name("--output", output, ".html", ".htm")
     check_free([output], force)
     _check_extra()
     from .loading import load

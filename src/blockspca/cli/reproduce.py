@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .display import Display
-from .errors import ExitCode, UsageError
-from .options import Force, ShowOptions, real, spread
+from .errors import ExitCode, UsageError, refuse_unknown
+from .options import Force, ShowOptions, check_directory, real
 
 if TYPE_CHECKING:
     from ..reproduction import ReproducedTable
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 ALL = "all"
 SECONDS = 60.0
 QUICK_SECONDS = 15.0
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(spread(reproduce))
 
 
 def reproduce(
@@ -70,16 +66,13 @@ def reproduce(
             typer.echo(f"  {name}")
         typer.echo("Measure one: blockspca reproduce branch-and-bound --data DIR")
         return
-    if table not in (*TABLES, ALL):
-        raise UsageError(
-            f"{table!r} is not a table; there are all, {', '.join(TABLES)}"
-        )
+    refuse_unknown(table, "table", [ALL, *TABLES])
     if download:
         _download(data)
     _check_folder(data)
     names = list(TABLES) if table == ALL else [table]
     if output is not None:
-        _check_output(output, names, force)
+        check_directory(output, _file_names(names), force)
     from ..reproduction import Measurements, Settings, warm_up
     from ..reproduction import reproduce as measure
 
@@ -135,14 +128,6 @@ def _file_names(names: list[str]) -> list[str]:
 
     files = [f"{name}.{kind}" for name in names for kind in ("md", "json")]
     return [*files, PICTURE] if NAME in names else files
-
-
-def _check_output(output: Path, names: list[str], force: bool) -> None:
-    from ..io.writing import WriteError, check_free
-
-    if output.exists() and not output.is_dir():
-        raise WriteError(f"--output {output} is a file; give a directory.")
-    check_free((output / name for name in _file_names(names)), force)
 
 
 def _write(output: Path, table: ReproducedTable, force: bool) -> None:

@@ -11,7 +11,8 @@ import typer
 
 from .display import Display
 from .errors import ExitCode
-from .options import File, ReadOptions, ShowOptions, spread, whole
+from .fit import LOADINGS, SUMMARY, certificate_name
+from .options import File, ReadOptions, ShowOptions, whole
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 512 * 2**20
 MAX_COMPONENTS = 10_000
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(spread(verify))
 
 
 def verify(
@@ -129,7 +126,7 @@ class _Summary:
 def _summary_of(certificate: Path) -> _Summary | None:
     """Return the summary in a directory, or beside a certificate; None without one."""
     folder = certificate if certificate.is_dir() else certificate.parent
-    path = folder / "summary.json"
+    path = folder / SUMMARY
     if not path.exists():
         if certificate.is_dir():
             raise ValueError(f"{folder} has no summary.json; fit writes one.")
@@ -144,7 +141,7 @@ def _summary_of(certificate: Path) -> _Summary | None:
         if certificate.is_dir():
             raise ValueError(f"{path} is not a summary that fit has written.") from None
         return None
-    files = [folder / f"certificate-{j + 1}.json" for j in range(m)]
+    files = [folder / certificate_name(j) for j in range(m)]
     return _Summary(path, content, files, reading)
 
 
@@ -171,7 +168,7 @@ def _compare_written(
     said = summary_difference(summary.content, expected, first, shape)
     if said:
         raise VerificationError(f"{summary.path}: {said}.")
-    table = summary.path.with_name("loadings.csv")
+    table = summary.path.with_name(LOADINGS)
     if not table.exists():
         return f"There is no {table}; only summary.json and certificates were checked."
     if said := loadings_difference(table, expected, first):
@@ -255,26 +252,10 @@ def _read(path: Path) -> Certificate:
 
 def _as_result(claim: Certificate, cov: Covariance) -> Result:
     """Return the component of a certificate, with the names of the file."""
-    import numpy as np
-
-    from ..result import Result
-
     d = cov.n_features
     if claim.n_features != d:
         raise ValueError(
             f"an earlier certificate is for {claim.n_features} features, the file has "
             f"{d}; the two do not belong together."
         )
-    x = np.zeros(d)
-    x[list(claim.support)] = claim.loadings
-    return Result(
-        x=x,
-        support=np.array(claim.support, dtype=np.intp),
-        objective=claim.objective,
-        upper_bound=claim.upper_bound,
-        status=claim.status,
-        k=claim.k,
-        n_features=d,
-        certificate=claim,
-        feature_names=cov.feature_names,
-    )
+    return claim.as_result(feature_names=cov.feature_names)

@@ -279,9 +279,7 @@ class LowRankSource:
     def __init__(
         self, base: Source, left: FloatArray, right: FloatArray, psd: bool
     ) -> None:
-        self.base = base
-        self.left = left
-        self.right = right
+        self.base, self.left, self.right = base, left, right
         self.known_psd = psd
         self.n_features = base.n_features
 

@@ -186,11 +186,8 @@ class MappedDataSource:
         rest: FloatArray | None = None,
         units: np.ndarray | None = None,
     ) -> None:
-        self.X = X
-        self.mean = mean
-        self.factor = factor
-        self.rest = rest
-        self.units = units
+        self.X, self.mean, self.factor = X, mean, factor
+        self.rest, self.units = rest, units
         self.seen: Fingerprint | None = None
         self.n_samples, self.n_features = X.shape
         self._diagonal: FloatArray | None = None
@@ -394,10 +391,8 @@ class PairwiseSource:
     def __init__(
         self, X: FloatArray, observed: FloatArray, ddof: int, center: bool
     ) -> None:
-        self.X = X
-        self.observed = observed
-        self.ddof = ddof
-        self.center = center
+        self.X, self.observed = X, observed
+        self.ddof, self.center = ddof, center
         self.scale: FloatArray | None = None
         self.n_samples = None
         self.n_features = X.shape[1]

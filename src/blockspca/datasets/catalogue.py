@@ -16,10 +16,6 @@ from typing import Any
 VARIABLE = "BLOCKSPCA_DATA"
 
 
-class DataSetNotFound(FileNotFoundError):
-    """A data set is not in the folder; the message says where to get it."""
-
-
 @dataclass(frozen=True)
 class PaperSet:
     """One data set: its file, what it must hold, and where it comes from.
@@ -50,6 +46,10 @@ class PaperSet:
     @property
     def n_features(self) -> int:
         return self.shape[1]
+
+
+class DataSetNotFound(FileNotFoundError):
+    """A data set is not in the folder; the message says where to get it."""
 
 
 _DETTLING = "Dettling (2004), as in the data of the R package spls (CRAN)"

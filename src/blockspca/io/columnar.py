@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,20 @@ from .errors import Argument, ReadError, text_column
 from .table import Request, Table
 
 
+def _needed(path: Path, module: str) -> Any:
+    """Import what a format needs; only who has such a file needs it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        raise ReadError(f"{path} needs {package}; pip install {package}.") from None
+
+
 def read_parquet(path: Path, request: Request) -> Table:
     """Read a Parquet table, one row group at a time."""
     import numpy as np
 
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise ReadError(f"{path} needs pyarrow; pip install pyarrow.") from None
+    pa, pq = _needed(path, "pyarrow"), _needed(path, "pyarrow.parquet")
     size = path.stat().st_size
     try:
         with pq.ParquetFile(path) as file:
@@ -80,10 +86,7 @@ def _column(column: Any) -> Any:
 
 def read_h5ad(path: Path, request: Request) -> Table:
     """Read X, or the layer `key`, of an AnnData file; sparse stays sparse."""
-    try:
-        import h5py
-    except ImportError:
-        raise ReadError(f"{path} needs h5py; pip install h5py.") from None
+    h5py = _needed(path, "h5py")
     size = path.stat().st_size
     try:
         with h5py.File(path, "r") as file:

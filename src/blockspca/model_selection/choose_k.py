@@ -92,9 +92,7 @@ class PermutationReference:
     @property
     def best_k(self) -> int:
         """The smallest k with the largest gap statistic, up to a standard error."""
-        gap = self.gap_statistic
-        best = int(np.argmax(gap))
-        return int(self.ks[np.argmax(gap >= gap[best] - self.standard_error[best])])
+        return smallest_within_error(self.ks, self.gap_statistic, self.standard_error)
 
     def __repr__(self) -> str:
         return (
@@ -176,11 +174,7 @@ def choose_k(
     """
     if isinstance(data, Covariance):
         return _choose_by_fraction(data, k_max, fraction)
-    how: dict[str, Any] = {
-        "scale": scale,
-        "missing": missing,
-        "constant": constant,
-    }
+    how: dict[str, Any] = {"scale": scale, "missing": missing, "constant": constant}
     cov = Covariance.from_data(data, **how, feature_names=feature_names)
     return choose_by_permutation(cov, data, k_max, n_permutations, how, n_jobs, rng)
 
@@ -291,11 +285,7 @@ def permutation_reference(
     >>> bs.permutation_reference(X, k_max=6).best_k
     3
     """
-    how: dict[str, Any] = {
-        "scale": scale,
-        "missing": missing,
-        "constant": constant,
-    }
+    how: dict[str, Any] = {"scale": scale, "missing": missing, "constant": constant}
     cov = Covariance.from_data(X, **how)
     return _reference(cov, X, k_max, n_permutations, how, n_jobs, rng)
 
@@ -392,6 +382,12 @@ def as_rows(X: Any) -> Any:
     refuse_other_things(X, "X")
     X, _ = split_names(X)
     return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
+
+
+def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) -> int:
+    """Return the smallest k whose value is within one error of the largest one's."""
+    best = int(np.argmax(curve))
+    return int(ks[np.argmax(curve >= curve[best] - error[best])])
 
 
 def checked_k_max(k_max: int | None, d: int) -> int:

@@ -15,7 +15,13 @@ from .._validation import (
     is_sparse,
 )
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import as_rows, checked_k_max, each, searched_path
+from .choose_k import (
+    as_rows,
+    checked_k_max,
+    each,
+    searched_path,
+    smallest_within_error,
+)
 
 
 @dataclass(frozen=True)
@@ -53,9 +59,7 @@ class CrossValidation:
     @property
     def one_standard_error_k(self) -> int:
         """The smallest k within one standard error of the best."""
-        best = int(np.argmax(self.mean))
-        enough = self.mean >= self.mean[best] - self.standard_error[best]
-        return int(self.ks[np.argmax(enough)])
+        return smallest_within_error(self.ks, self.mean, self.standard_error)
 
     def __repr__(self) -> str:
         return (

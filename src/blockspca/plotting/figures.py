@@ -334,22 +334,8 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
     ax = _tidy(_axes(ax))
     train = found.train.mean(axis=0)
     ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
-    ax.errorbar(
-        found.ks,
-        found.mean,
-        yerr=found.standard_error,
-        color=POSITIVE,
-        marker="o",
-        ms=4,
-        lw=1.5,
-        elinewidth=1,
-        label="held-out folds",
-    )
-    k = found.one_standard_error_k
-    _ring(ax, k, found.mean[found.ks == k][0], f"k = {k}")
-    ax.set_xlabel("features k")
+    _plot_choice(ax, found, found.mean, found.one_standard_error_k, "held-out folds")
     ax.set_ylabel("share of the variance")
-    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(frameon=False, loc="lower right")
     return ax
 
@@ -361,29 +347,31 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
     """
     _expect(found, "PermutationReference", "found")
     ax = _tidy(_axes(ax))
-    ax.errorbar(
-        found.ks,
-        found.gap_statistic,
-        yerr=found.standard_error,
-        color=POSITIVE,
-        marker="o",
-        ms=4,
-        lw=1.5,
-        elinewidth=1,
-    )
+    _plot_choice(ax, found, found.gap_statistic, found.best_k)
     ax.axhline(0, color=SOFT, ls="--", lw=1)
-    k = found.best_k
-    _ring(ax, k, found.gap_statistic[found.ks == k][0], f"k = {k}")
-    ax.set_xlabel("features k")
     ax.set_ylabel("log variance above permuted data")
-    ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title(f"p = {found.p_value:.2g}")
     return ax
 
 
-def _ring(ax: Any, x: float, y: float, text: str) -> None:
-    ax.plot(x, y, "o", ms=12, mfc="none", mec=NEGATIVE, mew=1.8)
-    ax.annotate(text, (x, y), xytext=(0, 12), textcoords="offset points", ha="center")
+def _plot_choice(
+    ax: Any,
+    found: CrossValidation | PermutationReference,
+    curve: FloatArray,
+    chosen: int,
+    label: str | None = None,
+) -> None:
+    """Draw a curve over k with its standard errors, and a ring around the chosen k."""
+    style: dict[str, Any] = {"color": POSITIVE, "marker": "o", "ms": 4, "lw": 1.5}
+    errors = found.standard_error
+    ax.errorbar(found.ks, curve, yerr=errors, elinewidth=1, label=label, **style)
+    at = (chosen, curve[found.ks == chosen][0])
+    ax.plot(*at, "o", ms=12, mfc="none", mec=NEGATIVE, mew=1.8)
+    ax.annotate(
+        f"k = {chosen}", at, xytext=(0, 12), textcoords="offset points", ha="center"
+    )
+    ax.set_xlabel("features k")
+    ax.xaxis.get_major_locator().set_params(integer=True)
 
 
 def plot_scores(

@@ -6,6 +6,7 @@ of A^ε* and the Jaccard index of the supports.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from ..blocks.strategies import FixedThreshold
@@ -36,7 +37,7 @@ LARGEST_QUICK = 25_000  # features
 Row = dict[str, Any]
 
 
-class Comparison:
+class Comparison(ABC):
     """The rows of both tables of a comparison; subclasses say what is measured."""
 
     name: ClassVar[str]
@@ -96,14 +97,17 @@ class Comparison:
         ours = self.measurements.framework(chosen, k, solver, self.block_size(k))
         return ours, self.measurements.alone(chosen, k, solver)
 
+    @abstractmethod
     def block_size(self, k: int) -> int:
-        raise NotImplementedError
+        """Return d0, the size of blocks that Algorithm 5 goes down to."""
 
+    @abstractmethod
     def compared(self, chosen: PaperSet, printed: dict[str, str]) -> Row:
-        raise NotImplementedError
+        """Measure objectives and times."""
 
+    @abstractmethod
     def counted(self, chosen: PaperSet, printed: dict[str, str]) -> Row:
-        raise NotImplementedError
+        """Measure what the threshold does."""
 
 
 class BranchAndBoundRows(Comparison):
