@@ -82,7 +82,7 @@ def verify(
         _check_place(files[j], claim, j)
     chosen = as_scheme(_scheme_of(claims[-1], scheme))
     loaded = load(file, reading, display)
-    cov = loaded.cov
+    cov = loaded.cov.formed()  # as `solve` did
     complete = True
     done: list[Verification] = []
     for j in range(first, len(files)):
