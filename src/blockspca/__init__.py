@@ -36,6 +36,7 @@ _EXPORTS = {
     "SparsityPath": "sparsity_path",
     "Status": "result",
     "ThresholdPath": "blocks.threshold_path",
+    "UncorrelatedScores": "components",
     "Verification": "certify.verify",
     "VerificationError": "certify.verify",
     "choose_k": "model_selection.choose_k",
@@ -84,6 +85,7 @@ if TYPE_CHECKING:
     from .components import Orthogonalised as Orthogonalised
     from .components import ProjectionDeflation as ProjectionDeflation
     from .components import ResidualDeflation as ResidualDeflation
+    from .components import UncorrelatedScores as UncorrelatedScores
     from .components import solve_components as solve_components
     from .covariance.covariance import Covariance as Covariance
     from .covariance.fingerprint import DataChangedError as DataChangedError

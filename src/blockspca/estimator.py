@@ -78,7 +78,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         them no loading, and scale_ 1.
     scheme : scheme, default=None
         How components relate: `DisjointSupports()` by default; `ResidualDeflation()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `HotellingDeflation()`.
+        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
+        `HotellingDeflation()`.
     sweeps : int, default=0
         How often every component is solved again, given all others, unless nothing
         improves; see `solve_components`.

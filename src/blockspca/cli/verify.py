@@ -65,6 +65,7 @@ def verify(
     from ..certify.verify import verify as check
     from ..components.checks import check_relations
     from ..components.earlier import check_earlier_bound
+    from ..components.finish import check_finished
     from .loading import load
     from .solving import as_scheme
 
@@ -93,8 +94,12 @@ def verify(
                 outcome = check(claims[j], problem, max_nodes=max_nodes)
             except VerificationError as error:
                 raise VerificationError(f"{files[j]}: {error}") from None
+            result = _as_result(claims[j], cov)
+            outcome = check_finished(
+                outcome, result, problem, cov, earlier, chosen, max_nodes
+            )
             if first == 0:
-                known = (*earlier, _as_result(claims[j], cov))
+                known = (*earlier, result)
                 outcome = check_earlier_bound(outcome, cov, known, j, chosen, done)
                 done.append(outcome)
         display.say(str(files[j]))
