@@ -1,7 +1,7 @@
 """Mutants of the provers: does a test notice when an inequality is wrong?
 
     python benchmarks/mutation.py                          all files, both suites
-    python benchmarks/mutation.py --files growth screen    some of them
+    python benchmarks/mutation.py --files averaging screen    some of them
     python benchmarks/mutation.py --limit 50               the next fifty mutants
     python benchmarks/mutation.py --list                   name the mutants, run none
 
