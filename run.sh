@@ -4,6 +4,7 @@
 #   sh run.sh test    lint, types, doctests, README examples, the test suite, the site
 #   sh run.sh slow    the tests that are marked slow
 #   sh run.sh docs    build the documentation site in build/site
+#   sh run.sh build   build wheel and sdist in dist, install the wheel and try it
 set -eu
 cd "$(dirname "$0")"
 
@@ -81,8 +82,22 @@ docs)
     "$venv/bin/python" -m mkdocs build --strict --quiet
     echo "Open build/site/index.html"
     ;;
+build)
+    install base
+    "$venv/bin/python" -m pip install --quiet build
+    rm -rf dist
+    "$venv/bin/python" -m build --outdir dist . >/dev/null
+    tried=$(mktemp -d)
+    trap 'rm -rf "$tried"' EXIT
+    "$venv/bin/python" -m venv "$tried/venv"
+    for file in dist/*.tar.gz dist/*.whl; do # the wheel last: it stays
+        "$tried/venv/bin/python" -m pip install --quiet --force-reinstall "$file"
+    done
+    (cd "$tried" && venv/bin/blockspca info && venv/bin/blockspca demo >/dev/null)
+    ls dist
+    ;;
 *)
-    echo "run.sh: unknown task '$task'; use 'demo', 'test', 'slow' or 'docs'." >&2
+    echo "run.sh: unknown task '$task'; use 'demo', 'test', 'slow', 'docs' or 'build'." >&2
     exit 2
     ;;
 esac

@@ -1,7 +1,7 @@
 """Mutants of the provers: does a test notice when an inequality is wrong?
 
     python benchmarks/mutation.py                          all files, both suites
-    python benchmarks/mutation.py --files growth screen    some of them
+    python benchmarks/mutation.py --files averaging screen    some of them
     python benchmarks/mutation.py --limit 50               the next fifty mutants
     python benchmarks/mutation.py --list                   name the mutants, run none
 
@@ -115,7 +115,13 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/direction_dual/test_coordinates",
         "bounds/direction_dual/test_fixing",
     ),
+    "bounds/entry_dual/proof.py": ("bounds/entry_dual/test_bound",),
+    "bounds/entry_dual/check.py": (
+        "bounds/entry_dual/test_bound",
+        "bounds/entry_dual/test_claim",
+    ),
     "certify/verify.py": ("certify/test_verify",),
+    "certify/claims.py": ("certify/test_claims", "certify/test_verify"),
 }
 
 # -- the fast suite, in a process of its own for each mutant ---------------------------
@@ -138,7 +144,7 @@ def _concerns(test: str, mutant: Mutant) -> bool:
     """Whether a test can notice; those that take long are for some files."""
     parts = {
         "duals": ("dual", "density", "bound", "eigenvalues"),
-        "verification": ("verify", "plain_proof", "connected", "bound"),
+        "verification": ("verify", "claims", "reference", "parts", "bound"),
     }
     return all(
         word not in test or any(part in mutant.file for part in concerned)

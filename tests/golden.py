@@ -81,8 +81,11 @@ _WITH_EPS = (
     "bounds.direction_dual.fixing",
     "bounds.direction_dual.problem",
     "bounds.direction_dual.relaxation",
+    "bounds.entry_dual.check",
+    "bounds.entry_dual.proof",
     "numerics.upper_eigenvalues",
     "search.averaging",
+    "search.reference",
     "search.schur_tree",
 )
 

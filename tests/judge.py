@@ -23,6 +23,8 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.entry_dual.bound import entry_bound
+from blockspca.bounds.entry_dual.check import checked_value
 from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
@@ -324,6 +326,16 @@ def dual(case: Case) -> Iterator[Wrong]:
     yield from bound(case, "direction dual", k, said.value + error)
 
 
+def entry_dual(case: Case) -> Iterator[Wrong]:
+    """The entry dual, and what its record proves of itself."""
+    k, cov = case.some_k(), case.problem.cov
+    said = entry_bound(cov, k, case.truth.best[k], iterations=20, time_limit=5.0)
+    yield from bound(case, "entry dual", k, said.value)
+    if said.record is not None:
+        again = checked_value(cov, k, said.record)
+        yield from bound(case, "record of the entry dual", k, again)
+
+
 def named(case: Case) -> Iterator[Wrong]:
     """The best of the named bounds."""
     k = case.some_k()
@@ -384,6 +396,7 @@ JUDGES: dict[Judge, int] = {
     solve: 16,
     by_variance: 64,
     dual: 64,
+    entry_dual: 32,
     named: 64,
 }
 

@@ -376,7 +376,7 @@ def test_verbose_shows_a_log(X, capsys):
         ({"covariance": "ledoit"}, "covariance = 'ledoit' is not known"),
         ({"covariance": "precomputed"}, r"shape \(50, 12\).*square"),
         ({"covariance": "precomputed", "scale": True}, "scale = True cannot"),
-        ({"limits": 10}, "'limits' parameter"),
+        ({"limits": "10"}, "'limits' parameter"),
         ({"missing": "drop"}, "'missing' parameter"),
         ({"transform_method": "ridge"}, "'transform_method' parameter"),
     ],

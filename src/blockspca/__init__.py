@@ -36,6 +36,7 @@ _EXPORTS = {
     "SparsityPath": "sparsity_path",
     "Status": "result",
     "ThresholdPath": "blocks.threshold_path",
+    "UncorrelatedScores": "components",
     "Verification": "certify.verify",
     "VerificationError": "certify.verify",
     "choose_k": "model_selection.choose_k",
@@ -53,7 +54,7 @@ _EXPORTS = {
     "threshold_path": "blocks.threshold_path",
     "verify": "certify.verify",
 }
-_MODULES = ("datasets", "plotting", "report", "solvers")
+_MODULES = ("datasets", "plotting", "report", "solvers", "tl")
 
 __all__ = ["__version__", *_EXPORTS, *_MODULES]
 
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from . import plotting as plotting
     from . import report as report
     from . import solvers as solvers
+    from . import tl as tl
     from .blocks.block_search import BlockSearch as BlockSearch
     from .blocks.noise import estimate_noise as estimate_noise
     from .blocks.strategies import FixedThreshold as FixedThreshold
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from .components import Orthogonalised as Orthogonalised
     from .components import ProjectionDeflation as ProjectionDeflation
     from .components import ResidualDeflation as ResidualDeflation
+    from .components import UncorrelatedScores as UncorrelatedScores
     from .components import solve_components as solve_components
     from .covariance.covariance import Covariance as Covariance
     from .covariance.fingerprint import DataChangedError as DataChangedError

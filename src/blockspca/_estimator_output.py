@@ -28,32 +28,31 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.status_ = [status.value for status in found.statuses]
 
 
-STOPPED = (
-    Status.TIME_LIMIT,
-    Status.NODE_LIMIT,
-    Status.MEMORY_LIMIT,
-    Status.INTERRUPTED,
-)
+#: What a result may end with where a proof was asked for, without a warning.
+PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
-def warn_if_stopped(
+def warn_if_not_proved(
     results: Sequence[Result], wanted: int, *, by_default: bool
 ) -> None:
-    """Say that a limit, or Ctrl-C, came before the end."""
-    stopped = [result for result in results if result.status in STOPPED]
+    """Say what was not proved, because of a limit, Ctrl-C or rounding."""
+    stopped = [result for result in results if result.status not in PROVED]
     if not stopped:
         return
     reason = f"the fit was stopped ({stopped[-1].status.value})"
     if by_default and stopped[-1].status is Status.NODE_LIMIT:
         reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
+    elif stopped[-1].status is Status.FEASIBLE:
+        reason = "the proof ended"
     widest = max(result.gap for result in stopped)
     missing = ""
     if len(results) < wanted:
         missing = f" Only {len(results)} of {wanted} components were found."
     warnings.warn(
         f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
-        f"{reason} with a gap of {widest:.2%}.{missing} Pass limits=Limits() to prove "
-        "them, or limits=Limits(gap=...) for a gap that is good enough.",
+        f"{reason} with a gap of {widest:.2%}.{missing} Give the proof more time, for "
+        "example limits=Limits(time=60), or say with limits=Limits(gap=0.01) which gap "
+        "is good enough.",
         ConvergenceWarning,
         stacklevel=4,  # fit is wrapped by scikit-learn
     )

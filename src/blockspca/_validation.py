@@ -27,6 +27,17 @@ def is_sparse(value: object) -> bool:
     return module.startswith("scipy.sparse") and hasattr(value, "tocsr")
 
 
+def pandas_for(method: str) -> Any:
+    """Import pandas, which is not needed for anything else."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError(
+            f"{method} needs pandas (pip install pandas); to_rows and loadings do not."
+        ) from None
+    return pandas
+
+
 def split_names(value: Any) -> tuple[Any, tuple[str, ...] | None]:
     """Separate a pandas or polars DataFrame into its values and its column names.
 
@@ -99,6 +110,11 @@ def refuse_other_things(value: Any, argument: str) -> None:
         raise TypeError(
             f"{argument} = {value!r} is a text, not data; read the file first, for "
             "example with pandas.read_csv."
+        )
+    if hasattr(value, "var_names") and hasattr(value, "obsm"):
+        raise TypeError(
+            f"{argument} is an AnnData; call blockspca.tl.sparse_pca(adata), or pass "
+            "adata.X."
         )
     if is_sparse(value):  # one kind of them is a dict
         return

@@ -54,6 +54,10 @@ class BoundName(str, Enum):
         "earlier component",
         "the bound of an earlier component, which holds for it too",
     )
+    CONDITIONS = (
+        "search under conditions",
+        "a search of all sets under the conditions of the scheme",
+    )
     BLOCKS = (
         "blocks + (k − 1) · largest entry between them",
         "the bounds of the blocks and the largest entry between them",
@@ -92,6 +96,9 @@ class StepClaim:
     For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
     component, and follows from the bound of the component whose number is
     `statistics["component"]`; see `components.earlier`.
+
+    For `CONDITIONS`: the claim is about the vectors that the scheme allows this
+    component, by a search of all sets; see `components.finish`.
     """
 
     k: int

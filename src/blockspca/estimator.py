@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,9 +18,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator_output import publish, warn_if_stopped
+from ._estimator_output import publish, warn_if_not_proved
 from ._sklearn import standard_deviations, validated
-from ._validation import FloatArray, check_n_jobs, is_sparse, split_names
+from ._validation import (
+    FloatArray,
+    check_n_jobs,
+    check_names,
+    is_sparse,
+    split_names,
+)
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
 from .covariance.covariance import Covariance, refuse_constant
@@ -32,7 +38,6 @@ from .model_selection.choose_k import (
     choose_k,
 )
 from .numerics.threads import allowed_threads
-from .solvers.registry import SOLVERS
 
 
 class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -58,11 +63,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     certify : bool, default=True
         False skips the proofs: components are those of the blocks, with the upper
         bound that the blocks give.
-    limits : Limits, default=None
-        When to stop, for all components together. By default after 200 000 nodes of
-        proof: seconds, or minutes where 30 of some thousand features are wanted.
-        Whatever stops a fit, Ctrl-C too, a ConvergenceWarning says how far the proof
-        has come. ``Limits()`` never stops.
+    limits : Limits or float, default=None
+        When to stop, for all components together; a number is seconds. By default
+        after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
+        features are wanted. Whatever keeps a component from being proved, Ctrl-C too, a
+        ConvergenceWarning says how far the proof has come. ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -73,7 +78,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         them no loading, and scale_ 1.
     scheme : scheme, default=None
         How components relate: `DisjointSupports()` by default; `ResidualDeflation()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `HotellingDeflation()`.
+        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
+        `HotellingDeflation()`.
     sweeps : int, default=0
         How often every component is solved again, given all others, unless nothing
         improves; see `solve_components`.
@@ -164,7 +170,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "solver": "no_validation",
         "threshold": "no_validation",
         "certify": ["boolean"],
-        "limits": [Limits, None],
+        "limits": [Limits, Interval(Real, 0, None, closed="left"), None],
         "scale": ["boolean"],
         "missing": [StrOptions({"raise", "pairwise"})],
         "constant": [StrOptions({"raise", "ignore"})],
@@ -185,7 +191,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         solver: Any = None,
         threshold: Any = None,
         certify: bool = True,
-        limits: Limits | None = None,
+        limits: Limits | float | None = None,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
         constant: Literal["raise", "ignore"] = "raise",
@@ -215,7 +221,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None) -> SparsePCA:
+    def fit(
+        self, X: Any, y: Any = None, *, feature_names: Sequence[str] | None = None
+    ) -> SparsePCA:
         """Find the components.
 
         Parameters
@@ -223,6 +231,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
             With covariance="precomputed", the covariance matrix.
         y : ignored
+        feature_names : sequence of str, optional
+            Names for arrays and sparse matrices; a DataFrame has its own.
 
         Returns
         -------
@@ -232,6 +242,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         precomputed = self._is_precomputed()
         _, self._column_names = split_names(X)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
+        if feature_names is not None:
+            self._column_names = check_names(feature_names, X.shape[1])
         self._check_sizes()
         with allowed_threads(check_n_jobs(self.n_jobs)):
             cov = self._covariance_of(X, precomputed)
@@ -244,7 +256,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             sweeps=self.sweeps,
             limits=DEFAULT_LIMITS if self.limits is None else self.limits,
             progress=True if self.verbose else None,
-            solver=self._solver(),
+            solver=self.solver,
             threshold=self.threshold,
             certify=self.certify,
             n_jobs=self.n_jobs,
@@ -252,7 +264,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
         publish(self, self.solution_)
         wanted = int(self.n_components)
-        warn_if_stopped(self.results_, wanted, by_default=self.limits is None)
+        if self.certify:
+            warn_if_not_proved(self.results_, wanted, by_default=self.limits is None)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -337,6 +350,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if total <= 0:
             return 0.0
         return float(adjusted_variance(scores.T @ scores).sum() / total)
+
+    @property
+    def loadings_(self) -> Any:
+        """The loadings as a pandas DataFrame: features that are used × components."""
+        check_is_fitted(self)
+        return self.solution_.to_frame()
 
     @property
     def _n_features_out(self) -> int:
@@ -440,16 +459,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             cov, X, k_max, N_PERMUTATIONS, how, self.n_jobs, seed
         )
         return self.choice_of_k_.k
-
-    def _solver(self) -> Any:
-        if not isinstance(self.solver, str):
-            return self.solver
-        if self.solver not in SOLVERS:
-            raise ValueError(
-                f"solver = {self.solver!r} is not known; pass one of "
-                f"{sorted(SOLVERS)}, a solver object or a function of (A, k)."
-            )
-        return SOLVERS[self.solver]()
 
     def _project(self, X: Any) -> FloatArray:
         """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from numbers import Real
 from typing import Any
 
 from ._validation import check_positive_integer, check_real
@@ -86,14 +87,23 @@ DEFAULT_LIMITS = Limits(nodes=200_000)
 
 
 def as_limits(limits: Any) -> Limits:
-    """Accept Limits, or None for no limits."""
+    """Accept Limits, a number of seconds, or None for no limits.
+
+    Examples
+    --------
+    >>> from blockspca.limits import as_limits
+    >>> as_limits(10)
+    Limits(time=10.0, nodes=None, gap=None, memory=None)
+    """
     if limits is None:
         return Limits()
     if isinstance(limits, Limits):
         return limits
+    if isinstance(limits, Real) and not isinstance(limits, bool):
+        return Limits(time=check_real(limits, "limits", minimum=0))
     raise TypeError(
-        f"limits = {limits!r} is of type {type(limits).__name__}; pass for example "
-        "blockspca.Limits(time=10)."
+        f"limits = {limits!r} is of type {type(limits).__name__}; pass seconds, for "
+        "example limits=10, or blockspca.Limits(time=10)."
     )
 
 

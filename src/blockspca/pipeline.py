@@ -17,7 +17,7 @@ from ._validation import (
 )
 from .blocks.block_search import BlockSearch
 from .blocks.solve_blocks import solve_blocks
-from .blocks.strategies import FixedThreshold, ThresholdStrategy
+from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .limits import Budget, Limits, as_limits
@@ -43,10 +43,10 @@ def solve(
     cov: Covariance | Any,
     k: int,
     *,
-    solver: Solver | Callable[..., Any] | None = None,
-    threshold: ThresholdStrategy | float | None = None,
+    solver: Solver | Callable[..., Any] | str | None = None,
+    threshold: ThresholdStrategy | float | str | None = None,
     certify: bool = True,
-    limits: Limits | None = None,
+    limits: Limits | float | None = None,
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
     progress: Listener | bool | None = None,
@@ -61,17 +61,19 @@ def solve(
     cov : Covariance or symmetric matrix
     k : int
         How many features the component may use.
-    solver : Solver or callable f(A, k) -> x, optional
-        The algorithm for a block. By default `LocalSearch()`, whose cost grows with
-        k³, and `TruncatedPower()` for k above 30.
-    threshold : strategy or float, optional
-        How the blocks are chosen: `BlockSearch()` by default; `FixedThreshold(eps)`,
-        for which a number is short; `NoiseThreshold()`.
+    solver : Solver, name or callable f(A, k) -> x, optional
+        The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`. By
+        default `LocalSearch()`, whose cost grows with k³, and `TruncatedPower()` for k
+        above 30.
+    threshold : strategy, name or float, optional
+        How the blocks are chosen: `BlockSearch()` ("search"), by default;
+        `FixedThreshold(eps)`, for which a number is short; `NoiseThreshold()`
+        ("noise").
     certify : bool
         False stops after the blocks: the framework of the paper and no more.
-    limits : Limits, optional
-        Time, nodes, gap and memory for the whole call. When one is reached, or on
-        Ctrl-C, the result holds the best solution and bound so far.
+    limits : Limits or float, optional
+        Time, nodes, gap and memory for the whole call; a number is seconds. When one
+        is reached, or on Ctrl-C, the result holds the best solution and bound so far.
     n_jobs : int, optional
         Most blocks solved at a time (joblib), most threads of the scan, of a proof and
         of the direction dual, and most threads of BLAS: with 1, one core does all the
@@ -203,7 +205,7 @@ def solve_path(
     cov: Covariance | Any,
     k_max: int,
     *,
-    limits: Limits | None = None,
+    limits: Limits | float | None = None,
     n_jobs: int | None = None,
     progress: Listener | bool | None = None,
 ) -> SparsityPath:
@@ -308,9 +310,21 @@ def _default_solver(k: int) -> Solver:
     return LocalSearch() if k <= SETTINGS.local_search_up_to else TruncatedPower()
 
 
-def _as_strategy(threshold: ThresholdStrategy | float | None) -> ThresholdStrategy:
+_STRATEGIES = {"search": BlockSearch, "noise": NoiseThreshold}
+
+
+def _as_strategy(
+    threshold: ThresholdStrategy | float | str | None,
+) -> ThresholdStrategy:
     if threshold is None:
         return BlockSearch()
+    if isinstance(threshold, str):
+        if threshold in _STRATEGIES:
+            return _STRATEGIES[threshold]()
+        raise ValueError(
+            f"threshold = {threshold!r} is not known; pass one of "
+            f"{sorted(_STRATEGIES)}, a number or a strategy such as BlockSearch()."
+        )
     if hasattr(threshold, "search") and not isinstance(threshold, type):
         return threshold
     if isinstance(threshold, type):

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._messages import advice
-from ._validation import FloatArray
+from ._html import Markup, bar, table
+from ._messages import advice, proof_in_words
+from ._validation import FloatArray, pandas_for
 from .limits import Status
 
 if TYPE_CHECKING:
@@ -292,12 +293,39 @@ class Result:
         loadings = (float(value) for value in self.x[self._by_loading()])
         return dict(zip(self.features, loadings, strict=True))
 
+    def to_frame(self) -> Any:
+        """Return the loadings as a pandas DataFrame, largest first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import blockspca as bs
+        >>> bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2).to_frame().shape
+        (2, 1)
+        """
+        pandas = pandas_for("to_frame")
+        index = pandas.Index(self.features, name="feature")
+        values = list(self.loadings.values())
+        return pandas.DataFrame({"loading": values}, index=index)
+
+    def _repr_html_(self) -> str:
+        loadings = list(self.loadings.items())
+        rows = [(name, f"{value:+.4f}", bar(value)) for name, value in loadings[:SHOWN]]
+        if len(loadings) > SHOWN:
+            rows.append((f"… ({len(loadings) - SHOWN} more)", "", Markup()))
+        caption = (
+            f"k = {self.k} of {self.n_features} features: variance "
+            f"{self.objective:.6g}, {proof_in_words(self)}"
+        )
+        return table(("feature", "loading", ""), rows, caption)
+
     def __str__(self) -> str:
         shown = list(self.loadings.items())[:SHOWN]
+        gap = "0" if self.status is Status.OPTIMAL else f"{self.gap:.2%}"
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "
-            f"(gap {self.gap:.2%}), {self.status}",
+            f"(gap {gap}), {self.status}",
             "  " + ", ".join(f"{n} {v:+.4f}" for n, v in shown),
         ]
         if len(self.support) > len(shown):

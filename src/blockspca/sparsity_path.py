@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ._validation import FloatArray, check_real
+from ._html import table
+from ._messages import proof_in_words
+from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
-from .result import Result, Status
+from .result import SHOWN, Result, Status
 
 
 class SparsityPath(Mapping[int, Result]):
@@ -106,10 +108,19 @@ class SparsityPath(Mapping[int, Result]):
 
     def to_frame(self) -> Any:
         """Return `to_rows` as a pandas DataFrame indexed by k."""
-        try:
-            import pandas
-        except ImportError:
-            raise ImportError(
-                "to_frame needs pandas (pip install pandas); to_rows does not."
-            ) from None
-        return pandas.DataFrame(self.to_rows()).set_index("k")
+        return pandas_for("to_frame").DataFrame(self.to_rows()).set_index("k")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                k,
+                f"{result.objective:.6g}",
+                f"{result.upper_bound:.6g}",
+                "0 %" if result.status is Status.OPTIMAL else f"{result.gap:.2%}",
+                proof_in_words(result),
+                ", ".join(result.features[:SHOWN]),
+            )
+            for k, result in self.items()
+        ]
+        headings = ("k", "variance", "at most", "gap", "proof", "features")
+        return table(headings, rows, repr(self))

@@ -13,6 +13,8 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.entry_dual.check import checked_value
+from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.search.schur_tree import rounding_allowance
@@ -100,12 +102,43 @@ def duals() -> Numbers:
     return found
 
 
+def entry_records() -> Numbers:
+    """What points of the entry dual prove, with cores of any size, good or not."""
+    found: Numbers = {}
+    given = {name: Covariance.from_matrix(A) for name, A in matrices()}
+    given["wide"] = Covariance.from_data(data()[0])
+    for number, (name, cov) in enumerate(given.items()):
+        A, d = cov.submatrix(slice(None)), cov.n_features
+        off = np.abs(A - np.diag(np.diagonal(A)))
+        rng = np.random.default_rng(number)
+        for size in (0, 3, d):
+            core = np.sort(rng.permutation(d)[:size])
+            shares = np.sign(A[np.ix_(core, core)]) * rng.random((size, size))
+            for share in (0.2, 1.0):
+                weights = np.sqrt(share * off.max() * rng.uniform(0.2, 1.0, d))
+                record = EntryRecord.of(weights, 1.0, core, shares)
+                for k in (2, 5):
+                    value = checked_value(cov, k, record)
+                    found[f"{name} {size} {share} {k}"] = value
+    return found
+
+
 GROUPS: Groups = {
+    "entry records": entry_records,
+    "entry records, large eps": enlarged(entry_records),
     "formulas": formulas,
     "duals": duals,
     "formulas, large eps": enlarged(formulas),
     "duals, large eps": enlarged(duals),
 }
+
+
+def test_entry_records() -> None:
+    assert_as_written(__file__, GROUPS, "entry records")
+
+
+def test_entry_records_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "entry records, large eps")
 
 
 def test_formulas() -> None:

@@ -373,6 +373,35 @@ def plain() -> Numbers:
     return found
 
 
+def plain_rounding() -> Numbers:
+    """What the plain search sets aside, and what it says just below and above τ."""
+    found: Numbers = {}
+    for name, A in matrices():
+        for k, tau, upper in by_k(A):
+            within = A[:k, :k]
+            top = float(np.linalg.eigvalsh(within)[-1])
+            search = plain_proof._Search(A, k, tau, 0.25, upper[:k], 1, None)
+            found[f"{name} {k}"] = [
+                float(plain_proof.search_rounding(A, k, tau)),
+                float(plain_proof.search_rounding(A, k, -abs(tau))),
+                float(plain_proof.search_rounding(np.diag(np.diagonal(A)), k, tau)),
+                float(search.tau),
+                [float(value) for value in search.upper[1:]],
+                [
+                    plain_proof.reaches(within, top - share * abs(top))
+                    for share in (-1e-3, 1e-9, 5e-6, 1e-4, 1e-2)
+                ],
+            ]
+            for share in (0.0, 1e-5, 1e-4, 1e-3):
+                above = tau + share * abs(tau)
+                try:
+                    nodes = plain_proof.prove_none_above(A, k, above, upper[:k], 10**4)
+                except (plain_proof.Refuted, plain_proof.Undecided) as ended:
+                    nodes = type(ended).__name__
+                found[f"{name} {k} {share:g}"] = nodes
+    return found
+
+
 def selections() -> Numbers:
     """Of the Python sources: these kernels have no wrapper for Python."""
     names = ("move_largest_first", "sum_of_largest", "sort_front", "sort_descending")
@@ -408,6 +437,7 @@ GROUPS: Groups = {
     "trees": trees,
     "grown": grown,
     "plain": plain,
+    "plain, large eps": enlarged(plain_rounding),
     "turns": turns,
     "branches": branches,
     "limited": limited,
@@ -439,6 +469,10 @@ def test_growth() -> None:
 
 def test_plain_searches() -> None:
     assert_as_written(__file__, GROUPS, "plain")
+
+
+def test_rounding_of_plain_searches() -> None:
+    assert_as_written(__file__, GROUPS, "plain, large eps")
 
 
 def test_paths() -> None:

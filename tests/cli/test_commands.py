@@ -128,6 +128,7 @@ def test_force_removes_nothing_from_a_folder_of_others(here):
         "hotelling",
         "residual",
         "residual-disjoint",
+        "uncorrelated",
     ],
 )
 def test_verify_accepts_every_component(here, capsys, scheme):

@@ -112,6 +112,7 @@ class BoundChecks:
             BoundName.DIRECTION_DUAL: self._direction_dual,
             BoundName.ENTRY_DUAL: self._entry_dual,
             BoundName.EARLIER_COMPONENT: self._earlier_component,
+            BoundName.CONDITIONS: self._conditions,
             BoundName.NONE: self._nothing,
         }
 
@@ -219,6 +220,11 @@ class BoundChecks:
         """Of the matrix alone this says nothing: `Components.verify` checks it."""
         self.unchecked.append(rests_on_earlier(claim))
         return f"at most {claim.upper_bound:.12g} if the earlier component is bounded"
+
+    def _conditions(self, claim: StepClaim) -> str:
+        """Of the matrix alone this says nothing: `Components.verify` checks it."""
+        self.unchecked.append(left_to_components(claim))
+        return f"at most {claim.upper_bound:.12g} under the conditions of the scheme"
 
     # -- bounds by LAPACK and by the dual, which bring their own rounding ----------
 
@@ -453,6 +459,14 @@ def rests_on_earlier(claim: StepClaim) -> str:
     return (
         f"k = {claim.k}: the bound {claim.upper_bound:.17g} rests on that of component "
         f"{claim.statistics.get('component')}; Components.verify checks it"
+    )
+
+
+def left_to_components(claim: StepClaim) -> str:
+    """Say what a claim under the conditions of a scheme needs."""
+    return (
+        f"k = {claim.k}: the bound {claim.upper_bound:.17g} is for vectors that fulfil "
+        "the conditions of the scheme; Components.verify checks it"
     )
 
 

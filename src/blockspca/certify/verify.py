@@ -3,7 +3,8 @@
 No kernel, no scan, no incumbent of the solve is used. What the certificate says is
 computed again, step by step, and compared; searches run again in plain Python.
 The formulas of the named bounds and of the spectral argument are the same code, and so
-is the direction dual's search (whose sums over sparse columns are a kernel).
+is the direction dual's search (whose sums over sparse columns are a kernel,
+as are those of A from sparse data with more samples than features).
 
 Bounds are compared without tolerance (`claims.py`), the objective with what its own
 rounding may amount to, and "optimal" is what `result.is_optimal_gap` says.

@@ -31,6 +31,7 @@ class SchemeName(str, Enum):
     HOTELLING = "hotelling"
     RESIDUAL = "residual"
     RESIDUAL_DISJOINT = "residual-disjoint"
+    UNCORRELATED = "uncorrelated"
 
 
 DISJOINT_SCHEMES = (SchemeName.DISJOINT, SchemeName.RESIDUAL_DISJOINT)
@@ -71,6 +72,7 @@ def as_scheme(name: SchemeName) -> Scheme:
         SchemeName.HOTELLING: components.HotellingDeflation,
         SchemeName.RESIDUAL: components.ResidualDeflation,
         SchemeName.RESIDUAL_DISJOINT: partial(components.ResidualDeflation, True),
+        SchemeName.UNCORRELATED: components.UncorrelatedScores,
     }
     return schemes[name]()
 

@@ -65,6 +65,7 @@ def verify(
     from ..certify.verify import verify as check
     from ..components.checks import check_relations
     from ..components.earlier import check_earlier_bound
+    from ..components.finish import check_finished
     from .loading import load
     from .solving import as_scheme
 
@@ -82,7 +83,7 @@ def verify(
         _check_place(files[j], claim, j)
     chosen = as_scheme(_scheme_of(claims[-1], scheme))
     loaded = load(file, reading, display)
-    cov = loaded.cov
+    cov = loaded.cov.formed()  # as `solve` did
     complete = True
     done: list[Verification] = []
     for j in range(first, len(files)):
@@ -93,8 +94,12 @@ def verify(
                 outcome = check(claims[j], problem, max_nodes=max_nodes)
             except VerificationError as error:
                 raise VerificationError(f"{files[j]}: {error}") from None
+            result = _as_result(claims[j], cov)
+            outcome = check_finished(
+                outcome, result, problem, cov, earlier, chosen, max_nodes
+            )
             if first == 0:
-                known = (*earlier, _as_result(claims[j], cov))
+                known = (*earlier, result)
                 outcome = check_earlier_bound(outcome, cov, known, j, chosen, done)
                 done.append(outcome)
         display.say(str(files[j]))

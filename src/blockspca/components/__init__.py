@@ -9,6 +9,7 @@ from .schemes import (
     Scheme,
 )
 from .solve import Components, solve_components
+from .uncorrelated import UncorrelatedScores
 
 __all__ = [
     "Components",
@@ -18,5 +19,6 @@ __all__ = [
     "ProjectionDeflation",
     "ResidualDeflation",
     "Scheme",
+    "UncorrelatedScores",
     "solve_components",
 ]

@@ -16,6 +16,7 @@ from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme, scheme_name
+from .uncorrelated import UncorrelatedScores
 from .variance import adjusted_variance, joint_bounds, predicted, score_covariance
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Of an adjusted variance, relative to the variance: regressing on nearly dependent
 # scores loses digits. Nothing is proved with it.
 REGRESSION_AGREEMENT = 1e-8
+UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
 
 
 def check_relations(
@@ -120,7 +122,27 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         f"the joint bound by {name} is {bounds[name]:.17g}, above the claimed "
         f"{claimed:.17g}",
     )
-    return [f"together: at most {claimed:.12g}, by {name}"]
+    said = [f"together: at most {claimed:.12g}, by {name}"]
+    if isinstance(found.scheme, UncorrelatedScores):
+        said.append(_check_uncorrelated(scores, rounding))
+    return said
+
+
+def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:
+    """Check that V'AV is diagonal, to `UNCORRELATED` of the variances and rounding.
+
+    Of |x_i|'|A||x_j| rounding is a share that is at most the mean of those of i and j.
+    """
+    sizes = np.sqrt(np.abs(np.diagonal(scores)))
+    allowed = UNCORRELATED * np.outer(sizes, sizes)
+    allowed += np.add.outer(rounding, rounding) / 2
+    off = np.abs(scores - np.diag(np.diagonal(scores)))
+    for i, j in zip(*np.nonzero(off > allowed), strict=True):
+        raise VerificationError(
+            f"the scores of components {min(i, j) + 1} and {max(i, j) + 1} are claimed "
+            f"to be uncorrelated, but their covariance is {scores[i, j]:.3g}."
+        )
+    return f"scores: uncorrelated, covariances at most {off.max(initial=0.0):.1g}"
 
 
 def _score_rounding(cov: Covariance, components: FloatArray) -> FloatArray:

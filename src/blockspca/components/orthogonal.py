@@ -14,21 +14,27 @@ from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..covariance.derived import corrected, correction_error, projection_term
 from ..limits import Deadline
-from ..numerics.linalg import leading_eigenvector, with_sign
 from ..numerics.rounding import EPS
 from ..result import Result
+from .constrained import best_orthogonal, search_constrained, supports_of_rows
+from .constrained_proof import Conditions
+from .finish import finished
 from .rewrite import with_component
 from .schemes import (
     SolveOne,
     _Deflation,
     orthonormal_basis,
     restricted,
+    row_space,
     used_features,
 )
 
 MAX_EVALUATIONS = 4000  # supports tried by the search for one component
 PROOF_SHARE = 0.8  # of the component's time; the rest is for the search
 POOL_SIZE = 60  # features outside the supports that the search may bring in
+# Bounds that are for orthogonal vectors only, and not for all of B
+FOR_ORTHOGONAL = (BoundName.EARLIER_COMPONENT, BoundName.CONDITIONS)
+ROWS = 4  # of A, to whose supports ascents are made as well
 
 
 @dataclass(frozen=True)
@@ -54,10 +60,12 @@ class Orthogonalised(_Deflation):
     is an upper bound for orthogonal components. Component j is certified for B: the
     bound is proved there, and the component found has the same objective on B and on A.
     Its status is optimal if the two meet, which they always do if the optimum of B has
-    no feature in common with the earlier components; otherwise it is feasible, with the
-    gap that remains. If an earlier component's bound is smaller, it is taken: it holds
-    for the orthogonal vectors, though not for B. The component itself is
-    found by a search over supports, each with its best orthogonal loadings.
+    no feature in common with the earlier components; otherwise a search of all sets
+    under the conditions follows, for up to 200 features (`finish`), and where that does
+    not end it is feasible, with the gap that remains. If an earlier component's bound
+    is smaller, it is taken: it holds for the orthogonal vectors, though not for B. The
+    component itself is found by a search over supports, each with its best orthogonal
+    loadings.
     """
 
     adds_variances: ClassVar[bool] = True
@@ -88,14 +96,14 @@ class Orthogonalised(_Deflation):
 
         *Proof.* Let x be k-sparse and orthogonal to all earlier components. Its
         objective is x'Ax, in the problem of component i as in that of j. A bound for A
-        (i = 1), or for orthogonal vectors ("earlier component"), holds for x. A bound
+        (i = 1), or for orthogonal vectors (`FOR_ORTHOGONAL`), holds for x. A bound
         for B_i = A − (QR' + RQ') as computed is one for x'Ax − 2 (Q'x)'(R'x), and
         ‖Q'x‖ ≤ ‖Q − VW‖ for every W, V being the components before i. A matrix in
         memory is rounded to entries that are off by e, and |x'Ex| ≤ k e.
         """
         certificate = earlier[i].certificate
         name = earlier[i].bound_name if certificate is None else certificate.bound_name
-        if i == 0 or name == BoundName.EARLIER_COMPONENT:
+        if i == 0 or name in FOR_ORTHOGONAL:
             return 0.0
         basis, right = self._correction(cov, earlier[:i])
         used = used_features(earlier[:i])
@@ -109,6 +117,14 @@ class Orthogonalised(_Deflation):
         across = float(np.linalg.norm(apart)) * float(np.linalg.norm(right))
         return 2 * across + k * correction_error(basis.shape[1], largest)
 
+    def normals(self, cov: Covariance, components: FloatArray) -> FloatArray:
+        """Return an orthonormal basis of what x is to be orthogonal to, (d, m)."""
+        return row_space(components)
+
+    def conditions(self, cov: Covariance, earlier: Sequence[Result]) -> Conditions:
+        """V'x = 0, V the earlier components as they are stored."""
+        return Conditions(np.array([result.x for result in earlier]).T, 0.0)
+
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> Result:
@@ -117,54 +133,46 @@ class Orthogonalised(_Deflation):
         problem = self.problem(cov, earlier)
         relaxed = solve_one(problem, k, share=PROOF_SHARE)
         starts = [relaxed.support]
-        if solve_one.start is not None:
-            starts.append(np.flatnonzero(solve_one.start))
-        d = cov.n_features
-        free = np.setdiff1d(np.arange(d, dtype=np.intp), used_features(earlier))
+        free = np.setdiff1d(
+            np.arange(cov.n_features, dtype=np.intp), used_features(earlier)
+        )
         if len(free):  # features of their own make any component orthogonal
             apart = restricted(cov, free)
             size = min(k, len(free))
             apart_result = solve_one(apart, size, certify=False, share=0.5)
             starts.append(free[apart_result.support])
-        basis = orthonormal_basis(earlier)
-        x = search_orthogonal(cov, basis, k, starts, solve_one.deadline)
+        normals = self.normals(cov, np.array([result.x for result in earlier]))
+        x = best_under(cov, normals, k, starts, solve_one)
         if x is None:
             raise ValueError(
                 f"no vector with k = {k} nonzeros orthogonal to the {len(earlier)} "
-                f"earlier component(s) was found among {d} features; pass a larger k, "
-                "fewer components, or scheme=ProjectionDeflation()."
+                f"earlier component(s) was found among {cov.n_features} features; pass "
+                "a larger k, fewer components, or scheme=ProjectionDeflation()."
             )
-        return with_component(relaxed, x, problem, reconsider=True)
+        result = with_component(relaxed, x, problem, reconsider=True)
+        conditions = self.conditions(cov, earlier)
+        return finished(
+            result, problem, conditions, solve_one.limits, solve_one.deadline
+        )
 
 
-def best_orthogonal(
-    within: FloatArray, basis: FloatArray
-) -> tuple[FloatArray, float] | None:
-    """Return the unit x that maximises x'Ax subject to Q'x = 0, and its objective.
-
-    Parameters
-    ----------
-    within : (s, s) array
-        A on the features of a support.
-    basis : (s, m) array
-        The rows of Q for those features.
-
-    Returns
-    -------
-    (x, objective), or None if only x = 0 is orthogonal.
-    """
-    touched = basis[:, np.abs(basis).max(axis=0) > 0] if basis.size else basis
-    if touched.shape[1] == 0:
-        x = leading_eigenvector(within)
-    else:
-        left, sizes, _ = np.linalg.svd(touched)
-        rank = int((sizes > 1e-12).sum())
-        if rank == len(within):
-            return None
-        null = left[:, rank:]
-        x = with_sign(null @ leading_eigenvector(null.T @ within @ null))
-        x /= np.linalg.norm(x)
-    return x, float(x @ within @ x)
+def best_under(
+    cov: Covariance,
+    normals: FloatArray,
+    k: int,
+    starts: Sequence[NDArray[np.intp]],
+    solve_one: SolveOne,
+) -> FloatArray | None:
+    """Return the best vector with W'x = 0 that ascents and swaps come to, or None."""
+    deadline = solve_one.deadline
+    starts = list(starts)
+    if solve_one.start is not None:
+        starts.append(np.flatnonzero(solve_one.start))
+    further = supports_of_rows(cov, normals, k, ROWS) if not deadline.passed() else []
+    found = search_constrained(cov, normals, k, [*starts, *further], deadline)
+    if found is not None:
+        starts = [found.support]
+    return search_orthogonal(cov, normals, k, starts, deadline)
 
 
 def search_orthogonal(

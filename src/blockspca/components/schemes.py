@@ -20,7 +20,7 @@ from ..covariance.derived import (
     restricted,
 )
 from ..covariance.residual import regressed, residual
-from ..limits import Deadline
+from ..limits import Deadline, Limits
 from ..result import Result
 from .rewrite import renumbered
 
@@ -36,6 +36,9 @@ class SolveOne(Protocol):
 
     @property
     def deadline(self) -> Deadline: ...
+
+    @property
+    def limits(self) -> Limits: ...
 
     @property
     def start(self) -> FloatArray | None: ...
@@ -79,12 +82,16 @@ def used_features(earlier: Sequence[Result]) -> NDArray[np.intp]:
 
 def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     """Return Q, d × m, whose columns span the earlier components."""
-    used = used_features(earlier)
-    loadings = np.array([result.x[used] for result in earlier]).T
-    left, sizes, _ = np.linalg.svd(loadings, full_matrices=False)
-    basis = np.zeros((len(earlier[0].x), left.shape[1]))
+    return row_space(np.array([result.x for result in earlier]))
+
+
+def row_space(rows: FloatArray) -> FloatArray:
+    """Return an orthonormal basis of the span of some rows, as columns."""
+    used = np.flatnonzero(rows.any(axis=0))
+    left, sizes, _ = np.linalg.svd(rows[:, used].T, full_matrices=False)
+    basis = np.zeros((rows.shape[1], left.shape[1]))
     basis[used] = left
-    return basis[:, sizes > RANK_TOLERANCE * sizes[0]]
+    return basis[:, sizes > RANK_TOLERANCE * sizes.max(initial=0.0)]
 
 
 def refuse_too_few(sparsities: Sequence[int], n_features: int) -> None:

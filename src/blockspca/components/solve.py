@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._html import table
+from .._messages import proof_in_words
 from .._validation import (
     FloatArray,
     check_count,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
+    pandas_for,
 )
 from ..certify.verify import Verification, verify
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
-from ..result import Result, Status, relative_gap
+from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
-from .rewrite import tidied
+from .finish import check_finished
+from .joint_start import HasNormals, joint_start
+from .rewrite import tidied, with_component
 from .schemes import DisjointSupports, Scheme, scheme_name
 from .solving import SolveWithin, shared_out
-from .sweeps import others, swept
+from .sweeps import others, swept, total
 from .variance import adjusted_variance, joint_upper_bound, predicted, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -135,9 +140,13 @@ class Components:
         """
         index = self._checked(index)
         cov = as_covariance(cov).formed()
+        return self.scheme.problem(cov, self._given(index, cov))
+
+    def _given(self, index: int, cov: Covariance) -> tuple[Result, ...]:
+        """Return the components that count as earlier ones of component `index`."""
         if self.first is None:
-            return self.scheme.problem(cov, self.results[:index])
-        return self.scheme.problem(cov, others(cov, self.results, index))
+            return self.results[:index]
+        return others(cov, self.results, index)
 
     def verify(self, cov: Covariance | Any, **options: Any) -> tuple[Verification, ...]:
         """Check every component's certificate against its own problem, and the set.
@@ -166,7 +175,17 @@ class Components:
             said += [f"alone: {words}" for words in alone.checks]
         checks: list[Verification] = []
         for index, result in enumerate(self.results):
-            check = verify(result, self.problem(index, cov), **options)
+            problem = self.problem(index, cov)
+            check = verify(result, problem, **options)
+            check = check_finished(
+                check,
+                result,
+                problem,
+                cov,
+                self._given(index, cov),
+                self.scheme,
+                **options,
+            )
             if self.first is None:
                 check = check_earlier_bound(
                     check, cov, self.results, index, self.scheme, checks
@@ -195,6 +214,38 @@ class Components:
             for index, result in enumerate(self.results)
         ]
 
+    def to_frame(self) -> Any:
+        """Return the loadings as a pandas DataFrame, features × components.
+
+        Only features that a component uses; their names are the index.
+        """
+        pandas = pandas_for("to_frame")
+        used = np.flatnonzero(self.components.any(axis=0))
+        names = self.results[0].feature_names
+        labels = used if names is None else [names[i] for i in used]
+        columns = [f"component {j + 1}" for j in range(len(self))]
+        return pandas.DataFrame(
+            self.components[:, used].T, index=labels, columns=columns
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                j + 1,
+                result.k,
+                f"{self.explained_variance[j]:.6g}",
+                f"{self.explained_variance_ratio[j]:.2%}",
+                proof_in_words(result),
+                ", ".join(result.features[:SHOWN]),
+            )
+            for j, result in enumerate(self.results)
+        ]
+        headings = ("", "k", "variance", "adjusted share", "proof", "features")
+        caption = f"{len(self)} sparse components"
+        if not np.isnan(self.r2):
+            caption += f", whose scores predict {self.r2:.1%} of the variance"
+        return table(headings, rows, caption)
+
     def __str__(self) -> str:
         share = float(self.explained_variance_ratio.sum())
         lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
@@ -213,7 +264,7 @@ def solve_components(
     *,
     scheme: Scheme | None = None,
     sweeps: int = 0,
-    limits: Limits | None = None,
+    limits: Limits | float | None = None,
     progress: Listener | bool | None = None,
     **options: Any,
 ) -> Components:
@@ -230,16 +281,17 @@ def solve_components(
     n_components : int
     scheme : scheme, optional
         `DisjointSupports()` by default; `ResidualDeflation()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `HotellingDeflation()`.
+        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
+        `HotellingDeflation()`.
     sweeps : int
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
         the adjusted variances of others, never falls. Component j is then certified
         for what all others leave of A, and not only the earlier ones.
-    limits : Limits, optional
-        For all components together. Each gets an equal share of the time and nodes
-        that are left; a sweep that is not the last has half of them. The gap and the
-        memory apply to each.
+    limits : Limits or float, optional
+        For all components together; a number is seconds. Each gets an equal share of
+        the time and nodes that are left; a sweep that is not the last has half of them.
+        The gap and the memory apply to each.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
     **options
@@ -296,10 +348,37 @@ def solve_components(
                 break
         first = results[0] if sweeps else None
         if sweeps:
+            share = shared_out(budget, 1, HALF)
+            solve_one = SolveWithin(share, Deadline(share.time), tell, options)
+            results = _begun_together(cov, results, scheme, solve_one)
             again = _SolveAgain(cov, scheme, sparsities, budget, tell, options)
             results = list(swept(cov, results, scheme, sweeps, again))
         placed = [_placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         return collect(cov, tuple(placed), scheme, budget, first)
+
+
+def _begun_together(
+    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveWithin
+) -> list[Result]:
+    """Return the results, or with other components if those have a larger total."""
+    if not hasattr(scheme, "normals"):
+        return results
+    rows = np.array([result.x for result in results])
+    ks = [result.k for result in results]
+    found = joint_start(cov, rows, ks, cast(HasNormals, scheme), solve_one)
+    if np.array_equal(found, rows):
+        return results
+    # Sweeps prove every component again: here only x counts.
+    begun = [
+        with_component(
+            replace(r, upper_bound=np.inf, certificate=None, status=Status.FEASIBLE),
+            x,
+            cov,
+        )
+        for r, x in zip(results, found, strict=True)
+    ]
+    raised = total(cov, begun, scheme) > total(cov, results, scheme)
+    return begun if raised else results
 
 
 @dataclass
@@ -368,6 +447,7 @@ _SCHEMES = {
     "orthogonalised": "Orthogonalised()",
     "hotelling": "HotellingDeflation()",
     "residual": "ResidualDeflation()",
+    "uncorrelated": "UncorrelatedScores()",
 }
 
 

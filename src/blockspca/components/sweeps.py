@@ -89,9 +89,8 @@ def swept(
         Solves the problem of component `index`; x are its present loadings, and `last`
         says that no sweep follows.
     """
-    current = list(results)
+    current, best = _ordered(cov, list(results), scheme)
     proved_for: dict[int, list[FloatArray]] = {}  # by the identity of x: the others
-    best = total(cov, current, scheme)
     stopped = False
 
     def is_up_to_date(j: int) -> bool:

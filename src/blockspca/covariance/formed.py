@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels.loading import load
 from .._validation import FloatArray
 from ..numerics import cost as _cost
 from ..numerics.threads import scan_threads
@@ -97,6 +96,8 @@ def _block(n: int) -> int:
 
 
 def _from_sparse(source: SparseDataSource, check: Check) -> FormedSource:
+    from .._kernels.loading import load
+
     load("sparse_gram")
     X = source.X
     n, d = X.shape

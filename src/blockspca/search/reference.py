@@ -106,7 +106,7 @@ def prove_none_above(
             return 1
         if len(forced) < k:
             rest = np.setdiff1d(kept, forced)
-            reduced = _eliminated(A, forced, rest, search.tau)
+            reduced = eliminated(A, forced, rest, search.tau)
             if reduced is not None:
                 search.visit(reduced, rest, forced)
                 return search.nodes
@@ -166,12 +166,12 @@ class _Search:
             return
         # opt_B(q) ≤ upper[chosen + q] wherever that is at most τ
         known = np.where(self.upper <= tau, self.upper, np.inf)[len(chosen) :]
-        left, strength = _peel(B, m, tau, known[m - 1])
+        left, strength = peel(B, m, tau, known[m - 1])
         order = left[np.argsort(-strength, kind="stable")]
         B, features = B[np.ix_(order, order)], features[order]
         if len(B) < m or is_below(B, tau):
             return
-        first, rest = _suffix_bounds(B, m, known)
+        first, rest = suffix_bounds(B, m, known)
         for t in range(len(B) - m + 1):
             if first[t] <= tau:
                 continue
@@ -216,7 +216,7 @@ def _tightened(
     return fixing.candidates, fixing.fixed_in
 
 
-def _eliminated(
+def eliminated(
     A: FloatArray, chosen: NDArray[np.int64], rest: NDArray[np.int64], tau: float
 ) -> FloatArray | None:
     """B after choosing features, one after the other; None if they reach τ alone."""
@@ -240,7 +240,7 @@ def squared_norms(B: FloatArray, q: int) -> FloatArray:
     return squares.sum(axis=1)
 
 
-def _peel(
+def peel(
     B: FloatArray, m: int, tau: float, bound: float
 ) -> tuple[NDArray[np.intp], FloatArray]:
     """Drop what is in no m-set above τ, given bound ≥ opt_B(m − 1).
@@ -260,7 +260,7 @@ def _peel(
     return left, np.diagonal(B)
 
 
-def _suffix_bounds(
+def suffix_bounds(
     B: FloatArray, m: int, known: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bound m-sets by their first member t, and (m − 1)-sets among those after t."""

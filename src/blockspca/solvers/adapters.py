@@ -22,7 +22,7 @@ class CallableSolver(BaseSolver):
 
 
 def as_solver(solver: Any) -> Solver:
-    """Accept a Solver, or a callable in its place."""
+    """Accept a Solver, its name, or a callable in its place."""
     if isinstance(solver, type):
         raise TypeError(
             f"solver = {solver.__name__} is a class; pass an instance, "
@@ -35,10 +35,11 @@ def as_solver(solver: Any) -> Solver:
     if isinstance(solver, str):
         from .registry import SOLVERS
 
-        example = SOLVERS[solver].__name__ if solver in SOLVERS else "Greedy"
-        raise TypeError(
-            f"solver = {solver!r} is a string; pass an instance, for example "
-            f"blockspca.solvers.{example}()."
+        if solver in SOLVERS:
+            return SOLVERS[solver]()
+        raise ValueError(
+            f"solver = {solver!r} is not known; pass one of {sorted(SOLVERS)}, a "
+            "solver object or a function of (A, k)."
         )
     raise TypeError(
         f"solver = {solver!r} has no solve(A, k, limits=...) method and is not "

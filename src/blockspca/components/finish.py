@@ -1,0 +1,176 @@
+"""Close the gap that a relaxation leaves, on small problems, and check that again.
+
+A scheme with conditions bounds its component by a problem without them. Where the two
+do not meet, a search of all sets under the conditions decides, and its claim takes the
+place of the last step of the certificate: that no such vector is above the bound.
+`bs.verify` sees the problem only and leaves the claim open; `Components.verify`
+searches again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..certificate import BoundName, Certificate, StepClaim
+from ..certify.claims import left_to_components
+from ..certify.verification import Verification, VerificationError
+from ..covariance.covariance import Covariance
+from ..limits import Deadline, Limits
+from ..numerics.blas import single_threaded
+from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
+from ..search.reference import NodeCapReached, Undecided
+from .constrained import best_orthogonal
+from .constrained_proof import Better, Conditions, prove_none_above
+from .rewrite import with_component
+from .schemes import Scheme
+
+LARGEST = 200  # features: the search holds some matrices of this order
+MAX_NODES = 20_000  # of a search in NumPy: some seconds
+SECONDS = 60.0  # for a search that is made again
+
+
+def finished(
+    result: Result,
+    problem: Covariance,
+    conditions: Conditions,
+    limits: Limits,
+    deadline: Deadline,
+) -> Result:
+    """Return the result with a bound for vectors under the conditions, if found.
+
+    The component changes where the search comes upon a better one.
+    """
+    certificate = result.certificate
+    left = MAX_NODES
+    if limits.nodes is not None:
+        left = min(left, limits.nodes - result.nodes)
+    done = result.status in (Status.OPTIMAL, Status.GAP_LIMIT, Status.INTERRUPTED)
+    if done or certificate is None or problem.n_features > LARGEST or left < 1:
+        return result
+    A = np.array(problem.submatrix(slice(None)))
+    while True:
+        tau = result.objective + OPTIMAL_GAP / 2 * abs(result.objective)
+        try:
+            nodes = _search(
+                A, problem, conditions, result.k, tau, certificate, left, deadline
+            )
+        except Better as better:
+            support = better.support
+            found = best_orthogonal(A[np.ix_(support, support)], conditions.W[support])
+            assert found is not None
+            x = np.zeros(len(A))
+            x[support] = found[0]
+            improved = with_component(result, x, problem, reconsider=True)
+            if not improved.objective > result.objective:
+                return result
+            result = improved
+            continue
+        except (Undecided, NodeCapReached):
+            return result
+        return _with_claim(result, tau, nodes)
+
+
+def _search(
+    A: FloatArray,
+    problem: Covariance,
+    conditions: Conditions,
+    k: int,
+    tau: float,
+    certificate: Certificate,
+    max_nodes: int,
+    deadline: Deadline,
+) -> int:
+    upper = np.full(k, np.inf)
+    for step in certificate.steps:
+        if step.k < k:
+            upper[step.k] = step.upper_bound
+    with single_threaded():
+        return prove_none_above(
+            A,
+            conditions,
+            k,
+            tau,
+            upper,
+            entry_error=problem.entry_error,
+            max_nodes=max_nodes,
+            deadline=deadline,
+        )
+
+
+def _with_claim(result: Result, tau: float, nodes: int) -> Result:
+    certificate = result.certificate
+    assert certificate is not None
+    status = result.status
+    if is_optimal_gap(result.objective, tau):
+        status = Status.OPTIMAL
+    claim = StepClaim(
+        k=result.k,
+        upper_bound=tau,
+        bound_name=BoundName.CONDITIONS,
+        statistics={"nodes": nodes},
+    )
+    certificate = replace(
+        certificate,
+        upper_bound=tau,
+        status=status,
+        steps=(*certificate.steps[:-1], claim),
+        tolerance=OPTIMAL_GAP * abs(result.objective),
+    )
+    return replace(
+        result,
+        upper_bound=tau,
+        bound_name=BoundName.CONDITIONS,
+        status=status,
+        certificate=certificate,
+        nodes=result.nodes + nodes,
+    )
+
+
+def check_finished(
+    check: Verification,
+    result: Result,
+    problem: Covariance,
+    cov: Covariance,
+    given: Sequence[Result],
+    scheme: Scheme,
+    max_nodes: int = MAX_NODES,
+    time_limit: float = SECONDS,
+) -> Verification:
+    """Search again where the last claim is one under conditions."""
+    certificate = result.certificate
+    if certificate is None or certificate.bound_name != BoundName.CONDITIONS:
+        return check
+    claim = certificate.steps[-1]
+    open_ = left_to_components(claim)
+    conditions = getattr(scheme, "conditions", None)
+    if conditions is None or problem.n_features > LARGEST:
+        return check
+    try:
+        _search(
+            np.array(problem.submatrix(slice(None))),
+            problem,
+            conditions(cov, given),
+            claim.k,
+            claim.upper_bound,
+            certificate,
+            max_nodes,
+            Deadline(time_limit),
+        )
+    except Better as better:
+        raise VerificationError(
+            f"k = {claim.k}: features {better.support.tolist()} exceed the claimed "
+            f"bound {claim.upper_bound:.17g} under the conditions of the scheme."
+        ) from None
+    except (Undecided, NodeCapReached):
+        return check
+    left = tuple(said for said in check.unchecked if said != open_)
+    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by a search of all sets"
+    return Verification(
+        upper_bound=check.upper_bound if left else claim.upper_bound,
+        checks=(*check.checks, said),
+        unchecked=left,
+    )

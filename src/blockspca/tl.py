@@ -1,0 +1,174 @@
+"""Tools for AnnData, in the manner of scanpy's `tl`; scanpy is not needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._validation import check_flag
+from .estimator import SparsePCA
+
+HIGHLY_VARIABLE = "highly_variable"
+
+
+class _Unset:
+    """What `mask_var` is where nothing was passed."""
+
+    def __repr__(self) -> str:
+        return "highly variable genes, if they are marked"
+
+
+_UNSET = _Unset()
+
+
+def sparse_pca(
+    adata: Any,
+    n_comps: int = 4,
+    *,
+    k: Any = "auto",
+    layer: str | None = None,
+    mask_var: Any = _UNSET,
+    key_added: str = "spca",
+    copy: bool = False,
+    **options: Any,
+) -> Any:
+    """Sparse PCA of an AnnData, written into it.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Cells × genes, in memory or backed, dense or sparse. Usually normalised and
+        logarithmised.
+    n_comps : int
+        How many components.
+    k : int, sequence of int or "auto"
+        How many genes each component may use.
+    layer : str, optional
+        The layer to use; `adata.X` by default.
+    mask_var : array of bool, name of a column of `adata.var`, or None
+        The genes that may be chosen. By default those that `adata.var` marks as
+        "highly_variable", or all if none are marked; None is all.
+    key_added : str
+        Where the results go.
+    copy : bool
+        Return a copy with the results instead of writing into `adata`.
+    **options
+        Of `SparsePCA`: scale, scheme, limits, n_jobs, random_state, …
+
+    Returns
+    -------
+    AnnData or None
+        The copy, if `copy`. With key_added="spca" these are written:
+
+        - ``obsm["X_spca"]``: the scores, cells × components;
+        - ``varm["sPCs"]``: the loadings, genes × components, 0 for genes not chosen;
+        - ``uns["spca"]``: params, variance, variance_ratio (adjusted), r2,
+          upper_bound, gap, status, genes and certificates (JSON, for `verify`).
+
+    Examples
+    --------
+    >>> import anndata
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> cells = rng.normal(size=(60, 8))
+    >>> cells[:, :3] += 2 * rng.normal(size=(60, 1))
+    >>> adata = anndata.AnnData(cells)
+    >>> bs.tl.sparse_pca(adata, n_comps=2, k=3)
+    >>> adata.obsm["X_spca"].shape, adata.uns["spca"]["status"].tolist()
+    ((60, 2), ['optimal', 'optimal'])
+    >>> [int(i) for i in np.flatnonzero(adata.varm["sPCs"][:, 0])]
+    [0, 1, 2]
+    """
+    _refuse_other_than_anndata(adata)
+    if check_flag(copy, "copy"):
+        adata = adata.to_memory() if adata.isbacked else adata.copy()
+    X = _matrix(adata, layer)
+    mask, mask_name = _mask(adata, mask_var)
+    names = [str(name) for name in np.asarray(adata.var_names)[mask]]
+    model = SparsePCA(n_comps, k=k, **options)
+    model.fit(X[:, mask], feature_names=names)
+    found = model.solution_
+    loadings = np.zeros((adata.n_vars, len(found)))
+    loadings[mask] = found.components.T
+    adata.obsm[f"X_{key_added}"] = model.transform(X[:, mask])
+    adata.varm["sPCs" if key_added == "spca" else f"{key_added}_PCs"] = loadings
+    chosen = {
+        name: value
+        for name, value in options.items()
+        if isinstance(value, (str, bool, int, float))
+    }
+    adata.uns[key_added] = {
+        "params": {
+            "n_comps": len(found),
+            "k": np.array(model.k_),
+            "layer": layer or "X",
+            "mask_var": mask_name,
+            **chosen,
+        },
+        "variance": np.array(found.explained_variance),
+        "variance_ratio": np.array(found.explained_variance_ratio),
+        "r2": float(found.r2),
+        "upper_bound": np.array(found.upper_bounds),
+        "gap": np.array(found.gaps),
+        "status": np.array([status.value for status in found.statuses]),
+        "genes": np.array([", ".join(result.features) for result in found.results]),
+        "certificates": np.array(
+            [
+                "" if result.certificate is None else result.certificate.to_json()
+                for result in found.results
+            ]
+        ),
+    }
+    return adata if copy else None
+
+
+def _refuse_other_than_anndata(adata: Any) -> None:
+    needed = ("obsm", "varm", "uns", "var", "layers", "n_vars")
+    if not all(hasattr(adata, name) for name in needed):
+        raise TypeError(
+            f"adata is of type {type(adata).__name__}; pass an AnnData, or give arrays "
+            "and DataFrames to blockspca.SparsePCA."
+        )
+
+
+def _matrix(adata: Any, layer: str | None) -> Any:
+    if layer is None:
+        X = adata.X
+        if X is None:
+            raise ValueError("adata.X is None; pass the name of a layer.")
+    elif layer in adata.layers:
+        X = adata.layers[layer]
+    else:
+        raise KeyError(
+            f"layer = {layer!r} is not among the layers, {sorted(adata.layers)}."
+        )
+    if hasattr(X, "to_memory"):  # sparse and backed
+        return X.to_memory()
+    return X if hasattr(X, "tocsr") else np.asarray(X)
+
+
+def _mask(adata: Any, mask_var: Any) -> tuple[np.ndarray, str]:
+    """Return which genes may be chosen, and what that is called."""
+    if mask_var is _UNSET:
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var else None
+    if mask_var is None:
+        return np.ones(adata.n_vars, dtype=bool), "all"
+    name = "given"
+    if isinstance(mask_var, str):
+        if mask_var not in adata.var:
+            raise KeyError(
+                f"mask_var = {mask_var!r} is not a column of adata.var, "
+                f"{sorted(map(str, adata.var.columns))}."
+            )
+        name, mask_var = mask_var, adata.var[mask_var]
+    mask = np.asarray(mask_var)
+    if mask.shape != (adata.n_vars,) or mask.dtype != bool:
+        raise ValueError(
+            f"mask_var = {name!r} has shape {mask.shape} and dtype {mask.dtype}; pass "
+            f"{adata.n_vars} booleans, one for each gene."
+        )
+    if not mask.any():
+        raise ValueError(f"mask_var = {name!r} leaves no gene; pass mask_var=None.")
+    return mask, name
