@@ -21,8 +21,11 @@ from .._validation import (
     split_names,
 )
 from ..certify.results import certified_results
+from ..certify.screening import Screening
 from ..covariance.covariance import Covariance, refuse_constant
+from ..heuristics.pool import best_supports
 from ..limits import Limits
+from ..numerics.rounding import power_of_two
 from ..scan.lists import scan
 from ..sparsity_path import SparsityPath
 
@@ -340,23 +343,18 @@ def row_starts(cov: Covariance, k_max: int) -> dict[int, list[int]]:
     """
     if k_max < 2:
         return {}
-    tops = scan(cov, k_max - 1)
-    complete = np.flatnonzero(tops.indices[:, 0] >= 0)
-    weights = tops.diagonal[complete] ** 2 + (tops.values[complete] ** 2).sum(axis=1)
-    rows = complete[np.argsort(-weights, kind="stable")[:N_STARTS]]
-    sets = np.column_stack([rows, tops.indices[rows]])
-    pool = np.unique(sets[sets >= 0])
-    if len(pool) == 0:
+    found = scan(cov, k_max - 1)
+    screening = Screening(found, power_of_two(found.max_abs))
+    sets = {k: screening.row_supports(k, N_STARTS) for k in range(2, k_max + 1)}
+    sets = {k: rows for k, rows in sets.items() if len(rows)}
+    if not sets:
         return {}
+    pool = np.unique(np.concatenate([rows.ravel() for rows in sets.values()]))
     A = cov.submatrix(pool)
-    starts = {}
-    for k in range(2, k_max + 1):
-        chosen = sets[(sets[:, :k] >= 0).all(axis=1), :k]
-        if len(chosen):
-            at = np.searchsorted(pool, chosen)
-            values = np.linalg.eigvalsh(A[at[:, :, None], at[:, None, :]])[:, -1]
-            starts[k] = np.sort(chosen[np.argmax(values)]).tolist()
-    return starts
+    return {
+        k: pool[best_supports(A, np.searchsorted(pool, rows), 1)[0]].tolist()
+        for k, rows in sets.items()
+    }
 
 
 def permuted_columns(X: Any, rng: np.random.Generator) -> Any:

@@ -74,15 +74,23 @@ def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
     deadline = deadline or Deadline(None)
     if not deadline.affords(_cost.cholesky(n)):
         return float("inf")
-    gamma = (n + 4) * EPS
-    test = A.copy()
-    slack = 4 * gamma * float(np.abs(np.diagonal(A)).sum())
-    test[np.diag_indices(n)] += slack
-    if _has_factor(test):
-        return 2 * slack
+    if np.isfinite(shift := rounding_shift(A)):
+        return shift
     if not deadline.affords(_cost.eigenvalues(n) + 2 * _cost.cholesky(n)):
         return float("inf")
     return max(eigenvalue_ceiling(-A), 0.0)
+
+
+def rounding_shift(A: FloatArray) -> float:
+    """As `psd_shift` if A is PSD up to rounding, otherwise infinite.
+
+    By one Cholesky factorization of A + δ/2 I, whose own rounding is below δ/2.
+    """
+    n = len(A)
+    slack = 4 * (n + 4) * EPS * float(np.abs(np.diagonal(A)).sum())
+    test = A.copy()
+    test[np.diag_indices(n)] += slack
+    return 2 * slack if _has_factor(test) else float("inf")
 
 
 def _has_factor(A: FloatArray) -> bool:

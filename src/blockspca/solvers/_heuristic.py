@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from .._validation import FloatArray
+from ..numerics.upper_eigenvalues import psd_shift
 from .template import BaseSolver, SolverRun
 
 LEVELS = 40  # halvings of a penalty: by then levels differ by one part in 10¹²
@@ -57,12 +58,11 @@ def tuned_to_k(
 
 
 def shifted_to_psd(A: FloatArray) -> FloatArray:
-    """Return A, or A + cI without negative eigenvalues.
+    """Return A + cI without negative eigenvalues; c is rounding if A has none.
 
     Every unit vector's objective moves by c, so no maximiser changes.
     """
-    lowest = float(np.linalg.eigvalsh(A)[0])
-    return A - lowest * np.eye(len(A)) if lowest < 0 else A
+    return A + psd_shift(A) * np.eye(len(A))
 
 
 def soft_threshold(values: FloatArray, level: float | FloatArray) -> FloatArray:

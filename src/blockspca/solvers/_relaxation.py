@@ -11,6 +11,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound
 from ..numerics.linalg import leading_eigenvector
+from ..numerics.rounding import EPS
 from ..result import OPTIMAL_GAP, Status, relative_gap
 from .template import BaseSolver, SolverRun
 
@@ -91,7 +92,7 @@ def centred(A: FloatArray) -> tuple[FloatArray, float]:
 def dual_value(A: FloatArray, dual: FloatArray, constant: float) -> float:
     """Return λmax(A − dual) + constant, the rounding of all three included."""
     size = float(np.abs(A).max() + np.abs(dual).max()) + abs(constant)
-    rounding = 8 * len(A) * float(np.finfo(float).eps) * size
+    rounding = 8 * len(A) * EPS * size
     return largest_eigenvalue_bound(A - dual) + constant + rounding
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import EPS
+from ..numerics.upper_eigenvalues import eigenvalue_ceiling, rounding_shift
 from .chan import ENTRIES_AT_ONCE
 
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
@@ -74,8 +75,6 @@ class Spectrum:
         N = I − a uu' has N² = I − c uu' with c = a (2 − a u'u), so A − c ww' = C'N²C
         has the largest eigenvalue of NCC'N = NGN, and (x'w)² ≤ Σ_S w_i² for ‖x‖ = 1.
         """
-        from ..numerics.upper_eigenvalues import eigenvalue_ceiling
-
         n, d = len(gram), cov.n_features
         N = np.eye(n) - share * np.outer(u, u)
         rest = N @ gram @ N
@@ -97,13 +96,4 @@ class Spectrum:
     @classmethod
     def unknown(cls, A: FloatArray) -> Spectrum:
         """Without eigenvalues; that A is semidefinite is shown by a Cholesky factor."""
-        # the factorisation itself is rounded, by less than slack (Rump 2006)
-        slack = 4 * (len(A) + 4) * EPS * float(np.abs(np.diagonal(A)).sum())
-        defect = 2 * slack
-        shifted = A.copy()
-        shifted.flat[:: len(A) + 1] += slack
-        try:
-            np.linalg.cholesky(shifted)
-        except np.linalg.LinAlgError:
-            defect = math.inf
-        return cls(np.zeros(len(A)), math.inf, 0.0, defect)
+        return cls(np.zeros(len(A)), math.inf, 0.0, rounding_shift(A))

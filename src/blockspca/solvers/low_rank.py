@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..numerics.linalg import largest_entries
+from ..numerics.rounding import EPS
 from ..result import Status
 from .base import Deadline, Guarantee, Limits
 from .template import BaseSolver, SolverRun
@@ -90,7 +91,7 @@ class LowRank(BaseSolver):
         self._check_parameters()
         eigenvalues = np.linalg.eigvalsh(A)
         size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
-        error = 4 * len(A) * np.finfo(float).eps * size
+        error = 4 * len(A) * EPS * size
         if self.rank < len(A):
             error += max(0.0, float(eigenvalues[-1 - self.rank]))
         return additive_guarantee(error)
@@ -109,7 +110,7 @@ class LowRank(BaseSolver):
         residual = A - V @ V.T
         residual[np.diag_indices_from(residual)] += shift
         rest = min(row_sum_bound(residual, k), largest_eigenvalue_bound(residual))
-        slack = 8 * len(A) * np.finfo(float).eps * (search.upper_bound + shift)
+        slack = 8 * len(A) * EPS * (search.upper_bound + shift)
         run.tighten(search.upper_bound + rest - shift + slack)
         run.tighten(largest_eigenvalue_bound(A))
         run.stopped = stopped

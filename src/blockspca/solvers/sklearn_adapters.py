@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from ..numerics.rounding import EPS
 from ._canonical import CanonicalForm
 from ._heuristic import Heuristic, tuned_to_k
 from .template import SolverRun
@@ -65,7 +66,7 @@ def data_with_gram(A: FloatArray) -> FloatArray:
     The rows are ± sqrt(λ/2) v, for the positive eigenvalues λ only.
     """
     eigenvalues, vectors = np.linalg.eigh(A)
-    rank_tolerance = len(A) * np.finfo(float).eps * max(0.0, float(eigenvalues[-1]))
+    rank_tolerance = len(A) * EPS * max(0.0, float(eigenvalues[-1]))
     kept = eigenvalues > rank_tolerance
     half = (vectors[:, kept] * np.sqrt(eigenvalues[kept] / 2)).T[::-1]
     return np.vstack([half, -half])

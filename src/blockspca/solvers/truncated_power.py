@@ -7,6 +7,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..heuristics.power_iteration import power_iteration
 from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
+from ..numerics.upper_eigenvalues import rounding_shift
 from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-10  # of the objective; which support it is shows long before
@@ -83,13 +84,9 @@ def _ascending_shift(A: FloatArray) -> float:
     A larger c than needed slows every iteration down, so Gershgorin's is used only
     where a Cholesky factor, up to rounding, does not exist.
     """
-    shifted = A.copy()
-    shifted.flat[:: len(A) + 1] += 1e-12 * float(np.abs(np.diagonal(A)).max())
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return max(0.0, float((np.abs(A).sum(axis=1) - 2 * np.diagonal(A)).max()))
-    return 0.0
+    if np.isfinite(rounding_shift(A)):
+        return 0.0
+    return max(0.0, float((np.abs(A).sum(axis=1) - 2 * np.diagonal(A)).max()))
 
 
 def _direction(A: FloatArray) -> FloatArray:
