@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, eigenvalue_error
+from ..bounds.smaller_k import bound_from_smaller_k
 from ..numerics.linalg import largest_entries, leading_eigenvector
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
@@ -59,20 +60,10 @@ class SubexponentialSearch(BaseSolver):
 
     Notes
     -----
-    *Proof.* Let x be optimal for k, with support T, and let S be an ℓ-subset of T at
-    random. Two features of T are in S with probability ℓ(ℓ − 1) / (k(k − 1)), one with
-    probability ℓ/k, and opt(ℓ) ‖x_S‖² ≥ x_S'A x_S. On average over S, with
-    D = Σ A_ii x_i²,
-
-        opt(ℓ) ≥ (ℓ − 1)/(k − 1) · opt(k) + (k − ℓ)/(k − 1) · D ,               (1)
-
-    for every symmetric A. If A is positive semidefinite, |A_ij| ≤ √(A_ii A_jj), so that
-    opt(k) = x'Ax ≤ (Σ |x_i| √A_ii)² ≤ k D, and (1) becomes opt(ℓ) ≥ (ℓ/k) opt(k). The
-    completed support contains S, and λmax does not decrease when a set grows. ∎
-
-    A search that was not stopped has an upper bound as well: (1) solved for opt(k),
-    with D ≥ min A_ii, for any A and ℓ ≥ 2, and (k/ℓ) (opt(ℓ) + δ) − δ where A + δI is
-    positive semidefinite. Eigenvalues and sums count with their rounding errors.
+    opt(ℓ) ≥ (ℓ/k) opt(k) is the theorem of `bounds/smaller_k.py`. The completed support
+    contains S, and λmax does not decrease when a set grows. The theorem gives a search
+    that was not stopped an upper bound as well, for every symmetric A: opt(ℓ) is known
+    then, and A + δI is positive semidefinite for some δ. Rounding is included.
 
     Subsets are searched in the order of their variances, so that one that is stopped
     has seen the likelier ones.
@@ -142,17 +133,17 @@ def bound_from_subsets(
 ) -> float:
     """Bound opt(k) by `value` ≥ opt(ℓ), ℓ = `size` ≤ k, where A + `shift` I is PSD.
 
-    The two inequalities of `SubexponentialSearch`. The first is written
-    v + (k − ℓ)/(ℓ − 1) · (v − min A_ii). Each has fewer than six roundings, of numbers
-    that are no larger than the sum of the sizes of its terms.
+    By `bound_from_smaller_k`, for A and for A + δI, less δ. To add δ to two numbers and
+    to subtract it once rounds what is multiplied by at most k afterwards.
     """
-    bound = math.inf
-    if size > 1:
-        growth, least = (k - size) / (size - 1), float(np.diagonal(A).min())
-        terms = abs(value) + growth * (abs(value) + abs(least))
-        bound = value + growth * (value - least) + 8 * EPS * terms
-    if math.isfinite(shift):
-        ratio = k / size
-        terms = ratio * (abs(value) + shift) + shift
-        bound = min(bound, ratio * (value + shift) - shift + 8 * EPS * terms)
-    return bound
+    if size == k:
+        return value
+    known, lowest = np.full(k, math.inf), float(np.diagonal(A).min())
+    known[size] = value
+    bound = bound_from_smaller_k(k, known.tolist(), lowest, is_psd=False)
+    if not math.isfinite(shift):
+        return bound
+    known[size] += shift
+    above = bound_from_smaller_k(k, known.tolist(), lowest + shift, is_psd=True)
+    rounding = 4 * k * EPS * (abs(value) + abs(lowest) + shift)
+    return min(bound, above - shift + rounding)
