@@ -232,7 +232,10 @@ class Certificate:
         content = asdict(self) | {"status": self.status.value}
         for name in _not_in(self.version):
             del content[name]
-        lists = [content["steps"], *(part["steps"] for part in content.get("parts", ()))]
+        lists = [
+            content["steps"],
+            *(part["steps"] for part in content.get("parts", ())),
+        ]
         for step in (step for steps in lists for step in steps):
             if self.version < 3 or step["dual"] is None:
                 del step["dual"]

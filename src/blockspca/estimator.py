@@ -29,6 +29,7 @@ from ._validation import (
 )
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
+from .constraints import Constraints
 from .covariance.covariance import Covariance, refuse_constant
 from .limits import DEFAULT_LIMITS, Limits
 from .model_selection.choose_k import (
@@ -97,6 +98,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         For k="auto" and for solvers that draw random numbers.
     verbose : bool or int, default=False
         Show a log with a progress bar.
+    constraints : Constraints, default=None
+        What every component must be besides sparse; see `solve`.
+    start : sequence of supports, default=None
+        One for each component to start from, such as `supports_` of an earlier fit.
 
     Attributes
     ----------
@@ -181,6 +186,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "constraints": [Constraints, None],
+        "start": "no_validation",
     }
 
     def __init__(
@@ -202,6 +209,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
+        constraints: Constraints | None = None,
+        start: Any = None,
     ) -> None:
         self.n_components = n_components
         self.k = k
@@ -219,6 +228,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.constraints = constraints
+        self.start = start
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -261,6 +272,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             certify=self.certify,
             n_jobs=self.n_jobs,
             rng=int(seeds[1]),
+            constraints=self.constraints,
+            start=self.start,
         )
         publish(self, self.solution_)
         wanted = int(self.n_components)

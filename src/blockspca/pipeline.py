@@ -26,7 +26,7 @@ from .numerics.linalg import leading_eigenvector, rayleigh
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
-from .result import Result, Status
+from .result import Price, Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
@@ -223,22 +223,41 @@ def _solve_constrained(
 ) -> Result:
     """Solve under constraints, and without them for the price."""
     from .certify.constrained import solve_constrained
+    from .certify.results import with_status
 
     rules = checked(constraints, cov.n_features, cov.feature_names, k)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
+        half = budget.left()
+        if half.time is not None:
+            half = replace(half, time=half.time / 2)
+        free = solve(cov, k, certify=certify, limits=half, n_jobs=n_jobs, start=start)
+        budget.nodes += free.nodes
         result = solve_constrained(
             cov,
             k,
             rules,
             budget.left(),
             start=start,
+            free=free,
             n_jobs=n_jobs,
             callback=callback,
             choose_prover=choose_prover,
             settings=SETTINGS,
             prove=certify,
         )
-    return _on_the_same_data(cov, replace(result, time=budget.elapsed()))
+    price = Price(
+        free.objective, free.upper_bound, result.objective, result.upper_bound
+    )
+    if free.status is Status.INTERRUPTED:
+        result = with_status(result, free.status)
+    result = replace(
+        result,
+        price=price,
+        nodes=free.nodes + result.nodes,
+        time=budget.elapsed(),
+        timings={"without constraints": free.time, **result.timings},
+    )
+    return _on_the_same_data(cov, result)
 
 
 def _on_the_same_data(cov: Covariance, result: Result) -> Result:
@@ -280,6 +299,8 @@ def solve_path(
     limits: Limits | float | None = None,
     n_jobs: int | None = None,
     progress: Listener | bool | None = None,
+    constraints: Constraints | None = None,
+    start: Sequence[int | str] | np.ndarray | None = None,
 ) -> SparsityPath:
     """Solve for every k = 1, 2, …, k_max, each with a proof on the original matrix.
 
@@ -298,6 +319,11 @@ def solve_path(
         `solve`. The answer is the same for every value.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
+    constraints : Constraints, optional
+        As in `solve`, for every k. The path begins where all features to include have
+        a place.
+    start : names or indices of features, optional
+        A support of at most k_max features to start from.
 
     Returns
     -------
@@ -321,14 +347,31 @@ def solve_path(
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
+    given = _check_start(start, cov, k_max)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov = cov.formed(budget, budget.limits.memory)
+        if constraints is not None:
+            from .certify.constrained_path import solve_constrained_path
+
+            found = solve_constrained_path(
+                cov,
+                k_max,
+                constraints,
+                budget,
+                start=given,
+                n_jobs=n_jobs,
+                callback=callback,
+                choose_prover=choose_prover,
+                settings=SETTINGS,
+            )
+            cov.check_unchanged()
+            return SparsityPath(found, cov)
         results = certified_results(
             cov,
             1,
             k_max,
             budget.left(),
-            {},
+            {len(given): given} if given else {},
             n_jobs=n_jobs,
             callback=callback,
             prover=choose_prover(cov, 1, k_max),

@@ -156,3 +156,51 @@ def test_a_part_cannot_be_called_void(data: bs.Covariance) -> None:
             replace(result.certificate.parts[0], exclude=own[:1]),
         ),
     )
+
+
+# -- the price, paths ------------------------------------------------------------------
+
+
+def test_the_price_is_proved_both_ways(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    result = bs.solve(data, 6, constraints=bs.Constraints(exclude=free.support[:1]))
+    price = result.price
+    assert price is not None
+    assert price.free_objective == pytest.approx(free.objective, rel=1e-12)
+    lost = free.objective - result.objective
+    assert price.least <= lost <= price.most
+    assert price.most - price.least <= 1e-8 * free.objective
+    assert price.share == pytest.approx(lost / free.objective)
+    assert "constraints cost" in str(result)
+
+
+def test_what_costs_nothing_has_the_price_nothing(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    result = bs.solve(data, 6, constraints=bs.Constraints(include=free.support))
+    assert result.price is not None
+    assert result.price.share == 0
+    assert result.status is bs.Status.OPTIMAL
+    assert bs.verify(result, data).complete
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"exclude": ["g3", "g4"]},
+        {"groups": np.arange(40) // 4, "max_per_group": 1},
+        {"include": ["g3", "g4"]},
+        {"nonnegative": True},
+        {"overlap_with": ["g1", "g2", "g3"], "min_overlap": 2},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_paths_agree_with_single_solves(data: bs.Covariance, given: dict) -> None:
+    constraints = bs.Constraints(**given)
+    path = bs.solve_path(data, 5, constraints=constraints)
+    assert max(path) == 5
+    assert min(path) == (2 if "include" in given or "overlap_with" in given else 1)
+    for k, result in path.items():
+        alone = bs.solve(data, k, constraints=constraints)
+        assert result.objective == pytest.approx(alone.objective, rel=1e-9)
+        assert result.status is bs.Status.OPTIMAL
+        assert bs.verify(result, data).complete
