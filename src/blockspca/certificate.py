@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from itertools import pairwise
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ._json_reader import Reader
 from .constraints import Rules
 from .result import Result, Status, refuse_unproved
 
@@ -260,7 +261,7 @@ class Certificate:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the certificate is not JSON: {error}.") from None
-        reader = _Reader(content, "certificate")
+        reader = Reader(content, "certificate")
         is_ours = reader.text("format") == FORMAT
         version = reader.integer("version", 1)
         if not is_ours or version > WITH_CONSTRAINTS:
@@ -377,8 +378,8 @@ def _not_in(version: int) -> set[str]:
     )
 
 
-def _read_rules(reader: _Reader) -> Rules:
-    inner = _Reader(reader.content.get("constraints"), "certificate.constraints")
+def _read_rules(reader: Reader) -> Rules:
+    inner = Reader(reader.content.get("constraints"), "certificate.constraints")
     inner.refuse_unknown({f.name for f in fields(Rules)})
     d = inner.integer("n_features", 1)
     rules = Rules(
@@ -399,15 +400,15 @@ def _read_rules(reader: _Reader) -> Rules:
     return rules
 
 
-def _read_parts(reader: _Reader) -> tuple[PartClaim, ...]:
+def _read_parts(reader: Reader) -> tuple[PartClaim, ...]:
     parts = []
     for position, content in enumerate(reader.sequence("parts")):
-        inner = _Reader(content, f"certificate.parts[{position}]")
+        inner = Reader(content, f"certificate.parts[{position}]")
         inner.refuse_unknown({f.name for f in fields(PartClaim)})
         pairs = inner.sequence("restored")
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise ValueError(f"{inner.where}.restored is not a list of pairs.")
-        flat = _Reader({"restored": [i for pair in pairs for i in pair]}, inner.where)
+        flat = Reader({"restored": [i for pair in pairs for i in pair]}, inner.where)
         at = iter(flat.indices("restored"))
         parts.append(
             PartClaim(
@@ -424,7 +425,7 @@ def _read_parts(reader: _Reader) -> tuple[PartClaim, ...]:
     return tuple(parts)
 
 
-def _read_steps(reader: _Reader, version: int) -> tuple[StepClaim, ...]:
+def _read_steps(reader: Reader, version: int) -> tuple[StepClaim, ...]:
     return tuple(
         _read_step(step, f"{reader.where}.steps[{position}]", version)
         for position, step in enumerate(reader.sequence("steps"))
@@ -432,7 +433,7 @@ def _read_steps(reader: _Reader, version: int) -> tuple[StepClaim, ...]:
 
 
 def _read_step(content: Any, where: str, version: int) -> StepClaim:
-    reader = _Reader(content, where)
+    reader = Reader(content, where)
     known = {f.name for f in fields(StepClaim)}
     reader.refuse_unknown(known - {"dual"} if version < 3 else known)
     statistics = reader.value("statistics", dict)
@@ -449,72 +450,3 @@ def _read_step(content: Any, where: str, version: int) -> StepClaim:
         statistics=statistics,
         dual=reader.text("dual") if "dual" in reader.content else None,
     )
-
-
-class _Reader:
-    """One JSON object, read field by field with its types checked."""
-
-    def __init__(self, content: Any, where: str) -> None:
-        if not isinstance(content, dict):
-            raise ValueError(f"{where} is not a JSON object.")
-        self.content = content
-        self.where = where
-
-    def value(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        if name not in self.content:
-            raise ValueError(f"{self.where}.{name} is missing.")
-        value = self.content[name]
-        if isinstance(value, bool) or not isinstance(value, kind):
-            raise ValueError(f"{self.where}.{name} = {value!r:.80} has the wrong type.")
-        return value
-
-    def refuse_unknown(self, known: set[str]) -> None:
-        unknown = sorted(set(self.content) - known)
-        if unknown:
-            raise ValueError(f"{self.where} has unknown fields: {unknown[:5]}.")
-
-    def text(self, name: str) -> str:
-        return self.value(name, str)
-
-    def integer(self, name: str, minimum: int) -> int:
-        value = self.value(name, int)
-        if value < minimum:
-            raise ValueError(f"{self.where}.{name} = {value} is below {minimum}.")
-        return value
-
-    def number(self, name: str, optional: bool = False) -> Any:
-        if optional and name in self.content and self.content[name] is None:
-            return None
-        value = _as_float(self.value(name, (int, float)))
-        if math.isnan(value):
-            raise ValueError(f"{self.where}.{name} is not a number.")
-        return value
-
-    def flag(self, name: str) -> bool:
-        value = self.content.get(name)
-        if not isinstance(value, bool):
-            raise ValueError(f"{self.where}.{name} = {value!r:.80} is not a flag.")
-        return value
-
-    def sequence(self, name: str) -> Sequence[Any]:
-        return self.value(name, list)
-
-    def indices(self, name: str) -> tuple[int, ...]:
-        values = self.sequence(name)
-        if any(isinstance(v, bool) or not isinstance(v, int) for v in values):
-            raise ValueError(f"{self.where}.{name} is not a list of integers.")
-        return tuple(values)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        values = self.sequence(name)
-        for v in values:
-            if isinstance(v, bool) or not isinstance(v, (int, float)):
-                raise ValueError(f"{self.where}.{name} is not a list of numbers.")
-        return tuple(_as_float(v) for v in values)
-
-
-def _as_float(value: int | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
