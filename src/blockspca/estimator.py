@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator_output import publish, warn_if_not_proved
+from ._estimator_output import publish, total_squares, warn_if_not_proved
 from ._sklearn import standard_deviations, validated
 from ._validation import (
     FloatArray,
@@ -359,7 +359,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         scores = self._project(X)
-        total = self._total_squares(X)
+        total = total_squares(X, self.mean_, self.scale_)
         if total <= 0:
             return 0.0
         return float(adjusted_variance(scores.T @ scores).sum() / total)
@@ -482,17 +482,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _inverse_gram(self) -> FloatArray:
         return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)
-
-    def _total_squares(self, X: Any) -> float:
-        """Σ ‖(x − mean_) / scale_‖² over the samples."""
-        if not is_sparse(X):
-            centred = np.nan_to_num(X - self.mean_) / self.scale_
-            return float(np.einsum("ij,ij->", centred, centred))
-        columns = X.tocsc()
-        squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-        sums = np.asarray(columns.sum(axis=0)).ravel()
-        squares = squares - 2 * self.mean_ * sums + X.shape[0] * self.mean_**2
-        return float((squares / self.scale_**2).sum())
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
         return {

@@ -39,7 +39,7 @@ from ..numerics.rounding import (
 )
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import ProofSettings
-from ..search.limited import keep_limits
+from ..search.limited import keep_limits, row_tops
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
@@ -484,28 +484,3 @@ def left_to_components(claim: StepClaim) -> str:
         f"k = {claim.k}: the bound {claim.upper_bound:.17g} is for vectors that fulfil "
         "the conditions of the scheme; Components.verify checks it"
     )
-
-
-def row_tops(
-    cov: Covariance, width: int, groups: GroupLimits | None = None
-) -> FloatArray:
-    """Return the `width` largest |A_ij|, j ≠ i, of every row, descending.
-
-    With groups, of those that a set which keeps their limits can meet.
-    """
-    d = cov.n_features
-    width = min(width, d - 1)
-    tops = np.empty((d, max(width, 0)))
-    if width < 1:
-        return tops
-    step = max(1, ENTRIES_AT_ONCE // d)
-    for start in range(0, d, step):
-        rows = np.abs(cov.rows(slice(start, start + step)))
-        index = np.arange(len(rows))
-        if groups is not None:
-            rows[index, start + index] = 0.0
-            keep_limits(rows, start + index, groups)
-        rows[index, start + index] = -1.0  # the diagonal does not count
-        best = np.partition(rows, d - width, axis=1)[:, d - width :]
-        tops[start : start + step] = np.sort(best, axis=1)[:, ::-1]
-    return tops

@@ -1,10 +1,13 @@
-"""What is asked of several components besides a scheme: constraints, and starts."""
+"""What is asked of several components: sparsities, constraints, starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from .._validation import check_positive_integer, check_sparsity
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance
 from .schemes import DisjointSupports, Scheme
@@ -50,3 +53,21 @@ def check_starts(
         list(feature_indices(support, d, names, f"start[{j}]"))[:k]
         for j, (support, k) in enumerate(zip(start, sparsities, strict=True))
     ]
+
+
+def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
+    """Check k, an integer or one per component, against n_components and d."""
+    m = check_positive_integer(n_components, "n_components")
+    if m > d:
+        raise ValueError(
+            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
+            "components as features."
+        )
+    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
+        return [check_sparsity(k, d)] * m
+    if len(k) != m:
+        raise ValueError(
+            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
+            "for each component."
+        )
+    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]

@@ -16,8 +16,6 @@ from .._validation import (
     FloatArray,
     check_count,
     check_n_jobs,
-    check_positive_integer,
-    check_sparsity,
     pandas_for,
 )
 from ..certify.verify import Verification, verify
@@ -31,7 +29,7 @@ from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
 from .joint_start import HasNormals, joint_start
-from .requests import check_constraints, check_starts
+from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied, with_component
 from .schemes import DisjointSupports, Scheme, scheme_name
 from .solving import SolveWithin, shared_out
@@ -436,24 +434,6 @@ def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
         result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
     )
     return replace(result, certificate=certificate)
-
-
-def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
-    """Check k, an integer or one per component, against n_components and d."""
-    m = check_positive_integer(n_components, "n_components")
-    if m > d:
-        raise ValueError(
-            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
-            "components as features."
-        )
-    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
-        return [check_sparsity(k, d)] * m
-    if len(k) != m:
-        raise ValueError(
-            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
-            "for each component."
-        )
-    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
 
 
 #: What the command line calls the schemes, and a user may try in Python.

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..constraints import GroupLimits
+from ..covariance.covariance import Covariance
+
+ENTRIES_AT_ONCE = 2**23
 
 
 def keep_limits(
@@ -34,3 +37,28 @@ def keep_limits(
             np.put_along_axis(part, least, 0.0, axis=1)
             entries[np.ix_(at, members)] = part
     return entries
+
+
+def row_tops(
+    cov: Covariance, width: int, groups: GroupLimits | None = None
+) -> FloatArray:
+    """Return the `width` largest |A_ij|, j ≠ i, of every row, descending.
+
+    With groups, of those that a set which keeps their limits can meet.
+    """
+    d = cov.n_features
+    width = min(width, d - 1)
+    tops = np.empty((d, max(width, 0)))
+    if width < 1:
+        return tops
+    step = max(1, ENTRIES_AT_ONCE // d)
+    for start in range(0, d, step):
+        rows = np.abs(cov.rows(slice(start, start + step)))
+        index = np.arange(len(rows))
+        if groups is not None:
+            rows[index, start + index] = 0.0
+            keep_limits(rows, start + index, groups)
+        rows[index, start + index] = -1.0  # the diagonal does not count
+        best = np.partition(rows, d - width, axis=1)[:, d - width :]
+        tops[start : start + step] = np.sort(best, axis=1)[:, ::-1]
+    return tops
