@@ -17,6 +17,7 @@ _EXPORTS = {
     "Certificate": "certificate",
     "ChoiceOfK": "model_selection.choose_k",
     "Components": "components",
+    "Constraints": "constraints",
     "Covariance": "covariance",
     "CrossValidation": "model_selection.cross_validation",
     "DataChangedError": "covariance.fingerprint",
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from .components import ResidualDeflation as ResidualDeflation
     from .components import UncorrelatedScores as UncorrelatedScores
     from .components import solve_components as solve_components
+    from .constraints import Constraints as Constraints
     from .covariance.covariance import Covariance as Covariance
     from .covariance.fingerprint import DataChangedError as DataChangedError
     from .estimator import SparsePCA as SparsePCA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from enum import Enum
 from itertools import pairwise
@@ -12,10 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ._json_reader import Reader
+from .constraints import Rules
 from .result import Result, Status, refuse_unproved
 
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals
+WITH_CONSTRAINTS = 4  # of certificates that have some; the others stay what they were
 MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
 
@@ -57,6 +60,10 @@ class BoundName(str, Enum):
     CONDITIONS = (
         "search under conditions",
         "a search of all sets under the conditions of the scheme",
+    )
+    CONSTRAINED = (
+        "constrained",
+        "the bounds of all parts of what the constraints allow",
     )
     BLOCKS = (
         "blocks + (k − 1) · largest entry between them",
@@ -112,6 +119,44 @@ class StepClaim:
 
 
 @dataclass(frozen=True)
+class PartClaim:
+    """No allowed set that has `include` and nothing of `exclude` exceeds upper_bound.
+
+    The steps are about the problem that the part comes to (`certify/parts.py`): the
+    features outside both, numbered anew in their order, and as many places as
+    `include` leaves.
+
+    Attributes
+    ----------
+    include, exclude : tuple of int
+    upper_bound : float
+        At least that of the last step, and the level.
+    level : float or None
+        The τ of the Schur complement of `include`, if there is one.
+    limited : bool
+        Whether the steps are about sets that keep the limits of groups; if not, they
+        are about all sets.
+    restored : tuple of (int, int)
+        Negative entries of A that are kept; the others are raised to 0. For
+        non-negative loadings only.
+    steps : tuple of StepClaim
+        Empty if `include` takes every place.
+    void : bool
+        Whether there is nothing to bound: `include` takes every place, and the best
+        loadings on these features have both signs, so that no best x ≥ 0 uses them all.
+    """
+
+    include: tuple[int, ...]
+    exclude: tuple[int, ...]
+    upper_bound: float
+    level: float | None = None
+    limited: bool = False
+    restored: tuple[tuple[int, int], ...] = ()
+    steps: tuple[StepClaim, ...] = ()
+    void: bool = False
+
+
+@dataclass(frozen=True)
 class Certificate:
     """What a result claims. `verify` checks it against the matrix.
 
@@ -138,7 +183,11 @@ class Certificate:
         The gap that was asked for, relative to the objective; "gap_limit" claims it.
         Certificates of version 1 do not have it.
     version : int
-        Of the format, 1 to 3.
+        Of the format: 1 to 4, where 4 has constraints.
+    constraints : Rules or None
+        What the component must be besides sparse; all claims are about such vectors.
+    parts : tuple of PartClaim
+        Which together hold every set that the constraints allow.
     """
 
     k: int
@@ -154,6 +203,8 @@ class Certificate:
     scheme: str = ""
     gap: float | None = None
     version: int = VERSION
+    constraints: Rules | None = None
+    parts: tuple[PartClaim, ...] = ()
 
     @property
     def bound_name(self) -> str:
@@ -180,9 +231,13 @@ class Certificate:
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers keep every digit."""
         content = asdict(self) | {"status": self.status.value}
-        if self.version == 1:
-            del content["gap"]
-        for step in content["steps"]:
+        for name in _not_in(self.version):
+            del content[name]
+        lists = [
+            content["steps"],
+            *(part["steps"] for part in content.get("parts", ())),
+        ]
+        for step in (step for steps in lists for step in steps):
             if self.version < 3 or step["dual"] is None:
                 del step["dual"]
         return json.dumps(
@@ -206,21 +261,18 @@ class Certificate:
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the certificate is not JSON: {error}.") from None
-        reader = _Reader(content, "certificate")
+        reader = Reader(content, "certificate")
         is_ours = reader.text("format") == FORMAT
         version = reader.integer("version", 1)
-        if not is_ours or version > VERSION:
+        if not is_ours or version > WITH_CONSTRAINTS:
             raise ValueError(
                 f"the certificate has format {content.get('format')!r} and version "
                 f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "
-                f"1 to {VERSION}."
+                f"1 to {WITH_CONSTRAINTS}."
             )
-        steps = tuple(
-            _read_step(step, position, version)
-            for position, step in enumerate(reader.sequence("steps"))
-        )
+        steps = _read_steps(reader, version)
         known = {"format"} | {f.name for f in fields(cls)}
-        reader.refuse_unknown(known - {"gap"} if version == 1 else known)
+        reader.refuse_unknown(known - _not_in(version))
         try:
             status = Status(reader.text("status"))
         except ValueError:
@@ -241,22 +293,27 @@ class Certificate:
             scheme=reader.text("scheme"),
             gap=None if version == 1 else reader.number("gap", optional=True),
             version=version,
+            constraints=_read_rules(reader) if version >= WITH_CONSTRAINTS else None,
+            parts=_read_parts(reader) if version >= WITH_CONSTRAINTS else (),
         )
         certificate.check()
         return certificate
 
     def check(self) -> None:
         """Refuse what cannot be a certificate, whatever the matrix."""
+        steps = [*self.steps, *(step for part in self.parts for step in part.steps)]
         bounds = (
-            step.upper_bound for step in self.steps if step.bound_name != BoundName.NONE
+            step.upper_bound for step in steps if step.bound_name != BoundName.NONE
         )
         searches = (
             number
-            for step in self.steps
+            for step in steps
             for number in (step.tau, step.upper_previous)
             if number is not None
         )
+        levels = (part.level for part in self.parts if part.level is not None)
         known = [self.objective, self.tolerance, *self.loadings, *bounds, *searches]
+        known += levels
         if not all(math.isfinite(number) for number in known):
             raise ValueError("certificate: a number is not finite.")
         if math.isnan(self.upper_bound):
@@ -290,7 +347,18 @@ class Certificate:
             raise ValueError(
                 f"certificate.steps must lead up to k = {self.k}, one after the other."
             )
-        everything = (self.support, *(step.survivors for step in self.steps))
+        if (self.constraints is None) != (self.parts == ()) or (
+            self.version >= WITH_CONSTRAINTS
+        ) != (self.constraints is not None):
+            raise ValueError(
+                "certificate: constraints and their parts are in version "
+                f"{WITH_CONSTRAINTS}, and only there."
+            )
+        everything = [self.support, *(step.survivors for step in steps)]
+        if self.constraints is not None:
+            everything += [self.constraints.include, self.constraints.exclude]
+        for part in self.parts:
+            everything += [part.include, part.exclude]
         for indices in everything:
             ascending = all(a < b for a, b in pairwise(indices))
             if indices and not (
@@ -302,8 +370,70 @@ class Certificate:
                 )
 
 
-def _read_step(content: Any, position: int, version: int) -> StepClaim:
-    reader = _Reader(content, f"certificate.steps[{position}]")
+def _not_in(version: int) -> set[str]:
+    """The fields that a version of the format does not have."""
+    missing = {"gap"} if version == 1 else set()
+    return (
+        missing if version >= WITH_CONSTRAINTS else missing | {"constraints", "parts"}
+    )
+
+
+def _read_rules(reader: Reader) -> Rules:
+    inner = Reader(reader.content.get("constraints"), "certificate.constraints")
+    inner.refuse_unknown({f.name for f in fields(Rules)})
+    d = inner.integer("n_features", 1)
+    rules = Rules(
+        n_features=d,
+        include=inner.indices("include"),
+        exclude=inner.indices("exclude"),
+        label=inner.indices("label"),
+        room=inner.indices("room"),
+        nonnegative=inner.flag("nonnegative"),
+        whole_groups=inner.flag("whole_groups"),
+        names=tuple(str(name) for name in inner.sequence("names")),
+    )
+    groups = len(rules.room)
+    if rules.label and (
+        len(rules.label) != d or not all(-1 <= g < groups for g in rules.label)
+    ):
+        raise ValueError("certificate.constraints: labels and groups do not agree.")
+    return rules
+
+
+def _read_parts(reader: Reader) -> tuple[PartClaim, ...]:
+    parts = []
+    for position, content in enumerate(reader.sequence("parts")):
+        inner = Reader(content, f"certificate.parts[{position}]")
+        inner.refuse_unknown({f.name for f in fields(PartClaim)})
+        pairs = inner.sequence("restored")
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise ValueError(f"{inner.where}.restored is not a list of pairs.")
+        flat = Reader({"restored": [i for pair in pairs for i in pair]}, inner.where)
+        at = iter(flat.indices("restored"))
+        parts.append(
+            PartClaim(
+                include=inner.indices("include"),
+                exclude=inner.indices("exclude"),
+                upper_bound=inner.number("upper_bound"),
+                level=inner.number("level", optional=True),
+                limited=inner.flag("limited"),
+                restored=tuple(zip(at, at, strict=True)),
+                steps=_read_steps(inner, WITH_CONSTRAINTS),
+                void=inner.flag("void"),
+            )
+        )
+    return tuple(parts)
+
+
+def _read_steps(reader: Reader, version: int) -> tuple[StepClaim, ...]:
+    return tuple(
+        _read_step(step, f"{reader.where}.steps[{position}]", version)
+        for position, step in enumerate(reader.sequence("steps"))
+    )
+
+
+def _read_step(content: Any, where: str, version: int) -> StepClaim:
+    reader = Reader(content, where)
     known = {f.name for f in fields(StepClaim)}
     reader.refuse_unknown(known - {"dual"} if version < 3 else known)
     statistics = reader.value("statistics", dict)
@@ -320,66 +450,3 @@ def _read_step(content: Any, position: int, version: int) -> StepClaim:
         statistics=statistics,
         dual=reader.text("dual") if "dual" in reader.content else None,
     )
-
-
-class _Reader:
-    """One JSON object, read field by field with its types checked."""
-
-    def __init__(self, content: Any, where: str) -> None:
-        if not isinstance(content, dict):
-            raise ValueError(f"{where} is not a JSON object.")
-        self.content = content
-        self.where = where
-
-    def value(self, name: str, kind: type | tuple[type, ...]) -> Any:
-        if name not in self.content:
-            raise ValueError(f"{self.where}.{name} is missing.")
-        value = self.content[name]
-        if isinstance(value, bool) or not isinstance(value, kind):
-            raise ValueError(f"{self.where}.{name} = {value!r:.80} has the wrong type.")
-        return value
-
-    def refuse_unknown(self, known: set[str]) -> None:
-        unknown = sorted(set(self.content) - known)
-        if unknown:
-            raise ValueError(f"{self.where} has unknown fields: {unknown[:5]}.")
-
-    def text(self, name: str) -> str:
-        return self.value(name, str)
-
-    def integer(self, name: str, minimum: int) -> int:
-        value = self.value(name, int)
-        if value < minimum:
-            raise ValueError(f"{self.where}.{name} = {value} is below {minimum}.")
-        return value
-
-    def number(self, name: str, optional: bool = False) -> Any:
-        if optional and name in self.content and self.content[name] is None:
-            return None
-        value = _as_float(self.value(name, (int, float)))
-        if math.isnan(value):
-            raise ValueError(f"{self.where}.{name} is not a number.")
-        return value
-
-    def sequence(self, name: str) -> Sequence[Any]:
-        return self.value(name, list)
-
-    def indices(self, name: str) -> tuple[int, ...]:
-        values = self.sequence(name)
-        if any(isinstance(v, bool) or not isinstance(v, int) for v in values):
-            raise ValueError(f"{self.where}.{name} is not a list of integers.")
-        return tuple(values)
-
-    def numbers(self, name: str) -> tuple[float, ...]:
-        values = self.sequence(name)
-        for v in values:
-            if isinstance(v, bool) or not isinstance(v, (int, float)):
-                raise ValueError(f"{self.where}.{name} is not a list of numbers.")
-        return tuple(_as_float(v) for v in values)
-
-
-def _as_float(value: int | float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf

@@ -18,7 +18,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator_output import publish, warn_if_not_proved
+from ._estimator_output import publish, total_squares, warn_if_not_proved
 from ._sklearn import standard_deviations, validated
 from ._validation import (
     FloatArray,
@@ -29,6 +29,7 @@ from ._validation import (
 )
 from .components import Components, DisjointSupports, solve_components
 from .components.variance import adjusted_variance
+from .constraints import Constraints
 from .covariance.covariance import Covariance, refuse_constant
 from .limits import DEFAULT_LIMITS, Limits
 from .model_selection.choose_k import (
@@ -97,6 +98,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         For k="auto" and for solvers that draw random numbers.
     verbose : bool or int, default=False
         Show a log with a progress bar.
+    constraints : Constraints, default=None
+        What every component must be besides sparse; see `solve`.
+    start : sequence of supports, default=None
+        One for each component to start from, such as `supports_` of an earlier fit.
 
     Attributes
     ----------
@@ -181,6 +186,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "constraints": [Constraints, None],
+        "start": "no_validation",
     }
 
     def __init__(
@@ -202,6 +209,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool | int = False,
+        constraints: Constraints | None = None,
+        start: Any = None,
     ) -> None:
         self.n_components = n_components
         self.k = k
@@ -219,6 +228,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.constraints = constraints
+        self.start = start
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -261,6 +272,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             certify=self.certify,
             n_jobs=self.n_jobs,
             rng=int(seeds[1]),
+            constraints=self.constraints,
+            start=self.start,
         )
         publish(self, self.solution_)
         wanted = int(self.n_components)
@@ -346,7 +359,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         scores = self._project(X)
-        total = self._total_squares(X)
+        total = total_squares(X, self.mean_, self.scale_)
         if total <= 0:
             return 0.0
         return float(adjusted_variance(scores.T @ scores).sum() / total)
@@ -469,17 +482,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _inverse_gram(self) -> FloatArray:
         return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)
-
-    def _total_squares(self, X: Any) -> float:
-        """Σ ‖(x − mean_) / scale_‖² over the samples."""
-        if not is_sparse(X):
-            centred = np.nan_to_num(X - self.mean_) / self.scale_
-            return float(np.einsum("ij,ij->", centred, centred))
-        columns = X.tocsc()
-        squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-        sums = np.asarray(columns.sum(axis=0)).ravel()
-        squares = squares - 2 * self.mean_ * sums + X.shape[0] * self.mean_**2
-        return float((squares / self.scale_**2).sum())
 
     def _more_tags(self) -> dict[str, Any]:  # scikit-learn before 1.6
         return {

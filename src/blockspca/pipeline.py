@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +19,14 @@ from .blocks.block_search import BlockSearch
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
+from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .limits import Budget, Limits, as_limits
+from .numerics.linalg import leading_eigenvector, rayleigh
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
-from .result import Result, Status
+from .result import Price, Result, Status
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
@@ -50,6 +52,8 @@ def solve(
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
     progress: Listener | bool | None = None,
+    constraints: Constraints | None = None,
+    start: Sequence[int | str] | np.ndarray | None = None,
 ) -> Result:
     """Solve max x'Ax over unit vectors x with at most k nonzeros, with a proof.
 
@@ -84,6 +88,13 @@ def solve(
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
+    constraints : Constraints, optional
+        What the component must be besides sparse: features in or out, so many of a
+        group, no negative loading. The proof is then for the constrained problem, and
+        `Result.price` says what the constraints cost. Solved by the certified path, so
+        that solver and threshold do not go with it.
+    start : names or indices of features, optional
+        A support to start from, such as yesterday's, of at most k features.
 
     Returns
     -------
@@ -108,6 +119,16 @@ def solve(
     strategy = _as_strategy(threshold)
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
+    given = _check_start(start, cov, k)
+    if constraints is not None:
+        if solver is not None or threshold is not None:
+            raise ValueError(
+                "constraints with a solver or a threshold: blocks do not know them; "
+                "leave solver and threshold out."
+            )
+        return _solve_constrained(
+            cov, k, constraints, given, budget, certify, n_jobs, progress
+        )
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
@@ -118,7 +139,7 @@ def solve(
                 k,
                 k,
                 budget.left(),
-                {},
+                {k: given} if given else {},
                 n_jobs=n_jobs,
                 callback=callback,
                 prover=choose_prover(cov, k, k),
@@ -148,7 +169,7 @@ def solve(
             k,
             k,
             budget.left(),
-            {k: found.support.tolist()},
+            {k: _better(cov, found, given)},
             n_jobs=n_jobs,
             callback=callback,
             prover=choose_prover(cov, k, k),
@@ -165,6 +186,76 @@ def solve(
         nodes=found.nodes + proved.nodes,
         time=budget.elapsed(),
         timings={**found.timings, **proved.timings},
+    )
+    return _on_the_same_data(cov, result)
+
+
+def _check_start(start: Any, cov: Covariance, k: int) -> list[int]:
+    """Check a support to start from; an empty one is none."""
+    if start is None:
+        return []
+    given = feature_indices(start, cov.n_features, cov.feature_names, "start")
+    if len(given) > k:
+        raise ValueError(
+            f"start has {len(given)} features for k = {k}; pass at most k."
+        )
+    return list(given)
+
+
+def _better(cov: Covariance, found: Result, given: list[int]) -> list[int]:
+    """The better of the support of the blocks and one to start from."""
+    if given:
+        within = cov.submatrix(given)
+        if rayleigh(within, leading_eigenvector(within)) > found.objective:
+            return given
+    return found.support.tolist()
+
+
+def _solve_constrained(
+    cov: Covariance,
+    k: int,
+    constraints: Constraints,
+    start: list[int],
+    budget: Budget,
+    certify: bool,
+    n_jobs: int | None,
+    progress: Listener | bool | None,
+) -> Result:
+    """Solve under constraints, and without them for the price."""
+    from .certify.constrained import solve_constrained
+    from .certify.results import with_status
+
+    rules = checked(constraints, cov.n_features, cov.feature_names, k)
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
+        half = budget.left()
+        if half.time is not None:
+            half = replace(half, time=half.time / 2)
+        free = solve(cov, k, certify=certify, limits=half, n_jobs=n_jobs, start=start)
+        budget.nodes += free.nodes
+        result = solve_constrained(
+            cov,
+            k,
+            rules,
+            budget.left(),
+            start=start,
+            free=free,
+            n_jobs=n_jobs,
+            callback=callback,
+            choose_prover=choose_prover,
+            settings=SETTINGS,
+            prove=certify,
+        )
+    price = Price(
+        free.objective, free.upper_bound, result.objective, result.upper_bound
+    )
+    if free.status is Status.INTERRUPTED:
+        result = with_status(result, free.status)
+    result = replace(
+        result,
+        price=price,
+        nodes=free.nodes + result.nodes,
+        time=budget.elapsed(),
+        timings={"without constraints": free.time, **result.timings},
     )
     return _on_the_same_data(cov, result)
 
@@ -208,6 +299,8 @@ def solve_path(
     limits: Limits | float | None = None,
     n_jobs: int | None = None,
     progress: Listener | bool | None = None,
+    constraints: Constraints | None = None,
+    start: Sequence[int | str] | np.ndarray | None = None,
 ) -> SparsityPath:
     """Solve for every k = 1, 2, …, k_max, each with a proof on the original matrix.
 
@@ -226,6 +319,11 @@ def solve_path(
         `solve`. The answer is the same for every value.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
+    constraints : Constraints, optional
+        As in `solve`, for every k. The path begins where all features to include have
+        a place.
+    start : names or indices of features, optional
+        A support of at most k_max features to start from.
 
     Returns
     -------
@@ -249,14 +347,31 @@ def solve_path(
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
+    given = _check_start(start, cov, k_max)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov = cov.formed(budget, budget.limits.memory)
+        if constraints is not None:
+            from .certify.constrained_path import solve_constrained_path
+
+            found = solve_constrained_path(
+                cov,
+                k_max,
+                constraints,
+                budget,
+                start=given,
+                n_jobs=n_jobs,
+                callback=callback,
+                choose_prover=choose_prover,
+                settings=SETTINGS,
+            )
+            cov.check_unchanged()
+            return SparsityPath(found, cov)
         results = certified_results(
             cov,
             1,
             k_max,
             budget.left(),
-            {},
+            {len(given): given} if given else {},
             n_jobs=n_jobs,
             callback=callback,
             prover=choose_prover(cov, 1, k_max),

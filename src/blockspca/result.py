@@ -186,6 +186,53 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Price:
+    """What constraints cost: the best component without them against that with them.
+
+    Attributes
+    ----------
+    free_objective, free_upper_bound : float
+        Of the same problem without constraints: what is reached, and what is proved.
+    objective, upper_bound : float
+        With them.
+
+    Examples
+    --------
+    >>> from blockspca.result import Price
+    >>> price = Price(5.0, 5.0, 4.0, 4.5)
+    >>> price.least, price.most, price.share
+    (0.5, 1.0, 0.2)
+    """
+
+    free_objective: float
+    free_upper_bound: float
+    objective: float
+    upper_bound: float
+
+    @property
+    def least(self) -> float:
+        """Proved: the constraints cost at least this much of the optimum."""
+        return max(0.0, self.free_objective - self.upper_bound)
+
+    @property
+    def most(self) -> float:
+        """Proved: the constraints cost at most this much of the optimum."""
+        return max(self.least, self.free_upper_bound - self.objective)
+
+    @property
+    def share(self) -> float:
+        """What they cost of what is reached, relative to that without them."""
+        lost = max(0.0, self.free_objective - self.objective)
+        return lost / abs(self.free_objective) if lost else 0.0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.share:.3%} of {self.free_objective:.6g} without constraints; "
+            f"proved: between {self.least:.6g} and {self.most:.6g}"
+        )
+
+
+@dataclass(frozen=True)
 class Visit:
     """One threshold that a search looked at, and what was done there."""
 
@@ -234,6 +281,8 @@ class Result:
         `Limits.nodes` is a limit on this number.
     time : float
         Seconds.
+    price : Price or None
+        What the constraints cost, if `solve` was given some.
     """
 
     x: FloatArray
@@ -255,6 +304,7 @@ class Result:
     timings: Mapping[str, float] = field(default_factory=dict)
     solver: str = ""
     feature_names: tuple[str, ...] | None = None
+    price: Price | None = None
 
     def __repr__(self) -> str:
         return (
@@ -330,5 +380,7 @@ class Result:
         ]
         if len(self.support) > len(shown):
             lines[-1] += f", … ({len(self.support) - len(shown)} more)"
+        if self.price is not None:
+            lines.append(f"  constraints cost {self.price}")
         lines += ["  " + said for said in (self.message, advice(self.status)) if said]
         return "\n".join(lines)

@@ -54,7 +54,8 @@ class SparsityPath(Mapping[int, Result]):
 
     def __repr__(self) -> str:
         proved = sum(self._status(k) is Status.OPTIMAL for k in self)
-        return f"SparsityPath(k = 1..{max(self)}, {proved} of {len(self)} proved)"
+        ks = f"{min(self)}..{max(self)}"
+        return f"SparsityPath(k = {ks}, {proved} of {len(self)} proved)"
 
     def _status(self, k: int) -> Status:
         """The status of a k; a look at a path must not make all of its results."""

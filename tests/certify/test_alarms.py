@@ -63,7 +63,7 @@ def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):
     A[0, 1] = A[1, 0] = 0.1
     A[5:, 5:] += 0.9 - 0.9 * np.eye(3)  # 5, 6, 7 are the best pair and triple
 
-    def nothing_found(self, matrix, tau, rounds=None):
+    def nothing_found(self, matrix, tau, rounds=None, groups=None):
         from blockspca.search.schur_tree import Outcome
 
         return Outcome(True, None)

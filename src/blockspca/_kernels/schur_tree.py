@@ -20,6 +20,7 @@ _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
 _INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
+_GROUPS = types.Array(types.int64, 1, "C", readonly=True)
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
 
@@ -218,9 +219,19 @@ def _record(level, orders, cursors, labels, last, also, found, state):
 
 
 @njit(**INNER)
+def _places(chosen, orders, cursors, labels, group, room, g):
+    """How many more of group g may follow the features of the first levels."""
+    places = room[g]
+    for h in range(chosen):
+        if group[labels[h, orders[h, cursors[h] - 1]]] == g:
+            places -= 1
+    return places
+
+
+@njit(**INNER)
 def _shrink(
     B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
-    fresh,
+    fresh, labels, group, full,
 ):  # fmt: skip
     """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
 
@@ -228,7 +239,8 @@ def _shrink(
     Feature j stays if that bound for q = left, with c_j² in the sum, exceeds τ, and if
     it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
     Writes the kept features to fresh, and gains[0] = a bound on opt_B'(left − 1); a
-    pair {p, j} above τ goes to fresh[0].
+    pair {p, j} above τ goes to fresh[0]. Features of the group `full`, if that is not
+    negative, may not follow p: they drop out.
     """
     p = orders[level, t]
     base = bounds[REST, level, t]
@@ -237,6 +249,9 @@ def _shrink(
     later = count - 1 - t
     for b in range(later):
         j = orders[level, t + 1 + b]
+        if full >= 0 and group[labels[level, j]] == full:
+            scratch[b] = 0.0
+            continue
         value = B[pivot_row + j]
         gain = value * value / remaining
         if gain != gain:  # 0 / 0: p alone is at τ, and j has nothing to do with it
@@ -263,8 +278,10 @@ def _shrink(
     kept = 0
     for b in range(later):
         gain = gains[b]
+        j = orders[level, t + 1 + b]
+        if full >= 0 and group[labels[level, j]] == full:
+            continue
         if gain > floor or gain >= smallest:
-            j = orders[level, t + 1 + b]
             norm = bounds[NORM, level, j] + np.sqrt(gain) * length
             room = tau - B[start + j * n + j] - gain
             if margin < 0.0 or norm * norm > margin * room:
@@ -292,14 +309,20 @@ def _eliminate(B, start, n, p, tau, kept, fresh, begin):
 
 
 @njit(**INNER)
-def _pair_above(B, begin, n, tau):
-    """a·n + b for a pair with λmax(B_{ab}) > τ, or −1."""
+def _pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
+    """a·n + b for a pair with λmax(B_{ab}) > τ that its group has room for, or −1."""
     for a in range(n):
         slack = tau - B[begin + a * n + a]
         for b in range(a):
             value = B[begin + a * n + b]
             if value * value > slack * (tau - B[begin + b * n + b]):
-                return a * n + b
+                g = group[labels[level, a]]
+                if (
+                    g < 0
+                    or g != group[labels[level, b]]
+                    or _places(level, orders, cursors, labels, group, room, g) > 1
+                ):
+                    return a * n + b
     return -1
 
 
@@ -332,12 +355,13 @@ def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
     (
         _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
         _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
+        _GROUPS, _GROUPS,
     ),
     **ENTRY,
 )  # fmt: skip
 def explore(
     A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
-    fresh, found, state, budget,
+    fresh, found, state, budget, group, room,
 ):  # fmt: skip
     """Search on from `state` for at most `budget` nodes.
 
@@ -352,6 +376,11 @@ def explore(
     work : (5, max(n, k) + 1) scratch; fresh : (n,) scratch.
     found : (k + 1,) columns of a set above τ, when one is found.
     state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
+    group : (n,) the group of each column, −1 for none.
+    room : how many columns of each group a set may have, at least 1.
+
+    With groups the question is about the sets that keep these limits, and so is
+    `upper`; all their subsets keep them, too. A feature whose group is full is dropped.
 
     Returns FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
     """
@@ -402,9 +431,12 @@ def explore(
         start = starts[level]
         p = orders[level, t]
         left = m - 1
+        full = group[labels[level, p]]
+        if full >= 0 and _places(level, orders, cursors, labels, group, room, full) > 1:
+            full = -1
         kept = _shrink(
             B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
-            gains, scratch, fresh,
+            gains, scratch, fresh, labels, group, full,
         )  # fmt: skip
         bound = gains[0]
         begin = start + n * n
@@ -431,7 +463,9 @@ def explore(
             labels[level + 1, a] = labels[level, fresh[a]]
         if left == 2:
             state[LEAVES] += 1
-            pair = _pair_above(B, begin, kept, tau)
+            pair = _pair_above(
+                B, begin, kept, tau, level + 1, orders, cursors, labels, group, room
+            )
             if pair >= 0:
                 _record(
                     level + 1, orders, cursors, labels, labels[level + 1, pair // kept],

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
 from ..numerics.rounding import in_units, power_of_two
@@ -36,6 +37,8 @@ class Candidates:
     callback : callable, optional
         Receives an `Event` of the stage "scan" while A is read.
     settings : ProofSettings
+    groups : GroupLimits, optional
+        How many features of each group a set may have.
     """
 
     def __init__(
@@ -45,8 +48,9 @@ class Candidates:
         check: Callable[[], None],
         callback: Listener = silent,
         settings: ProofSettings = DEFAULT_SETTINGS,
+        groups: GroupLimits | None = None,
     ) -> None:
-        self._cov, self._k_max = cov, k_max
+        self._cov, self._k_max, self._groups = cov, k_max, groups
         self._width = max(k_max - 1, 1)
         self._check = check
         self._scanning = None if callback is silent else self._report
@@ -71,7 +75,7 @@ class Candidates:
         #: min A_ii and max |A_ij|, i ≠ j, in units of `unit`
         self.lowest = float(self.variances.min())
         self.strongest = strongest / self.unit
-        self.screening = Screening(found, self.unit, features, self.variances)
+        self.screening = Screening(found, self.unit, features, self.variances, groups)
 
     def _report(self, done: int, total: int) -> None:
         largest = float(self._cov.diagonal().max())
@@ -104,7 +108,9 @@ class Candidates:
                     features,
                     progress=self._scanning,
                 )
-            self.screening = Screening(found, self.unit, features, self.variances)
+            self.screening = Screening(
+                found, self.unit, features, self.variances, self._groups
+            )
         return self.screening.survivors(k, tau, upper)
 
     def promising(self, size: int) -> NDArray[np.int64]:

@@ -23,6 +23,7 @@ from ..bounds.entry_dual.check import checked_value
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..bounds.entry_dual.record import EntryRecord
 from ..certificate import BoundName, StepClaim
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.blas import single_threaded
@@ -38,6 +39,7 @@ from ..numerics.rounding import (
 )
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import ProofSettings
+from ..search.limited import keep_limits, row_tops
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
@@ -68,6 +70,9 @@ class BoundChecks:
     max_nodes : int
     deadline : Deadline
         For all searches together.
+    groups : GroupLimits, optional
+        The claims are about sets that keep them. Subsets of such sets do, too, so that
+        each argument holds for them; bounds on all sets hold anyway.
     """
 
     def __init__(
@@ -77,8 +82,10 @@ class BoundChecks:
         support: tuple[int, ...],
         max_nodes: int,
         deadline: Deadline,
+        groups: GroupLimits | None = None,
     ) -> None:
         self.cov, self.k, self.support = cov, k, support
+        self.groups = groups
         self.max_nodes, self.deadline = max_nodes, deadline
         self.diagonal = cov.diagonal()
         self.error = cov.entry_error
@@ -89,7 +96,7 @@ class BoundChecks:
     @cached_property
     def tops(self) -> FloatArray:
         """Of every row; a pass over the matrix that not every bound needs."""
-        return row_tops(self.cov, self.k - 1)
+        return row_tops(self.cov, self.k - 1, self.groups)
 
     @cached_property
     def unit(self) -> float:
@@ -400,12 +407,20 @@ class BoundChecks:
         for start in range(0, len(features), step):
             rows = features[start : start + step]
             squares = squared(self.cov.submatrix(rows, features) / self.unit)
-            squares[np.arange(len(rows)), np.arange(start, start + len(rows))] = 0.0
+            here = np.arange(start, start + len(rows))
+            squares[np.arange(len(rows)), here] = 0.0
+            if self.groups is not None:
+                keep_limits(squares, here, self._among(features))
             if q < len(features):
                 squares = np.partition(squares, len(features) - q, axis=1)
                 squares = squares[:, len(features) - q :]
             norms[start : start + step] = squares.sum(axis=1)
         return norms_above(norms, q, self.error / self.unit)
+
+    def _among(self, features: NDArray[np.intp]) -> GroupLimits:
+        """The limits of groups for some of the features."""
+        assert self.groups is not None
+        return GroupLimits(self.groups.label[features], self.groups.room)
 
     def _tree(self, claim: StepClaim, left: NDArray[np.intp]) -> str:
         """Search the features that are left for a k-set above the claimed bound."""
@@ -433,6 +448,7 @@ class BoundChecks:
                     upper,
                     cap - nodes,
                     self.deadline,
+                    None if self.groups is None else self._among(left[part]),
                 )
         except Refuted:
             raise VerificationError(
@@ -468,20 +484,3 @@ def left_to_components(claim: StepClaim) -> str:
         f"k = {claim.k}: the bound {claim.upper_bound:.17g} is for vectors that fulfil "
         "the conditions of the scheme; Components.verify checks it"
     )
-
-
-def row_tops(cov: Covariance, width: int) -> FloatArray:
-    """Return the `width` largest |A_ij|, j ≠ i, of every row, descending."""
-    d = cov.n_features
-    width = min(width, d - 1)
-    tops = np.empty((d, max(width, 0)))
-    if width < 1:
-        return tops
-    step = max(1, ENTRIES_AT_ONCE // d)
-    for start in range(0, d, step):
-        rows = np.abs(cov.rows(slice(start, start + step)))
-        index = np.arange(len(rows))
-        rows[index, start + index] = -1.0  # the diagonal does not count
-        best = np.partition(rows, d - width, axis=1)[:, d - width :]
-        tops[start : start + step] = np.sort(best, axis=1)[:, ::-1]
-    return tops

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..heuristics.pool import (
     Pool,
@@ -63,6 +64,8 @@ class Incumbents:
         Supports found elsewhere.
     affords : callable
         Tells whether there is time for so many seconds of work that nothing stops.
+    groups : GroupLimits, optional
+        Of all features; supports keep them.
     """
 
     def __init__(
@@ -73,8 +76,9 @@ class Incumbents:
         start: NDArray[np.int64],
         given: Mapping[int, Sequence[int]],
         affords: Callable[[float], bool] = lambda seconds: True,
+        groups: GroupLimits | None = None,
     ) -> None:
-        self._affords = affords
+        self._affords, self._groups = affords, groups
         self.pool = Pool(cov, unit)
         self.given = {
             k: np.unique(np.asarray(features, dtype=np.int64))
@@ -82,6 +86,9 @@ class Incumbents:
             if len(features)
         }
         self.pool.add(start)
+        if groups is not None:  # there is room for k_max features among these alone
+            order = np.argsort(-cov.diagonal(), kind="stable")
+            self.pool.add(groups.first(order, k_max))
         if self.given:
             self.pool.add(np.unique(np.concatenate(list(self.given.values()))))
         self.best = [Incumbent()] * (k_max + 1)
@@ -90,15 +97,26 @@ class Incumbents:
         # Where the search for the current k begins, as positions in the pool.
         self._starts: list[tuple[NDArray[np.int64], str]] = []
 
+    def _limits(self) -> GroupLimits | None:
+        """The limits of groups, by positions in the pool."""
+        if self._groups is None:
+            return None
+        return GroupLimits(self._groups.label[self.pool.features], self._groups.room)
+
     def start(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""
         matrix, last = self.pool.matrix, self.best[k - 1]
         pair = (last.value, last.x) if k > 1 else None
-        self._starts = [(extended(matrix, last.positions, k, pair), "extension")]
+        limits = self._limits()
+        self._starts = [
+            (extended(matrix, last.positions, k, pair, limits), "extension")
+        ]
         given = self.given.get(k)
         if given is not None and len(given) <= k:
             positions = self.pool.positions(given)
-            self._starts.append((extended(matrix, positions, k), "given"))
+            self._starts.append(
+                (extended(matrix, positions, k, groups=limits), "given")
+            )
         for positions, source in self._starts:
             value, x = leading_pair(matrix, positions)
             self._keep_better(k, positions, value, x, source)
@@ -110,6 +128,9 @@ class Incumbents:
         if k > 1 and len(last.positions) < len(self.pool):
             free = np.ones(len(self.pool), dtype=bool)
             free[last.positions] = False
+            limits = self._limits()
+            if limits is not None:
+                free &= ~limits.closed_to(last.positions)
             more = np.append(last.positions, np.flatnonzero(free)[0])
             self._keep_better(k, more, last.value, np.append(last.x, 0.0), last.source)
 
@@ -128,7 +149,7 @@ class Incumbents:
         if given is not None and len(given) <= k:
             starts.append((self.pool.positions(given), "given"))
         for positions, source in starts:
-            positions = extended_at_once(matrix, positions, k)
+            positions = extended_at_once(matrix, positions, k, self._limits())
             value, x = leading_pair(matrix, positions)
             self._keep_better(k, positions, value, x, source)
 
@@ -142,7 +163,10 @@ class Incumbents:
         before = positions
         seconds = self._swap_seconds(len(positions))
         positions, value, x = swapped(
-            self.pool.matrix, positions, stop=lambda: not self._affords(seconds)
+            self.pool.matrix,
+            positions,
+            stop=lambda: not self._affords(seconds),
+            groups=self._limits(),
         )
         if positions is not before and not source.endswith("swaps"):
             source += " + swaps"
@@ -193,7 +217,8 @@ class Incumbents:
     ) -> bool:
         """Take a set that a proof came upon, which may be smaller than k."""
         self.pool.add(features)
-        support = extended(self.pool.matrix, self.pool.positions(features), k)
+        at = self.pool.positions(features)
+        support = extended(self.pool.matrix, at, k, groups=self._limits())
         return self.offer(k, support, source)
 
     def restart_from_rows(self, k: int, screening: Screening) -> bool:

@@ -18,6 +18,7 @@ from .._kernels.loading import load
 from .._validation import check_sparsity
 from ..bounds.best import BoundInterrupted, NamedBound, best_bound, is_sound
 from ..certificate import BoundName
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
@@ -76,6 +77,7 @@ def certified_path(
     settings: ProofSettings = DEFAULT_SETTINGS,
     single_k: bool = False,
     prove: bool = True,
+    groups: GroupLimits | None = None,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -99,6 +101,9 @@ def certified_path(
         Prove k_max by itself (`prove_single_k`) where the chain does not at once.
     prove : bool
         False looks for good components only: bounds are those that come by the way.
+    groups : GroupLimits, optional
+        Only sets that keep them count. Each group has room for one feature at least,
+        and all together for k_max.
 
     Returns
     -------
@@ -126,10 +131,10 @@ def certified_path(
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, budget.check, callback, settings)
+        candidates = Candidates(cov, k_max, budget.check, callback, settings, groups)
         with single_threaded():
             prover = PathProver(
-                cov, k_max, candidates, incumbents or {}, budget, settings
+                cov, k_max, candidates, incumbents or {}, budget, settings, groups
             )
             prover.n_jobs, prover.callback = n_jobs, callback
             if not prove:
@@ -146,11 +151,11 @@ def certified_path(
     with single_threaded():
         try:
             if prover is None:
-                return steps_from_variances(cov, k_max, stopped)
+                return steps_from_variances(cov, k_max, stopped, groups)
             return conclude(prover, stopped)
         except KeyboardInterrupt:  # what is known takes a moment to write down
             if prover is None:
-                return steps_from_variances(cov, k_max, Status.INTERRUPTED)
+                return steps_from_variances(cov, k_max, Status.INTERRUPTED, groups)
             return conclude(prover, Status.INTERRUPTED)
 
 
@@ -170,8 +175,10 @@ class PathProver:
         given: Mapping[int, Sequence[int]],
         budget: Budget,
         settings: ProofSettings,
+        groups: GroupLimits | None = None,
     ) -> None:
         self.cov, self.candidates, self.budget = cov, candidates, budget
+        self.groups = groups
         self.settings, self.unit = settings, candidates.unit
         self.incumbents = Incumbents(
             cov,
@@ -180,6 +187,7 @@ class PathProver:
             candidates.promising(_first_pool(k_max)),
             given,
             budget.affords,
+            groups,
         )
         self.values = self.incumbents.values
         self.chain = Chain(cov, candidates, self.values)
@@ -372,7 +380,7 @@ class PathProver:
             matrix = incumbents.pool.submatrix(survivors)
             proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_features
-            outcome = proof.search(matrix, tau, rounds)
+            outcome = proof.search(matrix, tau, rounds, self.groups_among(survivors))
             if outcome.exhausted:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
@@ -384,6 +392,12 @@ class PathProver:
                 return Attempt.USELESS
             self.report(k, len(survivors))
         return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS
+
+    def groups_among(self, survivors: NDArray[np.int64]) -> GroupLimits | None:
+        """The limits of groups for some of the features."""
+        if self.groups is None:
+            return None
+        return GroupLimits(self.groups.label[survivors], self.groups.room)
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""

@@ -11,6 +11,7 @@ from functools import cached_property
 import joblib
 
 from ..certificate import Certificate, StepClaim
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
@@ -33,11 +34,15 @@ def certified_results(
     prover: Prover = Prover.CHAIN,
     settings: ProofSettings = DEFAULT_SETTINGS,
     prove: bool = True,
+    groups: GroupLimits | None = None,
 ) -> Mapping[int, Result]:
     """Solve up to k_max, with the provers that were chosen; return all from k_min on.
 
-    With `prove` False, look for good components only, by the chain.
+    With `prove` False, look for good components only, by the chain. With groups, whose
+    limits the prover of a single k does not know, by the chain as well.
     """
+    if groups is not None:
+        prover = Prover.CHAIN
     budget = Budget(limits)
     settled = set()
 
@@ -73,6 +78,7 @@ def certified_results(
         settings=settings,
         single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
         prove=prove,
+        groups=groups,
     )
     last = _tighter(steps[k_max], direct)
     with suppress(KeyboardInterrupt):  # all is done but for telling

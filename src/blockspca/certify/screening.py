@@ -13,6 +13,11 @@ and ‖A_iT‖² ≤ r_{k−1}(i)², the sum of the k − 1 largest squares of r
 is in no such set.  Removing it can only shrink the r of the others: repeat.  The
 argument needs τ ≥ upper; below it nothing is removed.
 
+**Groups.**  Where S may have at most m_g features of group g, all of this holds for
+such sets, with opt(k − 1) over such sets, too: T is one of them.  Of the squares of row
+i at most m_g of each group count, m_g − 1 of its own.  `limited_lists` drops the others
+from the lists; entries beyond a list are at most its last.
+
 **Variances alone.**  If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so
 
     r_{k−1}(i)² ≤ A_ii · (sum of the k − 1 largest variances),
@@ -30,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..numerics.rounding import in_units, larger_root
 from ..scan.lists import Scan
 
@@ -49,6 +55,8 @@ class Screening:
     variances : array, optional
         All variances of a positive semidefinite A, in units of `unit`; needed with
         candidates.
+    groups : GroupLimits, optional
+        Of all features.
     """
 
     def __init__(
@@ -57,12 +65,18 @@ class Screening:
         unit: float,
         candidates: NDArray[np.int64] | None = None,
         variances: FloatArray | None = None,
+        groups: GroupLimits | None = None,
     ) -> None:
         self.unit = unit
         self.candidates = candidates
         self.diagonal: FloatArray = in_units(scan.diagonal, unit)
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
+        if groups is not None:
+            label = groups.label if candidates is None else groups.label[candidates]
+            self.values, self.indices = limited_lists(
+                self.values, self.indices, GroupLimits(label, groups.room)
+            )
         self.rounding = scan.rounding / unit
         self.prefix = _running_sums(self.values**2)
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)
@@ -118,7 +132,8 @@ class Screening:
 
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
         """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
-        complete = np.flatnonzero(self.indices[:, k - 2] >= 0)
+        last = self.indices[:, k - 2]
+        complete = np.flatnonzero((last >= 0) & (last != np.arange(len(last))))
         norms = self.prefix[complete, k - 2] + self.diagonal[complete] ** 2
         best = complete[np.argsort(-norms, kind="stable")[:n_rows]]
         rows = np.column_stack([best, self.indices[best, : k - 1]])
@@ -159,6 +174,38 @@ class Screening:
         if k - 1 > width:
             sums += (k - 1 - width) * self.values[:, -1]
         return float((self.diagonal + sums).max())
+
+
+def limited_lists(
+    values: FloatArray, indices: NDArray[np.int64], groups: GroupLimits
+) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Drop from each list what its groups have no room for.
+
+    The list of row i is that of its largest |A_ij|, descending, −1 where there are no
+    more. Its end is filled with its last value, under the index i itself, which is
+    there as long as the row is: what is not in the list is no larger.
+    """
+    n, width = indices.shape
+    if width == 0:
+        return values, indices
+    label = np.where(indices >= 0, groups.label[indices], -1)
+    own = groups.label[:, None]
+    kept = np.ones(indices.shape, dtype=bool)
+    for j in range(width):
+        at = label[:, j]
+        before = ((label[:, :j] == at[:, None]) & kept[:, :j]).sum(axis=1)
+        room = groups.room[at] - (own[:, 0] == at)
+        kept[:, j] = (at < 0) | (before < room)
+    order = np.argsort(~kept, axis=1, kind="stable")
+    values = np.take_along_axis(values, order, axis=1)
+    indices = np.take_along_axis(indices, order, axis=1)
+    dropped = np.take_along_axis(~kept, order, axis=1)
+    # A list of all the other features has nothing beyond it.
+    beyond = values.min(axis=1) if width < n - 1 else np.zeros(n)
+    rows = np.arange(n)[:, None]
+    values = np.where(dropped, beyond[:, None], values)
+    indices = np.where(dropped, rows if width < n - 1 else -1, indices)
+    return np.ascontiguousarray(values), np.ascontiguousarray(indices)
 
 
 def _running_sums(rows: FloatArray) -> FloatArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..bounds.closed_form import ObviousBounds
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh, with_sign
 from ..result import Status
@@ -16,7 +17,7 @@ _NEXT = 1.25  # above it, times the last k that was
 
 
 def steps_from_variances(
-    cov: Covariance, k_max: int, status: Status
+    cov: Covariance, k_max: int, status: Status, groups: GroupLimits | None = None
 ) -> dict[int, CertifiedStep]:
     """Stopped before the pass over A ended: the variances are all there is.
 
@@ -25,7 +26,8 @@ def steps_from_variances(
     that they have besides. All of them would take the fourth power of k_max.
     """
     diagonal = cov.diagonal()
-    order = np.argsort(-diagonal, kind="stable")[:k_max]
+    order = np.argsort(-diagonal, kind="stable")
+    order = order[:k_max] if groups is None else groups.first(order, k_max)
     block = cov.submatrix(order)
     obvious = ObviousBounds(cov)
     steps: dict[int, CertifiedStep] = {}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .constraining import ConstraintOptions, price_lines, price_row
 from .display import Display
 from .options import (
     File,
@@ -34,6 +35,7 @@ def fit(
     reading: ReadOptions,
     solving: SolveOptions,
     show: ShowOptions,
+    constraining: ConstraintOptions,
     n_components: NComponents = 1,
     scheme: SchemeOption = SchemeName.DISJOINT,
     output: Annotated[
@@ -57,7 +59,9 @@ def fit(
     from .loading import load
 
     loaded = load(file, reading, display)
-    found = fit_components(loaded, sparsity, n_components, scheme, solving, display)
+    found = fit_components(
+        loaded, sparsity, n_components, scheme, solving, display, constraining
+    )
     summary = summarise(found, output)
     if output is not None:
         files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
@@ -115,6 +119,7 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
         "n_components": len(components),
         "n_components_requested": found.n_components,
         "components": components.to_rows(),
+        "prices": [price_row(result) for result in components.results],
         "explained_variance_ratio": float(components.explained_variance_ratio.sum()),
         "r2": components.r2,
         "total_variance": components.total_variance,
@@ -193,6 +198,7 @@ def lines(found: Fit) -> list[str]:
             f"component {j + 1}: {count(len(result.support), 'feature')}, variance "
             f"{result.objective:.6g}, {proof_in_words(result)}",
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
+            *price_lines(result),
         ]
     share = float(components.explained_variance_ratio.sum())
     explained = f"Explained: {percent(share)} of the variance"

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .constraining import ConstraintOptions
 from .display import Display
 from .options import (
     File,
@@ -27,6 +28,7 @@ def path(
     reading: ReadOptions,
     solving: SolveOptions,
     show: ShowOptions,
+    constraining: ConstraintOptions,
     k_max: Annotated[
         int | None,
         typer.Option(
@@ -63,6 +65,7 @@ def path(
             limits=solving.limits(),
             n_jobs=solving.jobs,
             progress=progress,
+            constraints=constraining.read(loaded),
         )
     if was_interrupted(results.values()):
         say_interrupted(display)

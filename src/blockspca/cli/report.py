@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .constraining import ConstraintOptions
 from .display import Display
 from .options import (
     File,
@@ -44,6 +45,7 @@ def report(
     reading: ReadOptions,
     solving: SolveOptions,
     show: ShowOptions,
+    constraining: ConstraintOptions,
     n_components: NComponents = 1,
     scheme: SchemeOption = SchemeName.DISJOINT,
     force: Force = False,
@@ -61,7 +63,13 @@ def report(
 
     loaded = load(file, reading, display)
     found = fit_components(
-        loaded, sparsity, n_components, scheme, _without_path(solving), display
+        loaded,
+        sparsity,
+        n_components,
+        scheme,
+        _without_path(solving),
+        display,
+        constraining,
     )
     path, interrupted = None, found.interrupted
     if not interrupted:

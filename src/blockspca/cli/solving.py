@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from .constraining import ConstraintOptions
 from .display import Display
 from .errors import ExitCode, in_options
 from .loading import Loaded
@@ -116,8 +117,10 @@ def fit_components(
     scheme: SchemeName,
     solving: SolveOptions,
     display: Display,
+    constraining: ConstraintOptions | None = None,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
+    constraints = None if constraining is None else constraining.read(loaded)
     with display.working("Loading the solver"):
         from ..components import solve_components
         from ..covariance.pca import pca_variances
@@ -133,6 +136,7 @@ def fit_components(
             limits=solving.limits(),
             n_jobs=solving.jobs,
             progress=progress,
+            constraints=constraints,
         )
     seconds = time.perf_counter() - started
     pca = None

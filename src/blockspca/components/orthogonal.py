@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, check_positive
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
-from ..covariance.derived import corrected, correction_error, projection_term
+from ..covariance.derived import (
+    corrected,
+    correction_error,
+    projection_term,
+    restricted,
+)
 from ..limits import Deadline
 from ..numerics.rounding import EPS
 from ..result import Result
@@ -24,7 +29,6 @@ from .schemes import (
     SolveOne,
     _Deflation,
     orthonormal_basis,
-    restricted,
     row_space,
     used_features,
 )

@@ -17,12 +17,10 @@ from ..covariance.derived import (
     correction_error,
     masked,
     projected,
-    restricted,
 )
 from ..covariance.residual import regressed, residual
 from ..limits import Deadline, Limits
 from ..result import Result
-from .rewrite import renumbered
 
 RANK_TOLERANCE = 1e-10
 
@@ -45,6 +43,10 @@ class SolveOne(Protocol):
 
     def __call__(
         self, problem: Covariance, k: int, *, certify: bool = True, share: float = 1.0
+    ) -> Result: ...
+
+    def without(
+        self, problem: Covariance, used: NDArray[np.intp], k: int
     ) -> Result: ...
 
 
@@ -109,10 +111,7 @@ def solve_apart(
     problem: Covariance, used: NDArray[np.intp], k: int, solve_one: SolveOne
 ) -> Result:
     """Solve a problem without the features that are used."""
-    d = problem.n_features
-    keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
-    result = solve_one(restricted(problem, keep), min(k, len(keep)))
-    return renumbered(result, keep, problem.feature_names, d)
+    return solve_one.without(problem, used, k)
 
 
 SWEPT = ", given the others"  # in a certificate: those after it, too

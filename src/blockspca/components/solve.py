@@ -16,11 +16,10 @@ from .._validation import (
     FloatArray,
     check_count,
     check_n_jobs,
-    check_positive_integer,
-    check_sparsity,
     pandas_for,
 )
 from ..certify.verify import Verification, verify
+from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
@@ -30,6 +29,7 @@ from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
 from .joint_start import HasNormals, joint_start
+from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied, with_component
 from .schemes import DisjointSupports, Scheme, scheme_name
 from .solving import SolveWithin, shared_out
@@ -266,6 +266,8 @@ def solve_components(
     sweeps: int = 0,
     limits: Limits | float | None = None,
     progress: Listener | bool | None = None,
+    constraints: Constraints | None = None,
+    start: Sequence[Sequence[int | str]] | None = None,
     **options: Any,
 ) -> Components:
     """Find several sparse components, each proved for its own problem.
@@ -294,6 +296,12 @@ def solve_components(
         The gap and the memory apply to each.
     progress : bool or callable, optional
         True shows a log with a progress bar; a callable gets an `Event`.
+    constraints : Constraints, optional
+        As in `solve`, for every component. With disjoint supports nothing can be
+        included in more than one, and `Orthogonalised` does not know constraints. The
+        joint upper bound is for components that keep them.
+    start : sequence of supports, optional
+        One for each component, to start from, such as `Components.supports` of before.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
@@ -331,16 +339,22 @@ def solve_components(
             "that vary; pass at most as many components."
         )
     scheme.check(sparsities, usable)
+    if constraints is not None:
+        check_constraints(constraints, cov, sparsities, scheme)
+        options["constraints"] = constraints
+    starts = check_starts(start, cov, sparsities)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov = cov.formed(budget, budget.limits.memory)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)
-            solve_one = SolveWithin(share, Deadline(share.time), tell, options)
+            chosen = {**options, "start": starts[j]} if starts else options
+            solve_one = SolveWithin(share, Deadline(share.time), tell, chosen)
             result = scheme.solve(cov, tuple(results), sparsity, solve_one)
             result = tidied(result, partial(scheme.problem, cov, tuple(results)))
-            result = with_earlier_bound(result, cov, results, scheme)
+            if constraints is None:
+                result = with_earlier_bound(result, cov, results, scheme)
             results.append(result)
             budget.nodes += result.nodes
             if result.status is Status.INTERRUPTED:
@@ -420,24 +434,6 @@ def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
         result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
     )
     return replace(result, certificate=certificate)
-
-
-def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
-    """Check k, an integer or one per component, against n_components and d."""
-    m = check_positive_integer(n_components, "n_components")
-    if m > d:
-        raise ValueError(
-            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
-            "components as features."
-        )
-    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
-        return [check_sparsity(k, d)] * m
-    if len(k) != m:
-        raise ValueError(
-            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
-            "for each component."
-        )
-    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
 
 
 #: What the command line calls the schemes, and a user may try in Python.

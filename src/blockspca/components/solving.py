@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._validation import FloatArray
+from ..constraints import checked
 from ..covariance.covariance import Covariance
+from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
 from ..pipeline import solve
 from ..progress import Listener
 from ..result import Result
+from .rewrite import renumbered
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,36 @@ class SolveWithin:
             "certify": certify and self.options.get("certify", True),
         }
         return solve(problem, k, limits=limits, progress=self.tell, **chosen)
+
+    def without(self, problem: Covariance, used: NDArray[np.intp], k: int) -> Result:
+        """Solve a problem without the features that are used."""
+        d, names = problem.n_features, problem.feature_names
+        constraints = self.options.get("constraints")
+        if constraints is not None:
+            rules = checked(constraints, d, names, None if k > d else k).without(used)
+            k = min(k, rules.most_features())
+            if k == 0:
+                raise ValueError(
+                    "constraints and disjoint supports leave no feature for a further "
+                    "component; pass fewer components, or scheme=ResidualDeflation()."
+                )
+            options = {**self.options, "constraints": rules}
+            options["start"] = _but(self.options.get("start"), used)
+            return replace(self, options=options)(problem, k)
+        keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
+        options = dict(self.options)
+        if options.get("start") is not None:
+            kept = _but(options["start"], used)
+            options["start"] = np.searchsorted(keep, kept).tolist()
+        apart = replace(self, options=options)
+        result = apart(restricted(problem, keep), min(k, len(keep)))
+        return renumbered(result, keep, names, d)
+
+
+def _but(start: Sequence[int] | None, used: NDArray[np.intp]) -> list[int]:
+    """A support without the features that are used."""
+    out = set(used.tolist())
+    return [i for i in start or () if i not in out]
 
 
 def shared_out(budget: Budget, to_go: int, part: float = 1.0) -> Limits:

@@ -200,7 +200,9 @@ def _single_bound(first: Result, k: int, shift: float | None) -> float:
                 return min(step.upper_bound, first.upper_bound)
     if k <= first.k:
         return first.upper_bound
-    if shift is None:
+    # Parts of a component need not keep what a constraint asks of the whole.
+    rules = None if first.certificate is None else first.certificate.constraints
+    if shift is None or rules is not None:
         return float("inf")
     return math.nextafter((first.upper_bound + shift) * k / first.k, math.inf) * (
         1 + 2 * EPS

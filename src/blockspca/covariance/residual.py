@@ -141,7 +141,7 @@ def _on_data(
     if (pivots <= PIVOT_TOLERANCE).any():
         return int(np.flatnonzero(pivots <= PIVOT_TOLERANCE)[0])
     columns = np.sqrt(source.diagonal()[used]) * ROOM
-    rounded = _data_errors(source)[used] + (len(used) + 2) * EPS * columns
+    rounded = data_errors(source)[used] + (len(used) + 2) * EPS * columns
     apart = float(np.linalg.norm(np.abs(V).T @ rounded))
     apart += float(np.linalg.norm(scores - Q @ R))
     size_q, size_r = float(np.linalg.norm(Q)), float(np.linalg.norm(R))
@@ -207,13 +207,13 @@ def _column_errors(source: DenseDataSource, found: Regression) -> FloatArray:
     """Bound ‖ĉ_i − (I − Π) z_i‖; see the module."""
     assert found.basis is not None
     n, m = found.basis.shape
-    before = _data_errors(source)
+    before = data_errors(source)
     columns = np.sqrt(source.diagonal()) * ROOM
     rounding = (n + m + 6) * EPS * float(np.linalg.norm(found.basis)) * columns
     return ROOM * (before + found.error * (columns + before) + rounding)
 
 
-def _data_errors(source: DenseDataSource) -> FloatArray:
+def data_errors(source: DenseDataSource) -> FloatArray:
     """Bound ‖c_i − z_i‖, z the exact columns.
 
     In units of u ‖c₀‖ ≥ u ‖c‖: n + 1 for the second mean, 2 for the two subtractions, 3

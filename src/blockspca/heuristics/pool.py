@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh
 from ..numerics.rounding import in_units
@@ -126,11 +127,13 @@ def extended(
     support: NDArray[np.int64],
     size: int,
     pair: tuple[float, FloatArray] | None = None,
+    groups: GroupLimits | None = None,
 ) -> NDArray[np.int64]:
     """Add features one by one, each time the best by λmax [[λ(S), b], [b, A_jj]].
 
     b = x'A_Sj with x the eigenvector of S, so the 2×2 value is a lower bound on
-    λ(S ∪ {j}) and the objective never falls.  `pair` is λ(S) and x, if known.
+    λ(S ∪ {j}) and the objective never falls.  `pair` is λ(S) and x, if known. With
+    groups, which have room for `size` features, their limits are kept.
     """
     diagonal = matrix.diagonal()
     while len(support) < size:
@@ -143,12 +146,17 @@ def extended(
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
+        if groups is not None:
+            scores[groups.closed_to(support)] = -np.inf
         support = np.concatenate((support, scores.argmax(axis=0, keepdims=True)))
     return support
 
 
 def extended_at_once(
-    matrix: FloatArray, support: NDArray[np.int64], size: int
+    matrix: FloatArray,
+    support: NDArray[np.int64],
+    size: int,
+    groups: GroupLimits | None = None,
 ) -> NDArray[np.int64]:
     """Add the features that `extended` would look at first, all in one step.
 
@@ -165,20 +173,30 @@ def extended_at_once(
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, x @ matrix.take(support, 0))
         scores[support] = -np.inf
-    return np.concatenate([support, np.argsort(-scores, kind="stable")[:missing]])
+    order = np.argsort(-scores, kind="stable")
+    if groups is not None:
+        return groups.first(
+            np.concatenate([support, order[: -len(support) or None]]), size
+        )
+    return np.concatenate([support, order[:missing]])
 
 
 Swapped = tuple[NDArray[np.int64], float, FloatArray]
 
 
-def swaps(matrix: FloatArray, support: NDArray[np.int64]) -> Iterator[Swapped]:
+def swaps(
+    matrix: FloatArray,
+    support: NDArray[np.int64],
+    groups: GroupLimits | None = None,
+) -> Iterator[Swapped]:
     """Yield S, λ(S) and its eigenvector: as given, then after each swap that raises λ.
 
     With M = (τI − A_SS)^{-1}, V = M A_S· and q_j = A_jS V_j, all swaps at once:
 
         λ(S \\ {i} ∪ {j}) > τ   ⇔   A_jj + q_j − V_ij² / M_ii > τ,
 
-    by the Schur complement and the deletion formula for M.  O(k² n) a round.
+    by the Schur complement and the deletion formula for M.  O(k² n) a round.  With
+    groups, their limits are kept.
     """
     diagonal = matrix.diagonal()
     value, x, resolvent = _spectrum(_submatrix(matrix, support))
@@ -199,6 +217,8 @@ def swaps(matrix: FloatArray, support: NDArray[np.int64]) -> Iterator[Swapped]:
         scores += diagonal[columns] + np.einsum("ij,ij->j", rows, V)
         if len(columns) == len(matrix):
             scores[:, support] = -np.inf
+        if groups is not None:
+            scores[~groups.exchanges(support)[:, columns]] = -np.inf
         best = int(np.argmax(scores))
         i, j = divmod(best, len(columns))
         if not scores[i, j] > tau:
@@ -217,9 +237,10 @@ def swapped(
     support: NDArray[np.int64],
     max_swaps: int = 1000,
     stop: Callable[[], bool] = lambda: False,
+    groups: GroupLimits | None = None,
 ) -> Swapped:
     """The last of `swaps`; `stop` is asked before each round, True ends them."""
-    found = swaps(matrix, support)
+    found = swaps(matrix, support, groups)
     last = next(found)
     for _ in range(max_swaps):
         if stop():

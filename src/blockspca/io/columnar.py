@@ -130,3 +130,36 @@ def _h5_names(file: Any, axis: str) -> tuple[str, ...] | None:
         return None
     names = group[group.attrs["_index"]][()]
     return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in names)
+
+
+def var_column(path: Path, name: str) -> list[str]:
+    """Read a column of `var`, one text for each feature, of an AnnData file."""
+    h5py = _needed(path, "h5py")
+    try:
+        with h5py.File(path, "r") as file:
+            columns = file.get("var", {})
+            if name not in columns:
+                known = ", ".join(key for key in columns if key != "__categories")
+                raise ReadError(f"{path} has no var column {name!r}; it has {known}.")
+            return _h5_column(columns, name)
+    except (OSError, KeyError) as error:
+        reason = str(error).splitlines()[0]
+        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+
+
+def _h5_column(columns: Any, name: str) -> list[str]:
+    """Texts, whether stored as such or as categories, in either layout of AnnData."""
+    node, labels = columns[name], None
+    if hasattr(node, "keys"):
+        codes, labels = node["codes"][()], node["categories"][()]
+    else:
+        codes = node[()]
+        if "__categories" in columns and name in columns["__categories"]:
+            labels = columns["__categories"][name][()]
+    if labels is None:
+        values = list(codes)
+    elif (codes < 0).any():
+        raise KeyError(f"var[{name!r}] has missing values")
+    else:
+        values = [labels[code] for code in codes]
+    return [v.decode() if isinstance(v, bytes) else str(v) for v in values]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._messages import count, percent, proof_in_words
-from ..certificate import BoundName
+from ..certificate import BoundName, Certificate, StepClaim
 from ..result import Result, Status
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
     widest = max(abs(value) for value in result.loadings.values())
     return {
         "number": index + 1,
-        "proof": proof_in_words(result),
+        "proof": proof_in_words(result) + _price(result),
         "optimal": result.status is Status.OPTIMAL,
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
@@ -109,6 +109,11 @@ def _about_blocks(result: Result) -> str:
     )
 
 
+def _price(result: Result) -> str:
+    """What the constraints cost, if there were any."""
+    return "" if result.price is None else f"; constraints cost {result.price}"
+
+
 def certificate_steps(result: Result) -> list[dict[str, Any]]:
     """Return the chain of bounds of a certificate, one row for each k."""
     if result.certificate is None:
@@ -121,8 +126,14 @@ def certificate_steps(result: Result) -> list[dict[str, Any]]:
             "left": len(step.survivors) if step.tau is not None else "–",
             "nodes": step.statistics.get("nodes", "–"),
         }
-        for step in result.certificate.steps
+        for step in _all_steps(result.certificate)
     ]
+
+
+def _all_steps(certificate: Certificate) -> list[StepClaim]:
+    """The steps of every part, where constraints make parts, and the conclusion."""
+    parts = (step for part in certificate.parts for step in part.steps)
+    return [*parts, *certificate.steps]
 
 
 def timings(report: Report) -> list[tuple[str, str]]:

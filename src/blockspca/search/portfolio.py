@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraints import GroupLimits
 from ..heuristics.pool import leading_pair
 from ..limits import Budget
 from ..numerics import cost as _cost
@@ -55,19 +56,32 @@ class StepProof:
         self.k, self.upper, self.statistics = k, upper, statistics
         self.budget, self.n_jobs, self.report = budget, n_jobs, report
         self._open: tuple[ProofTree, Decode] | None = None
+        #: of the columns of the part that is searched
+        self._groups: GroupLimits | None = None
         #: screening removed next to nothing: growth gets as long as the tree
         self.blind = False
 
     def search(
-        self, matrix: FloatArray, tau: float, rounds: int | None = None
+        self,
+        matrix: FloatArray,
+        tau: float,
+        rounds: int | None = None,
+        groups: GroupLimits | None = None,
     ) -> Outcome:
-        """Look for a k-set above τ: a counterexample, by positions in the matrix."""
+        """Look for a k-set above τ: a counterexample, by positions in the matrix.
+
+        With groups, for one that keeps their limits: all other arguments hold for any
+        set, and for subsets of such sets.
+        """
+        self._groups = groups
         if len(matrix) <= 4 * self.k + self.settings.many_survivors or self.k == 1:
             return self._search_part(matrix, tau, rounds)
         # Growth proves the whole if it proved a part: what is said of a bound is the
         # argument that it could not do without.
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
+            if groups is not None:
+                self._groups = GroupLimits(groups.label[part], groups.room)
             outcome = self._search_part(matrix[part[:, None], part], tau, rounds)
             if outcome.counterexample is not None:
                 return Outcome(False, part[outcome.counterexample])
@@ -132,7 +146,8 @@ class StepProof:
             return Outcome(True, None, argument=BoundName.GROWTH)
         if grown.support is not None:
             value, _ = leading_pair(matrix, grown.support)
-            if value > tau:  # within rounding of τ it decides nothing
+            allowed = self._groups is None or self._groups.allows(grown.support)
+            if allowed and value > tau:  # within rounding of τ it decides nothing
                 return Outcome(False, grown.support.astype(np.int64))
         return Outcome(False, None)
 
@@ -179,8 +194,16 @@ class StepProof:
             return Outcome(True, None)
         fixed_in = fixing.fixed_in
         rest = np.setdiff1d(fixing.candidates, fixed_in)
+        if self._groups is not None and not self._groups.allows(fixed_in):
+            return Outcome(True, None)  # no set that has these keeps the limits
         if len(fixed_in) == self.k:
             rest, fixed_in = fixed_in[:1], fixed_in[1:]
+        groups = None
+        if self._groups is not None:
+            rest = rest[~self._groups.after(fixed_in, rest).full()]
+            groups = self._groups.after(fixed_in, rest)
+            if len(fixed_in) + len(rest) < self.k:
+                return Outcome(True, None)
         reduced = eliminate(matrix, fixed_in, rest, tau)
         if reduced is None:
             return Outcome(False, fixed_in)
@@ -188,7 +211,7 @@ class StepProof:
         def decode(found: NDArray[np.int64]) -> NDArray[np.int64]:
             return np.concatenate([fixed_in, rest[found]])
 
-        return self._run(reduced, tau, len(fixed_in), stop, decode)
+        return self._run(reduced, tau, len(fixed_in), stop, decode, groups)
 
     def _run(
         self,
@@ -197,6 +220,7 @@ class StepProof:
         chosen: int,
         stop: int,
         decode: Decode = lambda found: found,
+        groups: GroupLimits | None = None,
     ) -> Outcome:
         """Run one tree, `chosen` features having been eliminated already.
 
@@ -211,6 +235,7 @@ class StepProof:
             tau,
             np.array(self.upper[chosen : self.k + 1]),
             self.budget.max_entries,
+            groups or self._groups,
         )
         return self._advance(tree, stop, decode)
 

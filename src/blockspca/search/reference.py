@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import (
@@ -78,6 +79,7 @@ def prove_none_above(
     upper: FloatArray,
     max_nodes: int,
     deadline: Deadline | None = None,
+    groups: GroupLimits | None = None,
 ) -> int:
     """Prove that no k-set S has λmax(A_SS) > τ; return the number of nodes it took.
 
@@ -88,6 +90,8 @@ def prove_none_above(
         vanish.
     upper : array of shape (k,)
         upper[q] ≥ opt(q) for q = 1, …, k − 1; upper[0] is not used.
+    groups : GroupLimits, optional
+        Only sets that keep them count, also in `upper`.
 
     Raises
     ------
@@ -99,13 +103,13 @@ def prove_none_above(
         If `max_nodes` nodes did not suffice, or the deadline passed.
     """
     rounding = search_rounding(A, k, tau)
-    search = _Search(A, k, tau, rounding, upper, max_nodes, deadline)
+    search = _Search(A, k, tau, rounding, upper, max_nodes, deadline, groups)
     if k >= SPECTRAL_FROM:
         kept, forced = _tightened(A, k, search.tau)
-        if len(kept) < k:
+        if len(kept) < k or not search.allows(forced):
             return 1
         if len(forced) < k:
-            rest = np.setdiff1d(kept, forced)
+            rest = search.open_to(forced, np.setdiff1d(kept, forced))
             reduced = eliminated(A, forced, rest, search.tau)
             if reduced is not None:
                 search.visit(reduced, rest, forced)
@@ -128,12 +132,26 @@ class _Search:
         upper: FloatArray,
         max_nodes: int,
         deadline: Deadline | None,
+        groups: GroupLimits | None = None,
     ) -> None:
+        self.groups = groups
         self.A, self.k, self.claimed = A, k, tau
         self.tau = float(np.nextafter(tau - rounding, -np.inf))
         self.upper = increased(upper + rounding)
         self.max_nodes, self.deadline = max_nodes, deadline
         self.nodes = 0
+
+    def allows(self, chosen: NDArray[np.int64]) -> bool:
+        """Tell whether a set keeps the limits of groups."""
+        return self.groups is None or self.groups.allows(chosen)
+
+    def open_to(
+        self, chosen: NDArray[np.int64], features: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The features that may still be added to a set."""
+        if self.groups is None:
+            return features
+        return features[~self.groups.closed_to(chosen)[features]]
 
     def refuse(
         self,
@@ -155,6 +173,11 @@ class _Search:
         self, B: FloatArray, features: NDArray[np.int64], chosen: NDArray[np.int64]
     ) -> None:
         """Close the sets that hold `chosen` and others of `features`, the rows of B."""
+        if self.groups is not None:
+            still = ~self.groups.closed_to(chosen)[features]
+            B, features = B[np.ix_(still, still)], features[still]
+            if len(B) < self.k - len(chosen):
+                return
         self.nodes += 1
         if self.nodes > self.max_nodes or (
             self.deadline is not None and self.deadline.passed()
@@ -180,15 +203,19 @@ class _Search:
                 raise Undecided
             gains = column**2 / pivot
             with_t = np.append(chosen, features[t])
-            self.refuse(np.diagonal(B)[t + 1 :] + gains, features[t + 1 :], with_t)
+            raised, later = np.diagonal(B)[t + 1 :] + gains, features[t + 1 :]
+            if self.groups is not None:
+                still = ~self.groups.closed_to(with_t)[later]
+                raised, later = raised[still], later[still]
+            self.refuse(raised, later, with_t)
             if m == 2:
                 continue
             # four roundings a term and the additions, of terms that are not negative
             most = np.sort(gains)[-(m - 1) :].sum() * (1 + (m + 4) * EPS)
             if increased(rest[t] + most) <= tau:
                 continue
-            later = B[t + 1 :, t + 1 :] + np.outer(column, column) / pivot
-            self.visit(later, features[t + 1 :], with_t)
+            child = B[t + 1 :, t + 1 :] + np.outer(column, column) / pivot
+            self.visit(child, features[t + 1 :], with_t)
 
 
 def reaches(A: FloatArray, tau: float) -> bool:

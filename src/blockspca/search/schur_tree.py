@@ -15,6 +15,10 @@ problem is again sparse PCA at the same τ, on B with m = k − |P|.  A node is 
 
 The chain needs τ ≥ upper[k − 1]: then every proper subset T of a k-set S has λ(T) ≤ τ.
 
+Groups.  Where only sets with at most m_g features of group g count, all subsets of such
+a set count as well, so that every line above holds with opt for those sets; a feature
+whose group is full is in no set that the node stands for.
+
 Rounding.  Let S be a k-set above τ, d_i = τ − A_ii > 0 and D = diag(d_i).  As τI − A is
 positive semidefinite on every proper subset of S, |B_ij| ≤ sqrt(d_i d_j) at every node
 on the way to S, and eliminating up to k features in floating point is exact for a
@@ -49,6 +53,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..constraints import GroupLimits
 from ..numerics.rounding import EPS
 
 _SLICE_SECONDS = 0.05
@@ -94,6 +99,8 @@ class ProofTree:
         upper[q] ≥ opt(q) for q < k.
     max_entries : int
         Most float64 entries the matrices of the open levels may take together.
+    groups : GroupLimits, optional
+        Of the columns; every group that a column belongs to has room.
     """
 
     def __init__(
@@ -103,8 +110,13 @@ class ProofTree:
         tau: float,
         upper: FloatArray,
         max_entries: int,
+        groups: GroupLimits | None = None,
     ) -> None:
         n = len(matrix)
+        self.groups = groups
+        if groups is None:
+            groups = GroupLimits(np.full(n, -1), np.ones(1, dtype=np.int64))
+        self._groups = (groups.label, groups.room)
         self.matrix, self.k, self.tau, self.upper = matrix, k, tau, upper
         self.max_entries = max_entries
         self.out_of_memory = False
@@ -148,6 +160,7 @@ class ProofTree:
                 self._found,
                 self.state,
                 target - self.nodes,
+                *self._groups,
             )
             code = explore(*arguments)
             if code != NEEDS_MEMORY:
@@ -175,7 +188,9 @@ class ProofTree:
     def branch(self, t: int) -> ProofTree:
         """A search of top-level branch t alone, sharing nothing that is written."""
         n = len(self.matrix)
-        tree = ProofTree(self.matrix, self.k, self.tau, self.upper, self.max_entries)
+        tree = ProofTree(
+            self.matrix, self.k, self.tau, self.upper, self.max_entries, self.groups
+        )
         tree._blocks[: n * n] = self._blocks[: n * n]
         for mine, theirs in zip(
             (*self._levels, *self._indices),

@@ -1,0 +1,213 @@
+"""Sparse PCA under constraints: parts are solved without them, and bound the whole.
+
+See `parts` for what a part is, and `part_search` for how they are solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..certificate import (
+    WITH_CONSTRAINTS,
+    BoundName,
+    Certificate,
+    PartClaim,
+    StepClaim,
+)
+from ..constraints import Rules
+from ..covariance.covariance import Covariance
+from ..limits import Budget, Limits
+from ..progress import Listener, silent
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
+from ..result import OPTIMAL_GAP, Result, Status
+from ..stopping import status_of_gap
+from .part_search import Best, ChooseProver, Run, claim_of, solve_parts
+from .parts import Part, left_of, problem_of
+from .results import certified_results
+
+
+def solve_constrained(
+    cov: Covariance,
+    k: int,
+    rules: Rules,
+    limits: Limits,
+    *,
+    start: Sequence[int] = (),
+    free: Result | None = None,
+    n_jobs: int | None = None,
+    callback: Listener = silent,
+    choose_prover: ChooseProver,
+    settings: ProofSettings = DEFAULT_SETTINGS,
+    prove: bool = True,
+) -> Result:
+    """Solve max x'Ax over k-sparse unit vectors that keep the rules.
+
+    Parameters
+    ----------
+    cov : Covariance
+    k : int
+    rules : Rules
+        Which allow a set of k features.
+    limits : Limits
+    start : sequence of int
+        A support to start from; what is not allowed of it is left out.
+    free : Result, optional
+        Of the same problem without rules. If its component keeps them, all is done; its
+        bound holds anyway.
+    n_jobs, callback, settings
+        As in `certified_results`.
+    choose_prover : callable
+        Takes a covariance and the least and largest k.
+    prove : bool
+        False looks for a good component only.
+
+    Returns
+    -------
+    Result
+        Its certificate has the rules, and a claim for every part.
+    """
+    run = Run(
+        cov,
+        k,
+        rules,
+        Budget(limits),
+        n_jobs,
+        callback,
+        choose_prover,
+        settings,
+        prove,
+    )
+    claims: list[PartClaim] = []
+    if free is not None and free.certificate is not None:
+        run.offer(free.support)
+        steps = free.certificate.steps
+        claims = [PartClaim((), (), free.upper_bound, steps=steps)]
+    if not claims or not run.is_closed(claims[0].upper_bound):
+        whole = Part.whole(rules)
+        parts = solve_parts(run, whole, _allowed_start(cov, k, rules, start))
+        bounds = [part.upper_bound for part in parts if not part.void]
+        if not claims or max(bounds) <= claims[0].upper_bound:
+            claims = parts
+    return _as_result(run, claims)
+
+
+def solve_part_of_all_k(
+    cov: Covariance,
+    k_max: int,
+    rules: Rules,
+    limits: Limits,
+    *,
+    start: Sequence[int] = (),
+    n_jobs: int | None = None,
+    callback: Listener = silent,
+    prover: Prover,
+    settings: ProofSettings = DEFAULT_SETTINGS,
+) -> dict[int, Result]:
+    """Solve k = 1, …, k_max in one walk, for rules without include and signs.
+
+    Their part is one problem for all k, with limits of groups.
+    """
+    part = Part.whole(rules)
+    problem = problem_of(cov, k_max, rules, part, None, limited=True)
+    kept = _allowed_start(cov, k_max, rules, start)
+    at = np.searchsorted(problem.rest, kept).tolist()
+    results = certified_results(
+        problem.cov,
+        1,
+        k_max,
+        limits,
+        {len(at): at} if at else {},
+        n_jobs=n_jobs,
+        callback=callback,
+        prover=prover,
+        settings=settings,
+        groups=problem.groups,
+    )
+    found = {}
+    for k, inner in results.items():
+        best = Best(
+            problem.rest[inner.support], inner.x[inner.support], inner.objective
+        )
+        stopped = None if inner.status is Status.OPTIMAL else inner.status
+        budget = Budget(limits)
+        budget.nodes = inner.nodes
+        claims = [claim_of(part, None, inner)]
+        made = _as_result_of(cov, k, rules, best, claims, budget, stopped)
+        found[k] = replace(made, time=inner.time, timings=inner.timings)
+    return found
+
+
+def _allowed_start(
+    cov: Covariance, k: int, rules: Rules, start: Sequence[int]
+) -> NDArray[np.intp]:
+    """What can be kept of a support, with what must be included."""
+    rest, places, groups = left_of(
+        cov.n_features, k, rules, Part.whole(rules), limited=True
+    )
+    given = np.array([i for i in start if i in set(rest.tolist())], dtype=np.intp)
+    if groups is not None:
+        at = np.searchsorted(rest, given)
+        given = rest[groups.first(at, places)]
+    kept = [*rules.include, *given[:places].tolist()]
+    return np.unique(np.array(kept, dtype=np.intp))
+
+
+def _as_result(run: Run, claims: list[PartClaim]) -> Result:
+    assert run.best is not None
+    return _as_result_of(
+        run.cov, run.k, run.rules, run.best, claims, run.budget, run.stopped
+    )
+
+
+def _as_result_of(
+    cov: Covariance,
+    k: int,
+    rules: Rules,
+    best: Best,
+    claims: list[PartClaim],
+    budget: Budget,
+    stopped: Status | None,
+) -> Result:
+    """Put a component and the claims of all parts together."""
+    limits = budget.limits
+    bounds = [claim.upper_bound for claim in claims if not claim.void]
+    upper = max(best.value, *bounds)
+    status = status_of_gap(best.value, upper, limits.gap, stopped)
+    step = StepClaim(k, upper, BoundName.CONSTRAINED)
+    certificate = Certificate(
+        k=k,
+        n_features=cov.n_features,
+        support=tuple(best.support.tolist()),
+        loadings=tuple(best.x.tolist()),
+        objective=best.value,
+        upper_bound=upper,
+        status=status,
+        tolerance=OPTIMAL_GAP * abs(best.value),
+        steps=(step,),
+        gap=limits.gap,
+        version=WITH_CONSTRAINTS,
+        constraints=rules,
+        parts=tuple(claims),
+    )
+    x = np.zeros(cov.n_features)
+    x[best.support] = best.x
+    return Result(
+        x=x,
+        support=best.support.astype(np.intp),
+        objective=best.value,
+        upper_bound=upper,
+        status=status,
+        k=k,
+        n_features=cov.n_features,
+        bound_name=BoundName.CONSTRAINED,
+        certificate=certificate,
+        nodes=budget.nodes,
+        time=budget.elapsed(),
+        timings={"proof": budget.elapsed()},
+        solver="certified path",
+        feature_names=cov.feature_names,
+    )

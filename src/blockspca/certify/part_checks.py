@@ -1,0 +1,172 @@
+"""The parts of a certificate with constraints, each checked as a problem of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..certificate import Certificate, PartClaim
+from ..constraints import Rules
+from ..covariance.covariance import Covariance
+from ..covariance.forced import LevelTooLow
+from ..limits import Deadline
+from .claims import LAPACK_AGREEMENT, BoundChecks
+from .parts import (
+    Part,
+    bound_of_set,
+    first_uncovered,
+    left_of,
+    matrix_of,
+    problem_of,
+)
+from .verification import VerificationError, require
+
+
+class PartChecks:
+    """Checks what a certificate says under constraints.
+
+    Attributes
+    ----------
+    checks, unchecked : list of str
+        What was found, and what could not be checked.
+    """
+
+    def __init__(
+        self,
+        cov: Covariance,
+        certificate: Certificate,
+        max_nodes: int,
+        deadline: Deadline,
+    ) -> None:
+        assert certificate.constraints is not None
+        self.cov, self.certificate = cov, certificate
+        self.rules: Rules = certificate.constraints
+        self.max_nodes, self.deadline = max_nodes, deadline
+        self.checks: list[str] = []
+        self.unchecked: list[str] = []
+
+    def component(self) -> None:
+        """The component keeps the rules."""
+        certificate, rules = self.certificate, self.rules
+        require(
+            rules.n_features == self.cov.n_features,
+            f"the constraints are for {rules.n_features} features, the matrix has "
+            f"{self.cov.n_features}",
+        )
+        loadings = np.array(certificate.loadings)
+        support = np.array(certificate.support)[loadings != 0]
+        broken = rules.objection(support, certificate.k)
+        require(broken == "", f"the component breaks a constraint: {broken}")
+        if rules.nonnegative:
+            require(
+                (loadings >= 0).all(),
+                "the component has a negative loading, but must not have any",
+            )
+        self.checks.append(f"constraints: kept; {describe_rules(rules)}")
+
+    def bound(self) -> float:
+        """Every allowed set is in a part; return the largest bound of a part."""
+        certificate, rules, k = self.certificate, self.rules, self.certificate.k
+        parts = tuple(
+            Part(claim.include, claim.exclude, claim.restored, void=claim.void)
+            for claim in certificate.parts
+        )
+        missing = first_uncovered(parts, rules, k, self.cov)
+        require(
+            missing is None,
+            f"no part has the sets with {missing and missing[0]} and without "
+            f"{missing and missing[1]}",
+        )
+        for number, (part, claim) in enumerate(
+            zip(parts, certificate.parts, strict=True), 1
+        ):
+            words = self._part(part, claim)
+            self.checks += [f"part {number}: {text}" for text in words]
+        bounds = [c.upper_bound for c in certificate.parts if not c.void]
+        require(bool(bounds), "no part has a bound")
+        return max(bounds)
+
+    def _part(self, part: Part, claim: PartClaim) -> list[str]:
+        self._check_shape(claim)
+        k, d = self.certificate.k, self.cov.n_features
+        if claim.void:  # `first_uncovered` looks at it itself
+            return ["nothing to bound: the best loadings have both signs"]
+        rest, places, _ = left_of(d, k, self.rules, part, limited=claim.limited)
+        if places == 0:
+            return [self._single_set(part, claim)]
+        try:
+            problem = problem_of(
+                matrix_of(self.cov, self.rules, part),
+                k,
+                self.rules,
+                part,
+                claim.level,
+                limited=claim.limited,
+            )
+        except LevelTooLow as error:
+            raise VerificationError(f"a part has no problem: {error}") from None
+        steps = [step.k for step in claim.steps]
+        require(
+            bool(steps) and steps == list(range(steps[0], places + 1)),
+            f"the steps of a part do not lead up to its {places} place(s)",
+        )
+        support = np.intersect1d(self.certificate.support, rest)
+        at = tuple(np.searchsorted(rest, support).tolist())[:places]
+        bounds = BoundChecks(
+            problem.cov, places, at, self.max_nodes, self.deadline, problem.groups
+        )
+        for step in claim.steps:
+            require(
+                all(i < len(rest) for i in step.survivors),
+                "a survivor is not a feature of its part",
+            )
+        words = [f"k = {step.k}: {bounds.check(step)}" for step in claim.steps]
+        self.unchecked += bounds.unchecked
+        proved = float(bounds.upper[places])
+        if claim.level is not None:
+            proved = max(proved, claim.level)
+        require(
+            claim.upper_bound >= proved,
+            f"the bound {claim.upper_bound:.17g} of a part is below the proved "
+            f"{proved:.17g}",
+        )
+        return words
+
+    def _check_shape(self, claim: PartClaim) -> None:
+        d = self.cov.n_features
+        at = [i for pair in claim.restored for i in pair]
+        require(all(0 <= i < d for i in at), "a restored entry is not one of A")
+        require(
+            not set(claim.include) & set(claim.exclude),
+            "a part includes what it excludes",
+        )
+        require(
+            (claim.level is not None) == bool(claim.include and claim.steps),
+            "a part has a level without features to include, or the other way round",
+        )
+
+    def _single_set(self, part: Part, claim: PartClaim) -> str:
+        bound = bound_of_set(self.cov, np.array(part.include, dtype=np.intp))
+        if claim.upper_bound < bound:
+            require(
+                bound - claim.upper_bound <= LAPACK_AGREEMENT * abs(bound),
+                f"the set {part.include} gives {bound:.17g}, above the claimed "
+                f"{claim.upper_bound:.17g}",
+            )
+            self.unchecked.append(f"the set {part.include} agrees up to rounding only")
+        return f"a single set, at most {claim.upper_bound:.12g}"
+
+
+def describe_rules(rules: Rules) -> str:
+    """Say in a few words what the rules demand."""
+    said = []
+    if rules.include:
+        said.append(f"{len(rules.include)} feature(s) in")
+    if rules.exclude:
+        said.append(f"{len(rules.exclude)} out")
+    if rules.label and not rules.whole_groups:
+        said.append(f"limits for {len(rules.room)} group(s)")
+    if rules.whole_groups:
+        said.append(f"{len(rules.room)} whole group(s)")
+    if rules.nonnegative:
+        said.append("no negative loading")
+    return ", ".join(said) or "none"

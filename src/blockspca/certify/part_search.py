@@ -1,0 +1,354 @@
+"""Solve the parts of a constrained problem, and take apart those that resist.
+
+The first part is all that the constraints allow. With features to include it is solved
+at the level of the best set so far; a better set raises the level, and after two or
+three rounds there is none. With non-negative loadings the part's matrix is A with its
+negative entries raised to 0; those among the features of the best set are restored
+until its loadings are not negative. Where that is no longer possible the part is taken
+apart: a better set lacks one of those features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..certificate import PartClaim
+from ..constraints import GroupLimits, Rules
+from ..covariance.covariance import Covariance
+from ..covariance.forced import LevelTooLow, forced
+from ..limits import Budget
+from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.rounding import EPS, TINY
+from ..progress import Listener, silent
+from ..proof_settings import ProofSettings, Prover
+from ..result import OPTIMAL_GAP, Result, Status, is_within_gap
+from .nonnegative import has_both_signs, nonnegative_loadings
+from .parts import (
+    Pairs,
+    Part,
+    PartProblem,
+    bound_of_set,
+    left_of,
+    matrix_of,
+    problem_of,
+)
+from .results import certified_results
+
+_ROUNDS = 30  # of a part: its level rises, or entries are restored
+_ABOVE = 0.2  # of what "optimal" allows: how far the level is above the best set
+_POOL = 300  # features among which the first set with those to include is looked for
+
+ChooseProver = Callable[[Covariance, int, int], Prover]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best component so far."""
+
+    support: NDArray[np.intp]
+    x: FloatArray
+    value: float
+
+
+@dataclass
+class Run:
+    """What the parts of one problem have in common."""
+
+    cov: Covariance
+    k: int
+    rules: Rules
+    budget: Budget
+    n_jobs: int | None
+    callback: Listener
+    choose_prover: ChooseProver
+    settings: ProofSettings
+    prove: bool
+    best: Best | None = None
+    stopped: Status | None = None
+    matrices: dict[Pairs, Covariance] = field(default_factory=dict)
+
+    def matrix(self, part: Part) -> Covariance:
+        """The matrix of a part's problem; see `matrix_of`."""
+        if part.restored not in self.matrices:
+            self.matrices.clear()  # one is as large as A
+            self.matrices[part.restored] = matrix_of(self.cov, self.rules, part)
+        return self.matrices[part.restored]
+
+    def offer(self, support: NDArray[np.intp]) -> float:
+        """Keep a set if it is allowed and better; return its value, −inf if not."""
+        support = np.sort(support)
+        if not self.rules.allows_support(support, self.k):
+            return -np.inf
+        within = self.cov.submatrix(support)
+        if self.rules.nonnegative:
+            x = nonnegative_loadings(within)
+        else:
+            x = leading_eigenvector(within)
+        value = rayleigh(within, x)
+        if self.best is None or value > self.best.value:
+            self.best = Best(support, x, value)
+        return value
+
+    def is_closed(self, bound: float) -> bool:
+        """Whether a bound is as near the best component as was asked for."""
+        best = self.best
+        gap = max(self.budget.limits.gap or 0.0, 0.9 * OPTIMAL_GAP)
+        return best is not None and is_within_gap(
+            best.value, max(bound, best.value), gap
+        )
+
+    def goes_on(self) -> bool:
+        """Whether there is more to prove, and no limit is reached."""
+        self.stopped = self.stopped or self.budget.stop_reason()
+        return self.prove and self.stopped is None
+
+    def certified(
+        self,
+        cov: Covariance,
+        k: int,
+        start: Sequence[int],
+        groups: GroupLimits | None,
+        prove: bool,
+    ) -> Result:
+        """Solve a problem without constraints other than groups."""
+        result = certified_results(
+            cov,
+            k,
+            k,
+            self.budget.left(),
+            {k: start} if len(start) else {},
+            n_jobs=self.n_jobs,
+            callback=self.callback if prove else silent,
+            prover=self.choose_prover(cov, k, k) if prove else Prover.CHAIN,
+            settings=self.settings,
+            prove=prove,
+            groups=groups,
+        )[k]
+        self.budget.nodes += result.nodes
+        if result.status not in (Status.OPTIMAL, Status.GAP_LIMIT, Status.FEASIBLE):
+            self.stopped = result.status
+        return result
+
+
+def solve_parts(run: Run, whole: Part, start: NDArray[np.intp]) -> list[PartClaim]:
+    """Solve parts, the one of the largest bound first, until none can be better."""
+    claims: list[PartClaim] = []
+    first = _solve_part(run, whole, start)
+    waiting = [first]
+    while waiting:
+        waiting.sort(key=lambda solved: solved.claim.upper_bound)
+        solved = waiting.pop()
+        pieces = None
+        if run.goes_on() and not run.is_closed(solved.claim.upper_bound):
+            pieces = _pieces(run, solved)
+        if pieces is None:
+            claims.append(solved.claim)
+            continue
+        own = tuple(solved.support.tolist())
+        claims.append(PartClaim(own, solved.part.exclude, 0.0, void=True))
+        for piece in pieces:
+            if not run.goes_on():
+                # What was proved of the whole part holds for each of its pieces.
+                claims.append(solved.claim)
+                break
+            waiting.append(_solve_part(run, piece, np.array(piece.include, dtype=int)))
+    if all(claim.void for claim in claims):
+        return [first.claim]
+    return claims
+
+
+@dataclass(frozen=True)
+class _Solved:
+    """A part with its claim, and the set that its own problem found best."""
+
+    part: Part
+    claim: PartClaim
+    support: NDArray[np.intp]
+
+
+def _pieces(run: Run, solved: _Solved) -> tuple[Part, ...] | None:
+    """Take a part apart: a better set lacks a feature of the one that was found.
+
+    None if it cannot be, nothing if each of its components is in another part as well.
+
+    Its loadings, for A as it is, have both signs. Were there a non-negative x on just
+    these features, none of them 0, that is best on them, it would be a local maximum of
+    x'Ax over the unit sphere, which is a global one: an eigenvector of the largest
+    eigenvalue. So a best x is 0 at one of them at least.
+    """
+    if not run.rules.nonnegative or not has_both_signs(run.cov, solved.support):
+        return None
+    part, pieces = solved.part, []
+    include, strict = set(part.include), set(part.strict)
+    for i in solved.support.tolist():
+        if i in strict or i in part.exclude:
+            continue
+        piece = Part(
+            include=tuple(sorted(include - {i})),
+            exclude=tuple(sorted((*part.exclude, i))),
+            restored=part.restored,
+            strict=tuple(sorted(strict)),
+        )
+        d = run.cov.n_features
+        _, places, _ = left_of(d, run.k, run.rules, piece, limited=True)
+        if piece.include or places:  # otherwise no feature could have a loading
+            pieces.append(piece)
+        include.add(i)
+        strict.add(i)
+    return tuple(pieces)
+
+
+def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
+    """Bound a part, in rounds: each raises the level, or restores entries."""
+    rest, places, groups = left_of(
+        run.cov.n_features, run.k, run.rules, part, limited=True
+    )
+    chosen = np.array(part.include, dtype=np.intp)
+    if places == 0:
+        return _single_set(run, part, chosen)
+    start = np.intersect1d(start, rest)
+    if part.include:
+        start = _first_set(run, part, rest, places, groups, start)
+    claim: PartClaim | None = None
+    support = np.union1d(chosen, start).astype(np.intp)
+    for _ in range(_ROUNDS):
+        level, problem = _problem(run, part)
+        at = np.searchsorted(rest, start).tolist()
+        inner = run.certified(problem.cov, places, at, problem.groups, run.prove)
+        found = rest[inner.support]
+        support = np.union1d(chosen, found).astype(np.intp)
+        before = -np.inf if run.best is None else run.best.value
+        value = run.offer(support)
+        made = claim_of(part, level, inner)
+        if claim is None or made.upper_bound < claim.upper_bound:
+            claim = made
+        if not run.goes_on():
+            break
+        better = value > before + 1e-12 * abs(before)
+        if part.include and better and not run.is_closed(claim.upper_bound):
+            start = found
+            continue
+        negative = _negative_pairs(run, support, part)
+        if not negative or run.is_closed(claim.upper_bound):
+            break
+        part = replace(part, restored=tuple(sorted({*part.restored, *negative})))
+        start = found
+    assert claim is not None
+    return _Solved(part, claim, support)
+
+
+def _problem(run: Run, part: Part) -> tuple[float | None, PartProblem]:
+    """The problem of a part, at the lowest level at which it has one."""
+    make = partial(problem_of, run.matrix(part), run.k, run.rules, part, limited=True)
+    if not part.include:
+        return None, make(None)
+    for level in _levels(run, part):
+        with suppress(LevelTooLow):
+            return level, make(level)
+    raise AssertionError("levels do not end")
+
+
+def claim_of(part: Part, level: float | None, inner: Result) -> PartClaim:
+    bound = inner.upper_bound if level is None else max(inner.upper_bound, level)
+    steps = () if inner.certificate is None else inner.certificate.steps
+    return PartClaim(
+        include=part.include,
+        exclude=part.exclude,
+        upper_bound=bound,
+        level=level,
+        limited=True,
+        restored=part.restored,
+        steps=steps,
+    )
+
+
+def _single_set(run: Run, part: Part, chosen: NDArray[np.intp]) -> _Solved:
+    """Bound a part whose own features take every place."""
+    run.offer(chosen)
+    claim = PartClaim(
+        part.include, part.exclude, bound_of_set(run.cov, chosen), None, True
+    )
+    return _Solved(part, claim, chosen)
+
+
+def _levels(run: Run, part: Part) -> Iterator[float]:
+    """Levels for a part: the first just above the best set known, of all parts.
+
+    Nothing better than that is of interest; a part all of whose sets are worse is
+    bounded by the level. The others are for where that is too near λmax(A_FF).
+    """
+    within = run.matrix(part).submatrix(np.array(part.include))
+    value = rayleigh(within, leading_eigenvector(within))
+    if run.best is not None:
+        value = max(value, run.best.value)
+    margin = _ABOVE * OPTIMAL_GAP * abs(value)
+    margin = margin or EPS * float(np.abs(within).max()) or TINY
+    while True:
+        yield value + margin
+        margin *= 4
+
+
+def _first_set(
+    run: Run,
+    part: Part,
+    rest: NDArray[np.intp],
+    places: int,
+    groups: GroupLimits | None,
+    start: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Find a good set with the features to include, among the most promising others.
+
+    The best places at the level of the best set so far, as long as that gets better.
+    """
+    chosen = np.array(part.include, dtype=np.intp)
+    matrix = run.matrix(part)
+    diagonal = run.cov.diagonal()[rest]
+    pull = np.linalg.norm(matrix.submatrix(chosen, rest), axis=0)
+    order = np.argsort(-(diagonal + pull), kind="stable")
+    size = min(len(rest), max(_POOL, 10 * places))
+    pool = order[:size]
+    filled = order[:places] if groups is None else groups.first(order, places)
+    pool = np.unique(np.concatenate([pool, filled, np.searchsorted(rest, start)]))
+    among = None if groups is None else GroupLimits(groups.label[pool], groups.room)
+    best = rest[filled]
+    value = run.offer(np.union1d(chosen, best).astype(np.intp))
+    if len(start) == places:
+        other = run.offer(np.union1d(chosen, start).astype(np.intp))
+        if other > value:
+            best, value = start, other
+    for _ in range(_ROUNDS):
+        if value == -np.inf or run.budget.stop_reason() is not None:
+            break
+        try:
+            problem = forced(matrix, chosen, rest[pool], next(_levels(run, part)))
+        except LevelTooLow:
+            break
+        at = np.searchsorted(rest[pool], best).tolist()
+        inner = run.certified(problem, places, at, among, prove=False)
+        if run.stopped is not None:
+            break
+        found = rest[pool][inner.support]
+        new = run.offer(np.union1d(chosen, found).astype(np.intp))
+        if not new > value + 1e-12 * abs(value):
+            break
+        best, value = found, new
+    return np.sort(best)
+
+
+def _negative_pairs(
+    run: Run, support: NDArray[np.intp], part: Part
+) -> set[tuple[int, int]]:
+    """The pairs of a set whose negative entry was raised to 0."""
+    if not run.rules.nonnegative:
+        return set()
+    within = run.cov.submatrix(support)
+    at = zip(*np.nonzero(np.triu(within < 0, 1)), strict=True)
+    pairs = {(int(support[i]), int(support[j])) for i, j in at}
+    return pairs - set(part.restored)

@@ -1,0 +1,73 @@
+"""What is asked of several components: sparsities, constraints, starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._validation import check_positive_integer, check_sparsity
+from ..constraints import Constraints, checked, feature_indices
+from ..covariance.covariance import Covariance
+from .schemes import DisjointSupports, Scheme
+
+
+def check_constraints(
+    constraints: Constraints,
+    cov: Covariance,
+    sparsities: Sequence[int],
+    scheme: Scheme,
+) -> None:
+    """Refuse constraints that several components cannot keep."""
+    for k in sparsities:
+        rules = checked(constraints, cov.n_features, cov.feature_names, k)
+    if hasattr(scheme, "normals"):
+        raise ValueError(
+            f"constraints with {type(scheme).__name__}(): its own search does not know "
+            "them; pass scheme=ResidualDeflation()."
+        )
+    disjoint = isinstance(scheme, DisjointSupports) or getattr(
+        scheme, "disjoint", False
+    )
+    if disjoint and rules.include and len(sparsities) > 1:
+        raise ValueError(
+            "include with disjoint supports: a feature can be in one component only; "
+            "pass scheme=ResidualDeflation(), or solve the first component alone."
+        )
+
+
+def check_starts(
+    start: Any, cov: Covariance, sparsities: Sequence[int]
+) -> list[list[int]]:
+    """Check supports to start from, one for each component; none is an empty list."""
+    if start is None:
+        return []
+    if len(start) != len(sparsities):
+        raise ValueError(
+            f"start has {len(start)} support(s) for {len(sparsities)} component(s); "
+            "pass one for each."
+        )
+    d, names = cov.n_features, cov.feature_names
+    return [
+        list(feature_indices(support, d, names, f"start[{j}]"))[:k]
+        for j, (support, k) in enumerate(zip(start, sparsities, strict=True))
+    ]
+
+
+def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
+    """Check k, an integer or one per component, against n_components and d."""
+    m = check_positive_integer(n_components, "n_components")
+    if m > d:
+        raise ValueError(
+            f"n_components = {m} is more than the {d} feature(s); pass at most as many "
+            "components as features."
+        )
+    if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
+        return [check_sparsity(k, d)] * m
+    if len(k) != m:
+        raise ValueError(
+            f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
+            "for each component."
+        )
+    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]

@@ -1,0 +1,81 @@
+"""A with its negative entries raised to 0, for loadings that are not negative.
+
+**Theorem.** If M_ij ≥ A_ij for all i ≠ j and M_ii = A_ii, then x'Ax ≤ x'Mx for every
+x ≥ 0. So the optimum over all vectors for M bounds that over non-negative ones for A.
+With every negative A_ij raised to 0, M has no negative entry off the diagonal, and by
+Perron and Frobenius an optimal x ≥ 0 itself; where its features have no negative entry
+among them, or only such as were kept, it is optimal for A.
+
+max(a, 0) changes by no more than a does, so that entries of M are known as well as
+those of A.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray
+from .covariance import Covariance
+from .derived import DerivedCovariance
+from .sources import Indices, MomentSource, Source
+
+MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
+_ENTRIES_AT_ONCE = 2**22
+
+
+def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covariance:
+    """Return A with its negative entries off the diagonal raised to 0.
+
+    But for the pairs `kept`, whose entries stay as they are.
+    """
+    source: Source = RaisedSource(cov._source, kept)
+    if cov.n_features**2 <= MOST_ENTRIES:
+        matrix = np.array(source.submatrix(slice(None), slice(None)))
+        held = MomentSource((matrix + matrix.T) / 2, cov.entry_error)
+        held.known_psd = False
+        source = held
+    return DerivedCovariance(source, cov.feature_names, "negative entries raised to 0")
+
+
+class RaisedSource:
+    """Another source with its negative entries off the diagonal raised to 0."""
+
+    known_psd = False
+    n_samples = None
+
+    def __init__(self, base: Any, kept: tuple[tuple[int, int], ...]) -> None:
+        self.base = base
+        self.n_features = base.n_features
+        self.kept = np.array(kept, dtype=np.intp).reshape(-1, 2)
+
+    def diagonal(self) -> FloatArray:
+        return self.base.diagonal()
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        block = np.array(self.base.submatrix(rows, columns))
+        index = np.arange(self.n_features)
+        at_rows, at_columns = index[rows], index[columns]
+        stays = at_rows[:, None] == at_columns
+        for i, j in self.kept:
+            stays |= np.logical_and.outer(at_rows == i, at_columns == j)
+            stays |= np.logical_and.outer(at_rows == j, at_columns == i)
+        block[~stays & (block < 0)] = 0.0
+        return block
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        step = max(1, _ENTRIES_AT_ONCE // self.n_features)
+        parts = [
+            self.submatrix(slice(i, i + step), slice(None)) @ x
+            for i in range(0, self.n_features, step)
+        ]
+        return np.concatenate(parts)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs a covariance made from data; this one has entries raised to 0."
+        )
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()

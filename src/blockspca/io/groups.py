@@ -1,0 +1,53 @@
+"""Groups of features from a text file, or from a column of `var` of an h5ad file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .columnar import var_column
+from .errors import ReadError
+
+
+def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
+    """Read a label for each feature.
+
+    Parameters
+    ----------
+    source : str
+        A text file, of one label a line in the order of the features, or of a feature
+        and its label in each line, with a tab or a comma between them. Or, if the data
+        are an h5ad file, the name of a column of its `var`.
+    data : Path
+        The file of the data.
+    """
+    path = Path(source)
+    if not path.is_file():
+        if data.suffix.lower() == ".h5ad":
+            return var_column(data, source)
+        raise ReadError(
+            f"--groups {source} is not a file; give a text file with a feature and "
+            "its group in each line, or, of an h5ad file, a column of var."
+        )
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ReadError(f"--groups {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ReadError(f"--groups {path} is not UTF-8 text.") from None
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise ReadError(f"--groups {path} is empty.")
+    mark = next((mark for mark in ("\t", ",") if all(mark in row for row in lines)), "")
+    if not mark:
+        return [line.strip() for line in lines]
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        feature, _, label = (part.strip() for part in line.rpartition(mark))
+        if feature in found:
+            raise ReadError(f"--groups {path}, line {number}: {feature!r} again.")
+        if not label:
+            raise ReadError(
+                f"--groups {path}, line {number}: {feature!r} has no group."
+            )
+        found[feature] = label
+    return found

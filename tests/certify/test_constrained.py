@@ -1,0 +1,206 @@
+"""Constrained components against every allowed set, and their certificates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+import constrained_zoo as cz
+from blockspca.certificate import PartClaim
+
+
+def assert_sound(drawn: cz.Drawn, result: bs.Result) -> None:
+    """No allowed set exceeds the bound, and the component keeps the rules."""
+    best = cz.best_allowed(drawn.problem.exact, drawn.k, drawn.rules)
+    assert drawn.rules.objection(np.flatnonzero(result.x), drawn.k) == ""
+    assert not (drawn.rules.nonnegative and result.x.min() < 0)
+    x = result.x.astype(np.longdouble)
+    reached = float(x @ drawn.problem.exact @ x)
+    weight = float(np.abs(x) @ np.abs(drawn.problem.exact) @ np.abs(x))
+    rounding = 1e-13 * weight + drawn.k * drawn.problem.cov.entry_error
+    assert abs(reached - result.objective) <= rounding
+    assert result.upper_bound >= best - 1e-14 * abs(best)
+    if result.status is bs.Status.OPTIMAL:
+        assert result.objective >= best - 1.1e-9 * abs(best) - rounding
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_against_every_allowed_set(seed: int) -> None:
+    drawn = cz.drawn(seed)
+    result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
+    assert_sound(drawn, result)
+    again = bs.Certificate.from_json(result.certificate.to_json())
+    assert again == result.certificate
+    check = bs.verify(result, drawn.problem.cov)
+    if check.complete:
+        assert check.upper_bound <= result.upper_bound
+
+
+def test_most_small_problems_are_proved() -> None:
+    statuses = []
+    for seed in range(1000, 1030):
+        drawn = cz.drawn(seed)
+        result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
+        statuses.append(result.status is bs.Status.OPTIMAL)
+    assert np.mean(statuses) >= 0.8
+
+
+@pytest.fixture
+def data() -> bs.Covariance:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 40)) + rng.normal(size=(60, 40))
+    return bs.Covariance.from_data(X, feature_names=[f"g{i}" for i in range(40)])
+
+
+def test_include_and_exclude_by_name(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    out = free.features[:2]
+    constraints = bs.Constraints(include=["g7", "g9"], exclude=out)
+    result = bs.solve(data, 6, constraints=constraints)
+    assert result.status is bs.Status.OPTIMAL
+    assert {7, 9} <= set(result.support.tolist())
+    assert not set(result.features) & set(out)
+    assert bs.verify(result, data).complete
+    assert result.objective < free.objective
+
+
+def test_constraints_that_cost_nothing(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    result = bs.solve(data, 6, constraints=bs.Constraints(include=free.support[:3]))
+    assert result.objective == pytest.approx(free.objective, rel=1e-9)
+    assert result.support.tolist() == free.support.tolist()
+
+
+def test_a_start_is_kept_if_it_is_best(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    again = bs.solve(data, 6, start=free.support)
+    assert again.support.tolist() == free.support.tolist()
+    with pytest.raises(ValueError, match="start has 7 features for k = 6"):
+        bs.solve(data, 6, start=range(7))
+
+
+def test_certify_false_finds_and_proves_little(data: bs.Covariance) -> None:
+    constraints = bs.Constraints(groups=np.arange(40) // 4, max_per_group=1)
+    found = bs.solve(data, 6, constraints=constraints, certify=False)
+    proved = bs.solve(data, 6, constraints=constraints)
+    assert found.objective >= 0.95 * proved.objective
+    assert found.upper_bound >= proved.objective
+
+
+def test_a_time_limit_leaves_an_allowed_component(data: bs.Covariance) -> None:
+    rules = {"include": ["g7"], "groups": np.arange(40) // 4, "max_per_group": 1}
+    result = bs.solve(
+        data, 6, constraints=bs.Constraints(**rules), limits=bs.Limits(time=0)
+    )
+    assert 7 in result.support
+    assert len(set((result.support // 4).tolist())) == len(result.support)
+    assert np.isfinite(result.upper_bound)
+
+
+# -- certificates that say too much ----------------------------------------------------
+
+
+def assert_refuted(
+    result: bs.Result, cov: bs.Covariance, match: str, **changes
+) -> None:
+    certificate = replace(result.certificate, **changes)
+    with pytest.raises(bs.VerificationError, match=match):
+        bs.verify(certificate, cov)
+
+
+def test_what_a_forged_certificate_says_is_refuted(data: bs.Covariance) -> None:
+    constraints = bs.Constraints(include=["g7"], exclude=["g3"])
+    result = bs.solve(data, 5, constraints=constraints)
+    certificate = result.certificate
+    (part,) = certificate.parts
+    free = bs.solve(data, 5)
+    assert_refuted(
+        result,
+        data,
+        "breaks a constraint",
+        constraints=replace(certificate.constraints, exclude=(int(result.support[0]),)),
+    )
+    assert_refuted(
+        result,
+        data,
+        "no part has the sets",
+        parts=(replace(part, exclude=(3, 4)),),
+    )
+    assert_refuted(
+        result,
+        data,
+        "of a part is below the proved",
+        parts=(replace(part, upper_bound=part.upper_bound / 2),),
+    )
+    assert_refuted(
+        result, data, "no problem", parts=(replace(part, level=part.level / 1e9),)
+    )
+    lowered = replace(part, level=part.level * 0.9, upper_bound=part.upper_bound * 0.9)
+    with pytest.raises(bs.VerificationError):
+        bs.verify(replace(certificate, parts=(lowered,)), data)
+    assert free.objective > result.objective  # the constraint costs something
+
+
+def test_a_part_cannot_be_called_void(data: bs.Covariance) -> None:
+    result = bs.solve(data, 4, constraints=bs.Constraints(nonnegative=True))
+    own = tuple(result.support.tolist())
+    assert_refuted(
+        result,
+        data,
+        "no part has the sets",
+        parts=(
+            PartClaim(own, (), 0.0, void=True),
+            replace(result.certificate.parts[0], exclude=own[:1]),
+        ),
+    )
+
+
+# -- the price, paths ------------------------------------------------------------------
+
+
+def test_the_price_is_proved_both_ways(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    result = bs.solve(data, 6, constraints=bs.Constraints(exclude=free.support[:1]))
+    price = result.price
+    assert price is not None
+    assert price.free_objective == pytest.approx(free.objective, rel=1e-12)
+    lost = free.objective - result.objective
+    assert price.least <= lost <= price.most
+    assert price.most - price.least <= 1e-8 * free.objective
+    assert price.share == pytest.approx(lost / free.objective)
+    assert "constraints cost" in str(result)
+
+
+def test_what_costs_nothing_has_the_price_nothing(data: bs.Covariance) -> None:
+    free = bs.solve(data, 6)
+    result = bs.solve(data, 6, constraints=bs.Constraints(include=free.support))
+    assert result.price is not None
+    assert result.price.share == 0
+    assert result.status is bs.Status.OPTIMAL
+    assert bs.verify(result, data).complete
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"exclude": ["g3", "g4"]},
+        {"groups": np.arange(40) // 4, "max_per_group": 1},
+        {"include": ["g3", "g4"]},
+        {"nonnegative": True},
+        {"overlap_with": ["g1", "g2", "g3"], "min_overlap": 2},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_paths_agree_with_single_solves(data: bs.Covariance, given: dict) -> None:
+    constraints = bs.Constraints(**given)
+    path = bs.solve_path(data, 5, constraints=constraints)
+    assert max(path) == 5
+    assert min(path) == (2 if "include" in given or "overlap_with" in given else 1)
+    for k, result in path.items():
+        alone = bs.solve(data, k, constraints=constraints)
+        assert result.objective == pytest.approx(alone.objective, rel=1e-9)
+        assert result.status is bs.Status.OPTIMAL
+        assert bs.verify(result, data).complete
