@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .columnar import var_column
-from .errors import ReadError
+from .errors import Argument, ReadError
 
 
 def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
@@ -20,23 +20,24 @@ def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
     data : Path
         The file of the data.
     """
-    path = Path(source)
+    path, named = Path(source), Argument("groups", source)
     if not path.is_file():
         if data.suffix.lower() == ".h5ad":
             return var_column(data, source)
         raise ReadError(
-            f"--groups {source} is not a file; give a text file with a feature and "
-            "its group in each line, or, of an h5ad file, a column of var."
+            f"{named} is not a file; give a text file with a feature and its group in "
+            "each line, or, of an h5ad file, a column of var.",
+            named,
         )
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ReadError(f"--groups {path}: {error.strerror}.") from None
+        raise ReadError(f"{named}: {error.strerror}.", named) from None
     except UnicodeDecodeError:
-        raise ReadError(f"--groups {path} is not UTF-8 text.") from None
+        raise ReadError(f"{named} is not UTF-8 text.", named) from None
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise ReadError(f"--groups {path} is empty.")
+        raise ReadError(f"{named} is empty.", named)
     mark = next((mark for mark in ("\t", ",") if all(mark in row for row in lines)), "")
     if not mark:
         return [line.strip() for line in lines]
@@ -44,10 +45,8 @@ def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
     for number, line in enumerate(lines, 1):
         feature, _, label = (part.strip() for part in line.rpartition(mark))
         if feature in found:
-            raise ReadError(f"--groups {path}, line {number}: {feature!r} again.")
+            raise ReadError(f"{named}, line {number}: {feature!r} again.", named)
         if not label:
-            raise ReadError(
-                f"--groups {path}, line {number}: {feature!r} has no group."
-            )
+            raise ReadError(f"{named}, line {number}: {feature!r} has no group.", named)
         found[feature] = label
     return found
