@@ -27,38 +27,41 @@ def summary_difference(
     rows, theirs = expected.to_rows(), content.get("components")
     if not isinstance(theirs, list) or len(theirs) < len(rows):
         return f"components are fewer than its {len(rows)} certificates"
-    total = expected.total_variance
+    total, bound = expected.total_variance, expected.joint_upper_bound
     if first == 0:
         if len(theirs) > len(rows):
             return f"components are {len(theirs)}, the certificates {len(rows)}"
+        if isinstance(stated := content.get("joint_upper_bound"), float):
+            bound = max(bound, stated)  # there may be no time for eigenvalues
         whole: dict[str, Any] = {
             "shape": shape,
             "explained_variance_ratio": float(expected.explained_variance_ratio.sum()),
-            "total_variance": expected.total_variance,
-            "joint_upper_bound": expected.joint_upper_bound,
+            "total_variance": total,
+            "joint_upper_bound": bound,
         }
         if "r2" in content:  # summaries of older versions do not have it
             whole["r2"] = expected.r2
-        for name, value in whole.items():
-            scale = 1.0 if name in _SHARES else total
-            stated = content.get(name)
-            if name == "joint_upper_bound" and isinstance(stated, float):
-                # There may not have been the time for eigenvalues.
-                value = max(value, stated)
-            if said := _value_difference(name, stated, value, scale):
-                return said
+        if said := _row_difference("", content, whole, total):
+            return said
     for j in range(first, len(rows)):
-        place = f"components[{j}]"
-        row = theirs[j] if isinstance(theirs[j], Mapping) else {}
-        for name, value in rows[j].items():
-            field = f"{place}.{name}"
+        if said := _row_difference(f"components[{j}].", theirs[j], rows[j], total):
+            return said
+    return None
+
+
+def _row_difference(
+    place: str, stated: Any, expected: Mapping[str, Any], total: float
+) -> str | None:
+    """Compare field by field; variances to a part of the total, shares to one of 1."""
+    stated = stated if isinstance(stated, Mapping) else {}
+    for name, value in expected.items():
+        if name == "loadings":
+            said = _names_difference(place + name, stated.get(name), value)
+        else:
             scale = 1.0 if name in _SHARES else total
-            if said := (
-                _names_difference(field, row.get(name), value)
-                if name == "loadings"
-                else _value_difference(field, row.get(name), value, scale)
-            ):
-                return said
+            said = _value_difference(place + name, stated.get(name), value, scale)
+        if said:
+            return said
     return None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from .comparison import BranchAndBoundRows, ChanRows, Comparison
 from .dimensions import dimensions
 from .factors import factors
 from .figure import figure
 from .measurements import Measurements
-from .parameters import effect_of_d0, effect_of_delta
+from .parameters import effect_of
 from .summaries import summary
 from .synthetic import synthetic
 from .table import ReproducedTable
@@ -43,8 +44,8 @@ TABLES: dict[str, Maker] = {
         "tab:summary_datasets",
         "tab:summary_k",
     ),
-    "d0": effect_of_d0,
-    "delta": effect_of_delta,
+    "d0": partial(effect_of, "d0"),
+    "delta": partial(effect_of, "delta"),
     **_compared(
         ChanRows,
         "Errors and speed-ups with Chan's algorithm",

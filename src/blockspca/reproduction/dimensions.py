@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..covariance.covariance import Covariance
 from ..datasets.paper_sets import PAPER_SETS
-from .measurements import Measurements
+from .measurements import COUNTED_BY_TILES, Measurements, zero_share
 from .printed_values import Verdict, match, printed_rows
 from .rows import missing_notes
 from .table import ReproducedTable, make_table
 
 NAME = "dimensions"
-LARGEST_COUNTED = 25_000  # features for which all entries are looked at
 
 
 def dimensions(measurements: Measurements) -> ReproducedTable:
@@ -35,8 +33,8 @@ def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
         return row
     measurements.settings.tell(f"{chosen.name}: entries that are not zero")
     cov = measurements.covariance(chosen)
-    if cov.n_features <= LARGEST_COUNTED:
-        share, reason = nonzero_share(cov), "counted"
+    if cov.n_features <= COUNTED_BY_TILES:
+        share, reason = 1 - zero_share(cov, 0.0), "counted"
     else:
         share = np.count_nonzero(cov.diagonal() > 0) / cov.n_features
         share, reason = share**2, "the square of the share of features that vary"
@@ -51,12 +49,3 @@ def _row(measurements: Measurements, printed: dict[str, str]) -> dict[str, Any]:
         "verdict": verdict,
         "reason": reason,
     }
-
-
-def nonzero_share(cov: Covariance) -> float:
-    """Return the share of entries that are not zero."""
-    count = 0
-    for i0, _, j0, _, tile in cov.tiles():
-        found = int(np.count_nonzero(tile))
-        count += found if i0 == j0 else 2 * found
-    return count / cov.n_features**2

@@ -13,17 +13,8 @@ from .rows import error, in_seconds, missing_notes, printed_cells, speedup
 from .table import ReproducedTable, make_table
 
 
-def effect_of_d0(measurements: Measurements) -> ReproducedTable:
-    """LymphomaCov2 with larger blocks."""
-    return _table(measurements, "d0")
-
-
-def effect_of_delta(measurements: Measurements) -> ReproducedTable:
-    """ProstateCov with a search that ends earlier."""
-    return _table(measurements, "delta")
-
-
-def _table(measurements: Measurements, name: str) -> ReproducedTable:
+def effect_of(name: str, measurements: Measurements) -> ReproducedTable:
+    """LymphomaCov2 with larger blocks (d0), or ProstateCov searched less (delta)."""
     rows = (_row(measurements, name, printed) for printed in printed_rows(name))
     missing = missing_notes(measurements, name)
     limit = measurements.settings.time_limit

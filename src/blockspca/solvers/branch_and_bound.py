@@ -104,8 +104,7 @@ class BranchAndBound(CovarianceSolver):
     Examples
     --------
     >>> from blockspca.solvers import BranchAndBound
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> BranchAndBound().solve(A, 2).status.value
+    >>> BranchAndBound().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).status.value
     'optimal'
     """
 

@@ -47,9 +47,10 @@ class Chan(CovarianceSolver):
     Examples
     --------
     >>> from blockspca.solvers import Chan
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> Chan().solve(A, 2).support
+    >>> Chan().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).support
     array([0, 1])
+    >>> Chan.guarantee.factor(100, 10_000)  # √k is the smaller one
+    10.0
     """
 
     name = "chan"

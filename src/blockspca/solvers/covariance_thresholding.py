@@ -37,10 +37,10 @@ class CovarianceThresholding(Heuristic):
 
     Examples
     --------
-    >>> from blockspca.solvers import CovarianceThresholding
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> CovarianceThresholding().solve(A, 2).support
-    array([0, 1])
+    >>> from blockspca.solvers import CovarianceThresholding, Limits
+    >>> A = [[2, 1, 0], [1, 2, 0], [0, 0, 2.5]]
+    >>> CovarianceThresholding().solve(A, 2, limits=Limits(nodes=1)).status.value
+    'node_limit'
     """
 
     name = "covariance thresholding"

@@ -45,8 +45,7 @@ class ElasticNet(Heuristic):
     Examples
     --------
     >>> from blockspca.solvers import ElasticNet
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> ElasticNet().solve(A, 2).support
+    >>> ElasticNet(ridge=0.1).solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).support
     array([0, 1])
     """
 

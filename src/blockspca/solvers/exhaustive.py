@@ -47,9 +47,8 @@ class Exhaustive(BaseSolver):
     Examples
     --------
     >>> from blockspca.solvers import Exhaustive
-    >>> A = [[1, 0.9, 0], [0.9, 1, 0], [0, 0, 1.5]]
-    >>> Exhaustive().solve(A, 2).status.value
-    'optimal'
+    >>> Exhaustive().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).nodes
+    3
     """
 
     name = "exhaustive"

@@ -54,10 +54,10 @@ class Greedy(BaseSolver):
 
     Examples
     --------
-    >>> from blockspca.solvers import Greedy
+    >>> from blockspca.solvers import Greedy, LocalSearch
     >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> Greedy().solve(A, 2).support
-    array([1, 2])
+    >>> Greedy().solve(A, 2).support, LocalSearch().solve(A, 2).support
+    (array([1, 2]), array([0, 1]))
     """
 
     name = "greedy"

@@ -16,9 +16,9 @@ class LocalSearch(BaseSolver):
     Examples
     --------
     >>> from blockspca.solvers import LocalSearch
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> LocalSearch().solve(A, 2).support
-    array([0, 1])
+    >>> solution = LocalSearch().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2)
+    >>> solution.support, solution.nodes
+    (array([0, 1]), 1)
     """
 
     name = "local search"

@@ -68,10 +68,12 @@ class LowRank(BaseSolver):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from blockspca.solvers import LowRank
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> LowRank(rank=2).solve(A, 2).support
+    >>> LowRank(rank=2).solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).support
     array([0, 1])
+    >>> round(LowRank(rank=2).guarantee_on(np.diag([3.0, 2.0, 1.0])).error(1, 3), 6)
+    1.0
     """
 
     name = "low rank"
@@ -90,7 +92,7 @@ class LowRank(BaseSolver):
         """
         self._check_parameters()
         eigenvalues = np.linalg.eigvalsh(A)
-        size = max(abs(eigenvalues[0]), abs(eigenvalues[-1]))
+        size = float(np.abs(eigenvalues).max())
         error = 4 * len(A) * EPS * size
         if self.rank < len(A):
             error += max(0.0, float(eigenvalues[-1 - self.rank]))

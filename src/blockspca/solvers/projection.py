@@ -48,9 +48,8 @@ class Projection(Heuristic):
     Examples
     --------
     >>> from blockspca.solvers import Projection
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> Projection().solve(A, 2).support
-    array([0, 1])
+    >>> Projection().solve([[2, -1, 0], [-1, 2, 0.1], [0, 0.1, 2.5]], 2).x.round(3)
+    array([ 0.707, -0.707,  0.   ])
     """
 
     name = "projection"

@@ -91,8 +91,7 @@ class ScikitLearnSparsePCA(_ScikitLearn):
     Examples
     --------
     >>> from blockspca.solvers import ScikitLearnSparsePCA
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> ScikitLearnSparsePCA().solve(A, 2).support
+    >>> ScikitLearnSparsePCA().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).support
     array([0, 1])
     """
 

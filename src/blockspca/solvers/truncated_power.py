@@ -36,9 +36,8 @@ class TruncatedPower(BaseSolver):
     Examples
     --------
     >>> from blockspca.solvers import TruncatedPower
-    >>> A = [[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]]
-    >>> TruncatedPower().solve(A, 2).support
-    array([0, 1])
+    >>> TruncatedPower().solve([[2, 1, 0], [1, 2, 0], [0, 0, 2.5]], 2).x.round(3)
+    array([0.707, 0.707, 0.   ])
     """
 
     name = "truncated power"
