@@ -100,7 +100,9 @@ class L1IntegerProgram(BaseSolver):
         run.offer_vector(leading_eigenvector(scaled))
         start_locally(scaled, k, run)
         run.tighten(cheap_bound(A, k, run.deadline))
-        if not affords_program(run):
+        reached = max(run.objective, run.incumbent) / scale
+        met = run.upper_bound <= scale * (reached + TOLERANCE / 2)
+        if met or not affords_program(run):
             return
         eigenvalues, eigenvectors = np.linalg.eigh(scaled)
         program = EigenbasisProgram(
@@ -108,13 +110,13 @@ class L1IntegerProgram(BaseSolver):
             eigenvectors,
             k,
             level=float(eigenvalues[-1 - min(self.rank, d - 1)]),
-            reached=max(run.objective, run.incumbent) / scale,
+            reached=reached,
             segments=self.segments,
             with_support=False,
         )
         program.refine(run.x)
         before = np.inf
-        while not run.must_stop():
+        while not run.must_stop() and affords_program(run):
             left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
             answer = program.maximise(run.deadline, nodes=left, gap=GAP)
             run.nodes += answer.nodes

@@ -64,10 +64,11 @@ class MixedIntegerQP(ExactProgram):
         scale = float(np.abs(A).max()) or 1.0
         start_locally(A / scale, k, run)
         run.tighten(cheap_bound(A, k, run.deadline))
-        if not affords_program(run):
+        reached = max(run.objective, run.incumbent) / scale
+        met = run.upper_bound <= scale * (reached + TOLERANCE / 2)
+        if met or not affords_program(run):
             return
         eigenvalues, eigenvectors = np.linalg.eigh(A / scale)
-        reached = max(run.objective, run.incumbent) / scale
         program = EigenbasisProgram(
             eigenvalues,
             eigenvectors,
@@ -93,7 +94,7 @@ def _bounded(
     """
     wanted = max((run.limits.gap or 0.0) * abs(program.reached), TOLERANCE / 2)
     before = np.inf
-    while not run.must_stop():
+    while not run.must_stop() and affords_program(run):
         left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
         answer = program.maximise(run.deadline, nodes=left, integer=integer)
         run.nodes += answer.nodes
