@@ -157,6 +157,11 @@ def affords_program(run: SolverRun) -> bool:
     return run.stopped is None
 
 
+def gap_wanted(reached: float, limits: Limits) -> float:
+    """The gap that ends a search, for A with largest entry 1: what HiGHS resolves."""
+    return max((limits.gap or 0.0) * abs(reached), TOLERANCE * max(abs(reached), 1.0))
+
+
 class ExactProgram(BaseSolver):
     """A solver that is exact within HiGHS's tolerance, which its status allows for."""
 

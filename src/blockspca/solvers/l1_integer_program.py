@@ -10,7 +10,7 @@ from ..heuristics.pool import swapped
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import TOLERANCE, affords_program, start_locally
+from ._highs import TOLERANCE, affords_program, gap_wanted, start_locally
 from .base import Guarantee
 from .template import BaseSolver, SolverRun
 
@@ -101,7 +101,7 @@ class L1IntegerProgram(BaseSolver):
         start_locally(scaled, k, run)
         run.tighten(cheap_bound(A, k, run.deadline))
         reached = max(run.objective, run.incumbent) / scale
-        met = run.upper_bound <= scale * (reached + TOLERANCE / 2)
+        met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
         if met or not affords_program(run):
             return
         eigenvalues, eigenvectors = np.linalg.eigh(scaled)
@@ -127,8 +127,8 @@ class L1IntegerProgram(BaseSolver):
                 run.offer_vector(x)
                 _improve(scaled, run)
                 program.refine(x)
-            wanted = (run.limits.gap or 0.0) * abs(program.reached)
             program.reached = max(program.reached, run.objective / scale)
+            wanted = gap_wanted(program.reached, run.limits)
             if not answer.finished and not run.must_stop():
                 run.stopped = Status.TIME_LIMIT  # HiGHS may be a moment early
             if run.stopped is not None or bound <= program.reached + wanted:
