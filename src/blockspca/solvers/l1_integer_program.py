@@ -29,7 +29,7 @@ class L1IntegerProgram(BaseSolver):
     solution, and so on until the bound stops improving.
 
     For positive semidefinite A the ℓ1 relaxation itself is at most
-    (1 + √(k/(k + 1)))² opt(k) (Dey et al., Theorem 1), less than 4 opt(k). The bound of
+    (1 + √(k/(k + 1)))² opt(k) (Dey et al.), less than 4 opt(k). The bound of
     the integer program, solved to the end with all tangents, is at most
 
         max(4 opt(k), 2 opt(k) + λ_{r+1}) + Σ_{i≤r} (λ_i − λ_{r+1}) θ_i² / (4N²) .
