@@ -61,9 +61,10 @@ class ProofSettings:
     root_share: float = 0.1
     #: Then the search of the direction dual has so much of the time, unless its root is
     #: further off than this, and than twice the entry dual: covariances of data begin
-    #: within two per cent and are often proved, correlations begin near the trace.
-    search_share: float = 0.6
-    search_up_to_gap: float = 0.02
+    #: within some per cent and are often proved in a few nodes, also where the entry
+    #: dual's bound is better at first; correlations begin near the trace.
+    search_share: float = 0.4
+    search_up_to_gap: float = 0.1
     #: Then the entry dual; only for a share of the time where k is small enough for the
     #: chain, which often proves the rest.
     entry_share_chain: float = 0.2
