@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics.linalg import largest_entries, on_support
 from ._tolerance import rounding_error, tolerance
 from .base import Deadline
-from .chan import ENTRIES_AT_ONCE
 
 
 def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
