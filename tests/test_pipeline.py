@@ -28,7 +28,7 @@ def test_the_prover_depends_on_k_and_on_what_is_asked_for() -> None:
     matrix = bs.Covariance.from_matrix(np.eye(600))
     assert data.has_columns
     assert not matrix.has_columns
-    for cov, first in ((data, 30), (matrix, 500)):
+    for cov, first in ((data, 30), (matrix, 30)):
         assert choose_prover(cov, first - 1, first - 1) is Prover.CHAIN
         assert choose_prover(cov, 1, first - 1) is Prover.CHAIN
         assert choose_prover(cov, first, first) is Prover.SINGLE_K_THEN_CHAIN

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 # Public names and the modules they live in, imported when first asked for: importing
 # the package is instant, and numba or scikit-learn load only where they are used.
 _EXPORTS = {
+    "Alternatives": "inspection.alternatives",
     "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
     "Certificate": "certificate",
@@ -23,6 +24,7 @@ _EXPORTS = {
     "DataChangedError": "covariance.fingerprint",
     "DisjointSupports": "components",
     "Event": "progress",
+    "FeatureImportance": "inspection.importance",
     "FixedThreshold": "blocks.strategies",
     "HotellingDeflation": "components",
     "Limits": "limits",
@@ -31,27 +33,35 @@ _EXPORTS = {
     "PermutationReference": "model_selection.choose_k",
     "ProjectionDeflation": "components",
     "ResidualDeflation": "components",
+    "RestrictedIsometry": "inspection.restricted_isometry",
     "Result": "result",
     "SolverError": "solvers.base",
     "SparsePCA": "estimator",
     "SparsityPath": "sparsity_path",
+    "Stability": "inspection.stability",
     "Status": "result",
     "ThresholdPath": "blocks.threshold_path",
     "UncorrelatedScores": "components",
     "Verification": "certify.verify",
     "VerificationError": "certify.verify",
+    "alternatives": "inspection.alternatives",
     "choose_k": "model_selection.choose_k",
+    "contrastive": "covariance.contrast",
+    "contrastive_path": "inspection.contrast_path",
     "cross_validate": "model_selection.cross_validation",
     "denoise": "blocks.threshold",
     "estimate_noise": "blocks.noise",
+    "feature_importance": "inspection.importance",
     "intrinsic_dimension": "blocks.threshold",
     "is_epsilon_approximation": "blocks.threshold",
     "largest_block_size": "blocks.threshold",
     "partition": "blocks.threshold",
     "permutation_reference": "model_selection.choose_k",
+    "restricted_isometry": "inspection.restricted_isometry",
     "solve": "pipeline",
     "solve_components": "components",
     "solve_path": "pipeline",
+    "stability": "inspection.stability",
     "threshold_path": "blocks.threshold_path",
     "verify": "certify.verify",
 }
@@ -89,9 +99,21 @@ if TYPE_CHECKING:
     from .components import UncorrelatedScores as UncorrelatedScores
     from .components import solve_components as solve_components
     from .constraints import Constraints as Constraints
+    from .covariance.contrast import contrastive as contrastive
     from .covariance.covariance import Covariance as Covariance
     from .covariance.fingerprint import DataChangedError as DataChangedError
     from .estimator import SparsePCA as SparsePCA
+    from .inspection.alternatives import Alternatives as Alternatives
+    from .inspection.alternatives import alternatives as alternatives
+    from .inspection.contrast_path import contrastive_path as contrastive_path
+    from .inspection.importance import FeatureImportance as FeatureImportance
+    from .inspection.importance import feature_importance as feature_importance
+    from .inspection.restricted_isometry import RestrictedIsometry as RestrictedIsometry
+    from .inspection.restricted_isometry import (
+        restricted_isometry as restricted_isometry,
+    )
+    from .inspection.stability import Stability as Stability
+    from .inspection.stability import stability as stability
     from .limits import Limits as Limits
     from .model_selection.choose_k import ChoiceOfK as ChoiceOfK
     from .model_selection.choose_k import PermutationReference as PermutationReference

@@ -403,11 +403,7 @@ def choose_prover(
     'CHAIN_THEN_SINGLE_K'
     """
     settings = settings or SETTINGS
-    # The dual needs columns: those of data, or a factor of a matrix that is known to
-    # have one. For any other matrix the chain comes first.
-    has_factor = cov.has_columns or cov.known_psd
-    least = settings.single_k_from if has_factor else settings.chain_up_to
-    if k_max < least:
+    if k_max < settings.single_k_from:
         return Prover.CHAIN
     if k_min < k_max:
         return Prover.CHAIN_THEN_SINGLE_K

@@ -37,9 +37,8 @@ class ProofSettings:
     #: time, and from data, where blocks of 2k features have to be computed, the proof
     #: takes less time than the blocks that would start it.
     local_search_up_to: int = 30
-    #: From this k on the chain from k = 1 up is long, while the direction dual, given
-    #: columns of data, is often within a per cent at once. (Without columns the dual
-    #: costs d³, and the chain comes first.)
+    #: From this k on the chain from k = 1 up is long, while the duals, one for columns
+    #: of data, one for entries, are often within a per cent at once.
     single_k_from: int = 30
     #: Beyond this k the chain, a search for every smaller k, is too long to be walked
     #: for one k; `solve_path`, which is asked for all of them, walks it.
@@ -55,6 +54,14 @@ class ProofSettings:
     most_nodes: int = 10**6
     #: For the dual where there is no limit on time: after that the chain is tried.
     single_k_seconds: float = 60.0
+    #: Of the time of the bounds, for a first look by the entry dual, and by the root of
+    #: the direction dual; whichever is better then goes on. The entry dual only for a
+    #: share where k is small enough for the chain, which often proves the rest.
+    entry_share_first: float = 0.1
+    root_share: float = 0.1
+    entry_share_chain: float = 0.2
+    entry_share_alone: float = 0.9
+    entry_alone_from: int = 60
     #: Of the time, for power steps, whose support the dual starts from.
     heuristic_share: float = 0.4
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is
@@ -111,6 +118,12 @@ class ProofSettings:
     growth_share: float = 0.25
     #: Survivors up to which growth is tried: it holds dense matrices of them.
     growth_up_to: int = 3000
+
+    def entry_share(self, k: int) -> float:
+        """Of the time that is left, for the entry dual where it is the better one."""
+        if k >= self.entry_alone_from:
+            return self.entry_share_alone
+        return self.entry_share_chain
 
     def nodes_of_dual(self, k: int) -> int:
         """Nodes that the dual's search may open for a k by itself."""

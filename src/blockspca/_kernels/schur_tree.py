@@ -15,6 +15,7 @@ from numba import types
 
 from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
+from .set_lists import LISTED, list_pairs, list_singles, places_in
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
@@ -22,11 +23,12 @@ _FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3
 _INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
 _GROUPS = types.Array(types.int64, 1, "C", readonly=True)
 
-FINISHED, FOUND, PAUSED, NEEDS_MEMORY = range(4)
+FINISHED, FOUND, PAUSED, NEEDS_MEMORY, LIST_FULL = range(5)
 
 # Slots of the integer state, which lets a paused search go on where it stopped.
 DEPTH, NODES, DEEPEST, PRUNED_FIRST, PRUNED_SUM, PRUNED_PEEL, LEAVES = range(7)
-FOUND_SIZE, MEMORY, ROOT_STOP, N_STATE = range(7, 11)
+FOUND_SIZE, MEMORY, ROOT_STOP = range(7, 10)  # and LISTED, of `set_lists`
+N_STATE = LISTED + 1
 
 # Planes of `bounds`.
 FIRST, REST, REST2, NORM = range(4)
@@ -219,16 +221,6 @@ def _record(level, orders, cursors, labels, last, also, found, state):
 
 
 @njit(**INNER)
-def _places(chosen, orders, cursors, labels, group, room, g):
-    """How many more of group g may follow the features of the first levels."""
-    places = room[g]
-    for h in range(chosen):
-        if group[labels[h, orders[h, cursors[h] - 1]]] == g:
-            places -= 1
-    return places
-
-
-@njit(**INNER)
 def _shrink(
     B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
     fresh, labels, group, full,
@@ -320,7 +312,7 @@ def _pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
                 if (
                     g < 0
                     or g != group[labels[level, b]]
-                    or _places(level, orders, cursors, labels, group, room, g) > 1
+                    or places_in(level, orders, cursors, labels, group, room, g) > 1
                 ):
                     return a * n + b
     return -1
@@ -355,13 +347,13 @@ def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
     (
         _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
         _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
-        _GROUPS, _GROUPS,
+        _GROUPS, _GROUPS, _LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
 def explore(
     A, k, tau, upper, B, starts, sizes, counts, cursors, labels, orders, bounds, work,
-    fresh, found, state, budget, group, room,
+    fresh, found, state, budget, group, room, listed,
 ):  # fmt: skip
     """Search on from `state` for at most `budget` nodes.
 
@@ -379,10 +371,16 @@ def explore(
     group : (n,) the group of each column, −1 for none.
     room : how many columns of each group a set may have, at least 1.
 
+    listed : (m, k) with m > 0 lists every k-set above τ, in rows, instead of ending at
+    the first; LIST_FULL ends a search that found more than m. For τ ≥ upper[k − 1] and
+    k ≥ 2: then no smaller set is above τ, and a search that comes upon one, which
+    rounding may feign, ends with FOUND.
+
     With groups the question is about the sets that keep these limits, and so is
     `upper`; all their subsets keep them, too. A feature whose group is full is dropped.
 
-    Returns FINISHED (no set above τ), FOUND, PAUSED or NEEDS_MEMORY.
+    Returns FINISHED (no set above τ, or no other), FOUND, PAUSED, NEEDS_MEMORY or
+    LIST_FULL.
     """
     stop_at = state[NODES] + budget
     keys = work[0]
@@ -432,8 +430,19 @@ def explore(
         p = orders[level, t]
         left = m - 1
         full = group[labels[level, p]]
-        if full >= 0 and _places(level, orders, cursors, labels, group, room, full) > 1:
-            full = -1
+        if full >= 0:
+            places = places_in(level, orders, cursors, labels, group, room, full)
+            full = full if places == 1 else -1
+        if listed.shape[0] > 0 and left == 1:
+            if not list_singles(
+                B, start, n, t, tau, level, counts[level], orders, cursors, labels,
+                group, full, listed, state,
+            ):  # fmt: skip
+                return LIST_FULL
+            state[NODES] += 1
+            state[LEAVES] += 1
+            cursors[level] = t + 1
+            continue
         kept = _shrink(
             B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
             gains, scratch, fresh, labels, group, full,
@@ -463,6 +472,13 @@ def explore(
             labels[level + 1, a] = labels[level, fresh[a]]
         if left == 2:
             state[LEAVES] += 1
+            if listed.shape[0] > 0:
+                if not list_pairs(
+                    B, begin, kept, tau, level + 1, orders, cursors, labels, group,
+                    room, listed, state,
+                ):  # fmt: skip
+                    return LIST_FULL
+                continue
             pair = _pair_above(
                 B, begin, kept, tau, level + 1, orders, cursors, labels, group, room
             )

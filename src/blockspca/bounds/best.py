@@ -19,9 +19,10 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import psd_shift
-from ..proof_settings import ProofSettings
+from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
+from .entry_dual.bound import EntryBound, EntryDual
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 
@@ -75,8 +76,12 @@ def best_bound(
     nodes: int = ProofSettings.few_nodes,
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
+    settings: ProofSettings = DEFAULT_SETTINGS,
 ) -> NamedBound:
-    """Return the least of: variances, direction dual, largest eigenvalue, thresholds.
+    """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
+
+    The entry dual comes first, for a moment, so that there is a bound for this k soon,
+    then the root of the direction dual; the better of the two has the rest of the time.
 
     Parameters
     ----------
@@ -95,6 +100,8 @@ def best_bound(
     report : callable
         Told of the dual's search, see `dual_bound`: the best bound so far, the nodes
         and the free features.
+    settings : ProofSettings
+        How long each dual has.
 
     Examples
     --------
@@ -121,6 +128,18 @@ def best_bound(
     if cov.known_psd:
         value = trace_bound(cov.diagonal(), k) + error
         known.append(NamedBound(value, BoundName.VARIANCES))
+    entries = EntryDual(cov, k, support, target=target, memory=memory)
+
+    def improve_entries(seconds: float) -> None:
+        bound = entries.improve(seconds)
+        if np.isfinite(bound.value):
+            known.append(NamedBound(bound.value, BoundName.ENTRY_DUAL))
+        if bound.interrupted:
+            raise BoundInterrupted(_written(min(known), bound))
+        tell(np.inf, 0, cov.n_features)
+
+    if is_open():
+        improve_entries(settings.entry_share_first * (deadline.remaining() or 0.0))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
     dual_is_apt = cov.known_psd
     if A is not None:
@@ -128,24 +147,34 @@ def best_bound(
             dual_is_apt = psd_shift(A, deadline) < abs(target) / 4
     visited = 0
     if dual_is_apt and is_open():
-        left = deadline.remaining() or 0.0
-        dual = dual_bound(
-            cov,
-            k,
-            start=support,
-            target=target - error - 4 * EPS * abs(target),  # sums may round up
-            time_limit=max(0.95 * left, left - 1.0),
-            nodes=nodes,
-            memory=memory,
-            report=tell,
-        )
-        visited = dual.nodes
-        if np.isfinite(dual.value):
-            value = dual.value + error
-            found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
-            known.append(found)
-        if dual.interrupted:
-            raise BoundInterrupted(replace(min(known), nodes=visited))
+        # First its root alone: whichever dual is the better one then goes on.
+        for share, most in ((settings.root_share, 1), (1.0, nodes)):
+            left = deadline.remaining() or 0.0
+            if visited and (not is_open() or min(known).name == BoundName.ENTRY_DUAL):
+                break
+            dual = dual_bound(
+                cov,
+                k,
+                start=support,
+                target=target - error - 4 * EPS * abs(target),  # sums may round up
+                time_limit=share * max(0.95 * left, left - 1.0),
+                nodes=min(most, nodes),
+                memory=memory,
+                report=tell,
+            )
+            visited += dual.nodes
+            if np.isfinite(dual.value):
+                value = dual.value + error
+                found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
+                known.append(found)
+            if dual.interrupted:
+                raise BoundInterrupted(
+                    _written(replace(min(known), nodes=visited), entries.best)
+                )
+            if nodes == 1:
+                break
+    if is_open():
+        improve_entries(settings.entry_share(k) * (deadline.remaining() or 0.0))
     if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
         with single_threaded():
             value = largest_eigenvalue_bound(cov) + error
@@ -154,7 +183,14 @@ def best_bound(
         with single_threaded():
             value = best_threshold_bound(A, k, deadline=deadline)[0] + error
         known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
-    return replace(min(known), nodes=visited)
+    return _written(replace(min(known), nodes=visited), entries.best)
+
+
+def _written(bound: NamedBound, entries: EntryBound) -> NamedBound:
+    """Add what a certificate needs of the entry dual, if the bound is by that."""
+    if bound.name != BoundName.ENTRY_DUAL or entries.record is None:
+        return bound
+    return replace(bound, dual=entries.record.to_text())
 
 
 def _eigenvalue_is_affordable(

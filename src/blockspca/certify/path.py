@@ -290,6 +290,7 @@ class PathProver:
                 ),
                 nodes=min(settings.few_nodes, budget.nodes_left),
                 memory=budget.limits.memory,
+                settings=settings,
             )
         except BoundInterrupted as stopped:
             bound = stopped.bound

@@ -125,6 +125,7 @@ def prove_single_k(
             nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
             memory=limits.memory,
             report=None if callback is silent else report,
+            settings=settings,
         )
         left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:

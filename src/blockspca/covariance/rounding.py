@@ -65,7 +65,7 @@ def additions_by_levels(terms: int) -> int:
     --------
     >>> from blockspca.covariance.rounding import additions_by_levels
     >>> additions_by_levels(1_000_000), additions_by_levels(20)
-    (128, 20)
+    (127, 20)
     """
     count = 0
     while terms > 1:

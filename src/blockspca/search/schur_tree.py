@@ -101,6 +101,9 @@ class ProofTree:
         Most float64 entries the matrices of the open levels may take together.
     groups : GroupLimits, optional
         Of the columns; every group that a column belongs to has room.
+    lists : int
+        List up to so many sets above τ instead of ending at the first; for τ at least
+        upper[k − 1] and k ≥ 2.
     """
 
     def __init__(
@@ -111,8 +114,10 @@ class ProofTree:
         upper: FloatArray,
         max_entries: int,
         groups: GroupLimits | None = None,
+        lists: int = 0,
     ) -> None:
         n = len(matrix)
+        self._listed = np.zeros((lists, k), dtype=np.int64)
         self.groups = groups
         if groups is None:
             groups = GroupLimits(np.full(n, -1), np.ones(1, dtype=np.int64))
@@ -120,7 +125,7 @@ class ProofTree:
         self.matrix, self.k, self.tau, self.upper = matrix, k, tau, upper
         self.max_entries = max_entries
         self.out_of_memory = False
-        self.state = np.zeros(10, dtype=np.int64)
+        self.state = np.zeros(11, dtype=np.int64)
         self.state[0] = -1
         self.state[9] = n
         self._blocks = np.empty(min(max(3 * n * n, 64), max(max_entries, n * n)))
@@ -139,6 +144,11 @@ class ProofTree:
     def found(self) -> NDArray[np.int64]:
         """Columns of the set above τ that ended the search."""
         return np.sort(self._found[: self.state[7]])
+
+    @property
+    def listed(self) -> NDArray[np.int64]:
+        """Columns of the sets above τ that were listed so far, a set in each row."""
+        return np.sort(self._listed[: self.state[10]], axis=1)
 
     def advance(self, nodes: int) -> int:
         """Search on for at most `nodes` nodes; returns the kernel's code."""
@@ -161,6 +171,7 @@ class ProofTree:
                 self.state,
                 target - self.nodes,
                 *self._groups,
+                self._listed,
             )
             code = explore(*arguments)
             if code != NEEDS_MEMORY:

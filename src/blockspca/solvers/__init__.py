@@ -12,8 +12,10 @@ from .elastic_net import ElasticNet
 from .exhaustive import Exhaustive
 from .generalized_power import GeneralizedPower, L0Penalty, L1Penalty
 from .greedy import Greedy
+from .l1_integer_program import L1IntegerProgram
 from .local_search import LocalSearch
 from .low_rank import LowRank
+from .mixed_integer_qp import MixedIntegerQP
 from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
 from .registry import SOLVERS
@@ -41,10 +43,12 @@ __all__ = [
     "Greedy",
     "Guarantee",
     "L0Penalty",
+    "L1IntegerProgram",
     "L1Penalty",
     "Limits",
     "LocalSearch",
     "LowRank",
+    "MixedIntegerQP",
     "MixedIntegerSDP",
     "Projection",
     "ScikitLearnMiniBatchSparsePCA",

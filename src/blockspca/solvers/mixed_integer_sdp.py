@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +11,17 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..numerics.linalg import leading_eigenvector
-from ..result import Status, relative_gap
-from .base import EXACT, Limits, SolverError
-from .local_search import LocalSearch
-from .template import BaseSolver, SolverRun
+from ..result import Status
+from ._highs import TOLERANCE, ExactProgram, minimise, start_locally
+from .base import EXACT, SolverError
+from .template import SolverRun
 
-TOLERANCE = 1e-6  # HiGHS's own, relative to the largest bound
 ROOT_ROUNDS = 60
 WORTHWHILE = 1e-4  # relative improvement that makes another root round worth its time
 SHARES = (0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0)  # of λ, for the weight p of a cut
 
 
-class MixedIntegerSDP(BaseSolver):
+class MixedIntegerSDP(ExactProgram):
     """max w over z ∈ {0, 1}^d, Σ z_i = k, with cuts w ≤ λmax(A − P) + Σ P_ii z_i.
 
     For the support S of z the optimum of sparse PCA is that of max ⟨A, X⟩, tr X = 1,
@@ -70,15 +68,6 @@ class MixedIntegerSDP(BaseSolver):
         run.tighten(row_sum_bound(A, k))
         _BranchAndCut(A, k, run).search()
 
-    def _status(self, run: SolverRun) -> Status:
-        """Optimal within HiGHS's tolerance, which is wider than that of the others."""
-        if run.stopped is not None or run.k == run.n_features:
-            return super()._status(run)
-        gap = relative_gap(run.objective, max(run.upper_bound, run.objective))
-        if run.objective < run.incumbent or gap > (run.limits.gap or math.inf):
-            return Status.FEASIBLE
-        return Status.GAP_LIMIT if run.limits.gap else Status.OPTIMAL
-
 
 @dataclass
 class _Cuts:
@@ -118,10 +107,7 @@ class _BranchAndCut:
 
     def search(self) -> None:
         d, run = len(self.A), self.run
-        limits = Limits(time=run.deadline.remaining())
-        start = SolverRun(self.original, self.k, limits)
-        LocalSearch()._solve(self.original, self.k, start)
-        run.offer(start.support)
+        start_locally(self.original, self.k, run)
         self.cuts.add(self.A, np.zeros((d, d)))
         lowest = float(np.linalg.eigvalsh(self.A)[0])
         shift = max(0.0, -lowest) + 1e-12 * d
@@ -147,7 +133,7 @@ class _BranchAndCut:
 
     def program(self, integer: bool) -> FloatArray | None:
         """Solve max w subject to the cuts; None if a limit is reached."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint
 
         d, run = len(self.A), self.run
         if run.must_stop():
@@ -156,13 +142,9 @@ class _BranchAndCut:
         rows = np.column_stack(
             [-np.array(self.cuts.coefficients), np.ones_like(constants)]
         )
-        options: Any = {"mip_rel_gap": 0.0}
-        remaining = run.deadline.remaining()
-        if remaining is not None:
-            options["time_limit"] = remaining
-        answer = milp(
+        answer = minimise(
             np.append(np.zeros(d), -1.0),
-            integrality=np.append(np.full(d, int(integer)), 0),
+            integrality=np.append(np.full(d, float(integer)), 0.0),
             bounds=Bounds(
                 np.append(np.zeros(d), -np.inf), np.append(np.ones(d), np.inf)
             ),
@@ -170,15 +152,13 @@ class _BranchAndCut:
                 LinearConstraint(rows, -np.inf, constants),
                 LinearConstraint(np.append(np.ones(d), 0.0)[None], self.k, self.k),
             ],
-            options=options,
+            deadline=run.deadline,
         )
-        if answer.status not in (0, 1):
-            raise SolverError(f"got no answer from HiGHS: {answer.message}")
-        run.nodes += max(1, int(answer.mip_node_count or 0))
-        proved = answer.mip_dual_bound if integer else answer.fun
-        if proved is not None and (integer or answer.status == 0):
-            run.tighten(self.scale * (-float(proved) + TOLERANCE / 2))
-        if answer.x is None or answer.status != 0:
+        if answer.bound == math.inf:  # the program has points, whatever the cuts
+            raise SolverError("HiGHS says that there is no set of k features.")
+        run.nodes += answer.nodes
+        run.tighten(self.scale * (TOLERANCE / 2 - answer.bound))
+        if answer.x is None or not answer.finished:
             run.stopped = Status.TIME_LIMIT
             return None
         clipped: FloatArray = np.clip(answer.x[:d], 0.0, 1.0)

@@ -13,8 +13,10 @@ from .elastic_net import ElasticNet
 from .exhaustive import Exhaustive
 from .generalized_power import GeneralizedPower
 from .greedy import Greedy
+from .l1_integer_program import L1IntegerProgram
 from .local_search import LocalSearch
 from .low_rank import LowRank
+from .mixed_integer_qp import MixedIntegerQP
 from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
 from .semidefinite_relaxation import SemidefiniteRelaxation
@@ -33,8 +35,10 @@ SOLVERS: dict[str, type[Solver]] = {
     "exhaustive": Exhaustive,
     "generalized-power": GeneralizedPower,
     "greedy": Greedy,
+    "l1-integer-program": L1IntegerProgram,
     "local-search": LocalSearch,
     "low-rank": LowRank,
+    "mixed-integer-qp": MixedIntegerQP,
     "mixed-integer-sdp": MixedIntegerSDP,
     "projection": Projection,
     "semidefinite-relaxation": SemidefiniteRelaxation,

@@ -49,7 +49,8 @@ _ROOM_OUTSIDE = 0.97
 _FIRST_CORE = 200
 _CORE_PER_K = 2.5
 _LARGEST_CORE = 1600
-_LONELY = 0.8  # of the objective, from which M_ii counts also without strong entries
+_OFTEN = 10  # a proof on the way may take this part of the time that is left
+_LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
 
 
@@ -115,31 +116,29 @@ def entry_bound(
     >>> round(bound.value, 4)  # opt(3) = 1 + 2 · 0.6
     2.2
     """
-    deadline = Deadline(time_limit)
-    run = _Run(cov, k, np.sort(np.asarray(support, dtype=np.intp)), target, memory)
-    run.iterations = iterations
-    interrupted = True
-    with suppress(KeyboardInterrupt), single_threaded():
-        with suppress(OutOfTime):
-            run.work(deadline)
-        interrupted = False
-    return replace(run.best, elapsed=deadline.elapsed(), interrupted=interrupted)
+    dual = EntryDual(cov, k, support, target=target, memory=memory)
+    return dual.improve(time_limit, iterations)
 
 
-class _Run:
-    """The steps towards one bound; all numbers are in multiples of `unit`."""
+class EntryDual:
+    """The entry dual of one problem, improved as far as each call has time.
+
+    All numbers are in multiples of `unit`.
+    """
 
     def __init__(
         self,
         cov: Covariance,
         k: int,
-        support: NDArray[np.intp],
-        target: float,
-        memory: int | None,
+        support: Sequence[int] | NDArray[np.intp],
+        *,
+        target: float = -np.inf,
+        memory: int | None = None,
     ) -> None:
         self.cov, self.k = cov, k
         self.memory = memory or 2**30
         self.best = EntryBound(np.inf)
+        support = np.sort(np.asarray(support, dtype=np.intp))
         within = cov.submatrix(support)
         x = leading_eigenvector(within)
         objective = rayleigh(within, x)
@@ -151,11 +150,31 @@ class _Run:
         self.diagonal = cov.diagonal() / self.unit
         np.maximum(self.diagonal, LOWEST, out=self.diagonal)
         self.evaluations = self.iterations = 0
+        self.core: NDArray[np.intp] = np.empty(0, np.intp)
+        self.point: Point | None = None
+        self.size = int(max(_FIRST_CORE, _CORE_PER_K * k))
+        self.is_done = False  # nothing is to be gained by more steps
+
+    def improve(self, time_limit: float, iterations: int = 400) -> EntryBound:
+        """Go on for so many seconds; return the best bound so far."""
+        deadline = Deadline(time_limit)
+        self.iterations = iterations
+        interrupted = True
+        with suppress(KeyboardInterrupt), single_threaded():
+            with suppress(OutOfTime):
+                if self.point is None:
+                    self._begin(deadline)
+                if self.point is not None:
+                    self._grow(self.point, deadline)
+            interrupted = False
+        elapsed = self.best.elapsed + deadline.elapsed()
+        self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+        return self.best
 
     # -- the way -------------------------------------------------------------------
 
-    def work(self, deadline: Deadline) -> None:
-        """Go from the list of strong entries to the last core."""
+    def _begin(self, deadline: Deadline) -> None:
+        """List the strong entries and find a threshold to begin with."""
         if self.k < 2 or self.objective == 0 or not np.isfinite(self.unit):
             return
         if not deadline.affords(seconds_of_pass(self.cov)):
@@ -167,21 +186,33 @@ class _Run:
             return
         self.pairs = Pairs(listed.rows, listed.columns, listed.values / self.unit)
         self.level = level
-        point = self._threshold(deadline)
-        size = int(max(_FIRST_CORE, _CORE_PER_K * self.k))
-        core = np.empty(0, np.intp)
-        while deadline.affords_step() and self.best.value > self.target * self.unit:
-            core, shares = self._with_core(point, core, point.shares, size)
+        self.point = self._threshold(deadline)
+
+    def _grow(self, point: Point, deadline: Deadline) -> None:
+        """Ascend with cores that grow."""
+        proved = True
+        while (
+            not self.is_done
+            and deadline.affords_step()
+            and self.best.value > self.target * self.unit
+        ):
             before = point.value
-            point = self._ascend(replace(point, shares=shares), core, deadline)
-            self._prove(point, core, deadline)
-            gained = before - point.value
+            core, point = self._with_core(point, self.size)
+            point = self._ascend(point, core, deadline)
+            self.core, self.point, proved = core, point, False
             if point.presence is None or point.value <= self.target:
+                self.is_done = True
                 break
-            largest = self._largest_core()
+            largest, gained = self._largest_core(), before - point.value
             if len(core) == largest and gained < _GAIN * (point.value - self.target):
+                self.is_done = not deadline.passed()
                 break
-            size = min(2 * size, largest)
+            if deadline.affords(_OFTEN * self._proof_seconds(core)):
+                self._prove(point, core, deadline)
+                proved = True
+            self.size = min(2 * self.size, largest)
+        if not proved:
+            self._prove(point, self.core, deadline)
 
     def _listed_level(self) -> float:
         """The product of weights below which none falls."""
@@ -229,18 +260,20 @@ class _Run:
             if best is not middle:
                 break
         self._prove(best[0], nobody, deadline)
-        return replace(at(_START * best[1]), value=np.inf)
+        wide = at(_START * best[1])
+        return Point(best[0].weights, none, np.inf, wide.presence)
 
-    def _with_core(
-        self, point: Point, core: NDArray[np.intp], shares: FloatArray, size: int
-    ) -> tuple[NDArray[np.intp], FloatArray]:
+    def _with_core(self, point: Point, size: int) -> tuple[NDArray[np.intp], Point]:
         """Enlarge the core by the features that the density is at; clip their U."""
         assert point.presence is not None
+        core, shares = self.core, point.shares
         score = point.presence.copy()
         score[core] += 2.0
         chosen = np.sort(np.argsort(-score, kind="stable")[:size])
         block = self.cov.submatrix(chosen) / self.unit
         w = point.weights[chosen]
+        if not len(core):
+            w = w * np.sqrt(_START)
         product = w[:, None] * w
         larger = np.clip(block, -product, product)
         np.divide(larger, product, out=larger, where=product > 0)
@@ -248,7 +281,9 @@ class _Run:
         if len(core):
             at = np.searchsorted(chosen, core)
             larger[np.ix_(at, at)] = shares
-        return chosen, larger
+        weights = point.weights.copy()
+        weights[chosen] = np.maximum(w, np.sqrt(self.level))
+        return chosen, replace(point, weights=weights, shares=larger)
 
     def _ascend(
         self, point: Point, core: NDArray[np.intp], deadline: Deadline
@@ -329,9 +364,8 @@ class _Run:
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)
         levels = np.full(len(point.weights), low)
         record = EntryRecord.of(point.weights, self.unit, core, point.shares, levels)
-        if np.isfinite(self.best.value) and not deadline.affords(
-            self._proof_seconds(core)
-        ):
+        known = np.isfinite(self.best.value)
+        if known and not deadline.affords(0.5 * self._proof_seconds(core)):
             return
         value = proved_value(self.cov, self.k, record, self.pairs)
         if value < self.best.value:

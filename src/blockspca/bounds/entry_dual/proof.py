@@ -59,6 +59,8 @@ _SETTLED = 1e-6  # relative change of v that ends it
 _FLOOR = 1e-6  # of v, beside its largest entry
 _HALF = 0.5  # of t − M_ii, that features of R may add to one of K
 _GROWTHS = 6  # times that K is enlarged
+_ABOVE = 1e-8  # relative: t beside the estimate of λmax
+_LOST = 1e-5  # relative: what the split into K and the rest may cost
 _BY_LANCZOS = 200  # order from which an estimate of λmax saves time
 
 
@@ -151,14 +153,15 @@ def largest_eigenvalue(
     inside[M.core] = True
     v = np.sqrt(np.maximum(presence, 0.0))
     v = np.maximum(v, _FLOOR * (float(v.max(initial=0.0)) or 1.0))
-    t = estimate
+    t = estimate + _ABOVE * abs(estimate)
+    grown, rows = _grown(M, inside, v, t)
     for _ in range(_GROWTHS):
-        grown, rows = _grown(M, inside, v, t)
-        high = np.flatnonzero(~inside & ~(rows <= t))
         room = most - int(inside.sum())
-        if not len(high) or room <= 0:
+        wanted = _wanted(grown, rows, t - M.diagonal, inside, t)
+        if not len(wanted) or room <= 0:
             break
-        inside[high[np.argsort(-grown[high], kind="stable")[:room]]] = True
+        inside[wanted[:room]] = True
+        grown, rows = _grown(M, inside, v, t)
     order = np.flatnonzero(inside)
     late = deadline is not None and not deadline.affords(_cost.cholesky(len(order)))
     if late:
@@ -170,6 +173,27 @@ def largest_eigenvalue(
         within[np.diag_indices(len(order))] += added
         highest = max(highest, eigenvalue_ceiling(within, _estimated(within)))
     return highest + M.rounding
+
+
+def _wanted(
+    v: FloatArray,
+    rows: FloatArray,
+    room: FloatArray,
+    inside: NDArray[np.bool_],
+    t: float,
+) -> NDArray[np.intp]:
+    """Features that K needs: those with rows above t, and those that cost the most.
+
+    As Σ_i δ_i v_i² = Σ_{j∈R} v_j² (t − M_jj), that is what the bound may lose.
+    """
+    rest = np.flatnonzero(~inside)
+    high = ~(rows[rest] <= t)
+    cost = v[rest] ** 2 * np.maximum(room[rest], 0.0)
+    cost[high] = np.inf
+    order = rest[np.argsort(-cost, kind="stable")]
+    allowed = _LOST * abs(t) * float((v[inside] ** 2).sum() if inside.any() else 1.0)
+    left = np.cumsum(np.sort(cost))[::-1]  # what all from here on cost
+    return order[: int(np.count_nonzero(~(left <= allowed)))]
 
 
 def _grown(

@@ -1,0 +1,73 @@
+"""Components of target minus background for a range of weights of the background."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._validation import check_real
+from ..covariance.contrast import contrastive
+from ..covariance.covariance import Covariance, as_covariance
+from ..limits import Budget, Limits, as_limits
+from ..pipeline import solve
+from ..result import Result, Status
+
+WEIGHTS = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+def contrastive_path(
+    cov_target: Covariance | Any,
+    cov_background: Covariance | Any,
+    k: int,
+    weights: Sequence[float] = WEIGHTS,
+    *,
+    limits: Limits | float | None = None,
+    n_jobs: int | None = None,
+) -> Mapping[float, Result]:
+    """Solve the contrast for every weight, each proved, ascending.
+
+    With g growing, the target's variance of the components falls and the background's
+    falls faster; where the support settles is a weight to choose.
+
+    Parameters
+    ----------
+    cov_target, cov_background : Covariance or symmetric matrix
+    k : int
+    weights : sequence of float
+    limits : Limits, optional
+        For all weights together; each gets an equal share of the time that is left.
+    n_jobs : int, optional
+
+    Returns
+    -------
+    dict from weight to Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> target, background = np.diag([5.0, 4.0, 1.0]), np.diag([5.0, 0.0, 0.0])
+    >>> path = bs.contrastive_path(target, background, 1, weights=[0, 0.1, 1])
+    >>> [result.support.tolist() for result in path.values()]
+    [[0], [0], [1]]
+    """
+    target, background = as_covariance(cov_target), as_covariance(cov_background)
+    chosen = sorted({check_real(g, "weights", minimum=0) for g in weights})
+    budget = Budget(as_limits(limits))
+    found: dict[float, Result] = {}
+    start: np.ndarray | None = None
+    for number, weight in enumerate(chosen):
+        left = budget.left()
+        if left.time is not None:
+            left = replace(left, time=left.time / (len(chosen) - number))
+        cov = contrastive(target, background, weight)
+        result = solve(cov, k, limits=left, n_jobs=n_jobs, start=start)
+        budget.nodes += result.nodes
+        found[weight] = result
+        start = result.support
+        if result.status is Status.INTERRUPTED:
+            break
+    return found

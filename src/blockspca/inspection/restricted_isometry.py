@@ -1,0 +1,126 @@
+"""The restricted isometry constant of a matrix, exactly, by two sparse PCA problems.
+
+δ_k is the least δ with (1 − δ) ‖x‖² ≤ ‖Φx‖² ≤ (1 + δ) ‖x‖² for every x with at most k
+nonzeros (Candès and Tao 2005). With A = Φ'Φ, the right side asks for the largest
+eigenvalue of a k × k principal submatrix, opt_k(A), the left side for the smallest,
+−opt_k(−A):
+
+    δ_k = max(opt_k(A) − 1, 1 + opt_k(−A)).
+
+An entry of A, a sum of n products, errs by (n + 1) u ‖φ_i‖ ‖φ_j‖ at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validation import check_flag, check_sparsity, numeric_array
+from ..covariance.derived import DerivedCovariance
+from ..covariance.rounding import EPS, SMALLEST
+from ..covariance.sources import MomentSource
+from ..limits import Budget, Limits, as_limits
+from ..pipeline import solve
+from ..result import Result, Status
+
+
+@dataclass(frozen=True, eq=False)
+class RestrictedIsometry:
+    """δ_k of a matrix, from below and from above.
+
+    Attributes
+    ----------
+    k : int
+    lower, upper : float
+        δ_k is between them; equal up to rounding where both problems are proved.
+    largest, smallest : Result
+        The k columns with the largest, and the smallest, eigenvalue of A = Φ'Φ; the
+        objective of `smallest` is minus that eigenvalue.
+    """
+
+    k: int
+    lower: float
+    upper: float
+    largest: Result
+    smallest: Result
+
+    @property
+    def delta(self) -> float:
+        """δ_k: what is reached; see `proved`."""
+        return self.lower
+
+    @property
+    def proved(self) -> bool:
+        return all(r.status is Status.OPTIMAL for r in (self.largest, self.smallest))
+
+
+def restricted_isometry(
+    Phi: Any,
+    k: int,
+    *,
+    normalise: bool = True,
+    limits: Limits | float | None = None,
+    n_jobs: int | None = None,
+) -> RestrictedIsometry:
+    """Return the restricted isometry constant δ_k of a matrix, with a proof.
+
+    Parameters
+    ----------
+    Phi : array of shape (n, d)
+    k : int
+    normalise : bool
+        Divide each column by its norm first.
+    limits : Limits, optional
+        For both problems together; each has half of the time.
+    n_jobs : int, optional
+
+    References
+    ----------
+    E. Candès, T. Tao, "Decoding by linear programming", IEEE Trans. Inf. Theory 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> found = bs.restricted_isometry([[1.0, 0.6], [0.0, 0.8]], 2)
+    >>> round(found.delta, 6), found.proved
+    (0.6, True)
+    """
+    C = numeric_array(Phi, "Phi")
+    if not np.isfinite(C).all():
+        raise ValueError("Phi has entries that are not finite; pass numbers.")
+    n, d = C.shape
+    k = check_sparsity(k, d)
+    sizes = np.linalg.norm(C, axis=0)
+    if check_flag(normalise, "normalise"):
+        if not sizes.all():
+            zero = int(np.flatnonzero(sizes == 0)[0])
+            raise ValueError(
+                f"Phi has a column of zeros, {zero}, which has no direction; leave it "
+                "out, or pass normalise=False."
+            )
+        C = C / sizes
+    A = C.T @ C
+    A = (A + A.T) / 2
+    error = (n + 3) * EPS * float(np.diagonal(A).max()) + n * SMALLEST
+    budget = Budget(as_limits(limits))
+    found = []
+    for sign, share in ((1.0, 0.5), (-1.0, 1.0)):
+        source = MomentSource(sign * A, error)
+        source.known_psd = sign > 0
+        cov = DerivedCovariance(source, None, "inner products of columns")
+        left = budget.left()
+        if left.time is not None:
+            left = Limits(share * left.time, left.nodes, left.gap, left.memory)
+        found.append(solve(cov, k, limits=left, n_jobs=n_jobs))
+        budget.nodes += found[-1].nodes
+    largest, smallest = found
+    return RestrictedIsometry(
+        k,
+        max(largest.objective - 1, 1 + smallest.objective, 0.0),
+        max(largest.upper_bound - 1, 1 + smallest.upper_bound, 0.0),
+        largest,
+        smallest,
+    )

@@ -1,0 +1,255 @@
+"""How often each feature is selected when the samples are drawn again.
+
+Components are solved exactly, so that what varies is the data and not the solver.
+Bootstrap draws n samples with replacement (Efron 1979), subsampling half of them
+without (Meinshausen and Bühlmann 2010).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import (
+    FloatArray,
+    as_generator,
+    check_n_jobs,
+    check_positive_integer,
+    is_sparse,
+    numeric_array,
+    split_names,
+)
+from ..components import Scheme, solve_components
+from ..constraints import Constraints
+from ..covariance.covariance import Covariance
+from ..limits import Deadline, Limits, Status, as_limits
+
+_Z = 1.959963984540054  # of a two-sided interval of 95 %
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How often each feature was selected.
+
+    Attributes
+    ----------
+    frequency : array of shape (n_features,)
+        The share of the resamples in which a feature has a loading.
+    low, high : arrays of shape (n_features,)
+        Wilson's interval of 95 % for the frequency, given so many resamples.
+    supports : tuple of arrays
+        The features selected in each resample.
+    proved : float
+        The share of the resamples in which every component is proved optimal.
+    k, n_components : int
+    method : str
+    feature_names : tuple of str or None
+    """
+
+    frequency: FloatArray
+    low: FloatArray
+    high: FloatArray
+    supports: tuple[NDArray[np.intp], ...]
+    proved: float
+    k: int
+    n_components: int
+    method: str
+    feature_names: tuple[str, ...] | None = None
+
+    @property
+    def n_resamples(self) -> int:
+        return len(self.supports)
+
+    def stable(self, least: float = 0.8) -> NDArray[np.intp]:
+        """Features selected in at least this share, the most frequent first."""
+        order = np.argsort(-self.frequency, kind="stable")
+        return order[self.frequency[order] >= least]
+
+    @property
+    def overlap(self) -> float:
+        """How many features two resamples share, of k, on average over all pairs.
+
+        Σ_i c_i (c_i − 1) over m (m − 1) times the size of a support, c_i being how
+        often feature i was selected: 1 if all supports are the same.
+        """
+        m = self.n_resamples
+        sizes = sum(len(support) for support in self.supports) / m
+        counts = self.frequency * m
+        if m < 2 or sizes == 0:
+            return math.nan
+        return float((counts * (counts - 1)).sum() / (m * (m - 1) * sizes))
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """One dict for each feature that was ever selected, most frequent first."""
+        names = self.feature_names
+        return [
+            {
+                "feature": names[i] if names else str(int(i)),
+                "frequency": float(self.frequency[i]),
+                "low": float(self.low[i]),
+                "high": float(self.high[i]),
+            }
+            for i in self.stable(1e-12)
+        ]
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.n_resamples} resamples ({self.method}), k = {self.k}; two of them "
+            f"share {self.overlap:.0%} of their features"
+        ]
+        lines += [
+            f"  {row['feature']}: {row['frequency']:.0%} "
+            f"({row['low']:.0%} to {row['high']:.0%})"
+            for row in self.to_rows()[:20]
+        ]
+        return "\n".join(lines)
+
+
+def stability(
+    X: Any,
+    k: int,
+    n_resamples: int = 50,
+    *,
+    method: Literal["bootstrap", "subsample"] = "bootstrap",
+    n_components: int = 1,
+    scheme: Scheme | None = None,
+    center: bool = True,
+    scale: bool = False,
+    constraints: Constraints | None = None,
+    limits: Limits | float | None = None,
+    n_jobs: int | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Stability:
+    """Return how often each feature is selected over resamples of the samples.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or DataFrame of shape (n, d)
+    k : int
+    n_resamples : int
+    method : {"bootstrap", "subsample"}
+        n samples with replacement, or half of them without.
+    n_components : int
+        A feature counts as selected if one of so many components has it.
+    scheme : scheme, optional
+        As in `solve_components`.
+    center, scale : bool
+        As in `Covariance.from_data`; columns that are constant in a resample have no
+        loading there.
+    constraints : Constraints, optional
+    limits : Limits, optional
+        For all resamples together. Each gets an equal share of the time; when it has
+        run out, those that were done are returned.
+    n_jobs : int, optional
+        Resamples solved at a time (threads, by joblib). The answer does not depend on
+        it.
+    rng : int or Generator, optional
+        0 by default.
+    progress : callable, optional
+        Called with how many resamples are done, and of how many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 8))
+    >>> X[:, :2] += 3 * rng.normal(size=(60, 1))
+    >>> found = bs.stability(X, k=2, n_resamples=20)
+    >>> found.frequency[:2], found.stable().tolist()
+    (array([1., 1.]), [0, 1])
+    """
+    n_resamples = check_positive_integer(n_resamples, "n_resamples")
+    if method not in ("bootstrap", "subsample"):
+        raise ValueError(
+            f"method = {method!r} is not known; pass 'bootstrap' or 'subsample'."
+        )
+    n_jobs = check_n_jobs(n_jobs)
+    _, names = split_names(X)
+    values = X.tocsr() if is_sparse(X) else numeric_array(X, "X")
+    n, d = values.shape
+    if n < 4:
+        raise ValueError(f"X has {n} samples; pass at least 4 to draw from.")
+    generator = as_generator(rng)
+    draws = [_draw(generator, n, method) for _ in range(n_resamples)]
+    given = as_limits(limits)
+    clock = Deadline(given.time)
+    at_once = 1 if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+
+    def one(draw: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool] | None:
+        left = clock.remaining()
+        if left == 0:
+            return None
+        share = None if given.time is None else given.time * at_once / n_resamples
+        cov = Covariance.from_data(
+            values[draw],
+            center=center,
+            scale=scale,
+            constant="ignore",
+            feature_names=names,
+        )
+        seconds = None if left is None or share is None else min(left, share)
+        found = solve_components(
+            cov,
+            k,
+            n_components,
+            scheme=scheme,
+            limits=Limits(seconds, given.nodes, given.gap, given.memory),
+            n_jobs=1,
+            constraints=constraints,
+        )
+        support = np.flatnonzero(found.components.any(axis=0))
+        good = (Status.OPTIMAL, Status.GAP_LIMIT)
+        return support, all(status in good for status in found.statuses)
+
+    work = joblib.Parallel(n_jobs=at_once, prefer="threads", return_as="generator")(
+        joblib.delayed(one)(draw) for draw in draws
+    )
+    done: list[tuple[NDArray[np.intp], bool]] = []
+    for number, found in enumerate(work, 1):
+        if found is not None:
+            done.append(found)
+        if progress is not None:
+            progress(number, n_resamples)
+    if not done:
+        raise ValueError(
+            f"limits.time = {given.time} did not suffice for one resample; pass more."
+        )
+    supports = tuple(support for support, _ in done)
+    counts = np.bincount(np.concatenate(supports), minlength=d)
+    low, high = wilson(counts, len(done))
+    return Stability(
+        frequency=counts / len(done),
+        low=low,
+        high=high,
+        supports=supports,
+        proved=float(np.mean([proved for _, proved in done])),
+        k=int(k),
+        n_components=n_components,
+        method=method,
+        feature_names=names,
+    )
+
+
+def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:
+    if method == "bootstrap":
+        return rng.integers(0, n, size=n)
+    return np.sort(rng.permutation(n)[: n // 2])
+
+
+def wilson(counts: NDArray[Any], m: int) -> tuple[FloatArray, FloatArray]:
+    """Wilson's interval of 95 % for shares counts / m."""
+    share = counts / m
+    middle = (share + _Z**2 / (2 * m)) / (1 + _Z**2 / m)
+    spread = np.sqrt(share * (1 - share) / m + _Z**2 / (4 * m**2))
+    half = _Z / (1 + _Z**2 / m) * spread
+    low = np.where(counts == 0, 0.0, np.maximum(middle - half, 0.0))
+    high = np.where(counts == m, 1.0, np.minimum(middle + half, 1.0))
+    return low, high

@@ -1,0 +1,169 @@
+"""One call of HiGHS, through SciPy: with the clock, and with an ear for Ctrl-C.
+
+**What is trusted.** HiGHS works in floating point with a feasibility and integrality
+tolerance of 1e-6, and gives no proof that could be checked afterwards. Solvers that use
+it scale their program to numbers of about 1, add `TOLERANCE` to its bound in these
+units, and say so.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray
+from ..limits import Budget
+from ..numerics import cost
+from ..result import Status, relative_gap
+from .base import Deadline, Limits, SolverError
+from .local_search import LocalSearch
+from .template import BaseSolver, SolverRun
+
+TOLERANCE = 1e-6  # HiGHS's own
+FIRST_SLICE = 20.0  # seconds; where there is no limit, the next one has twice as many
+OPTIMAL, LIMIT_REACHED, INFEASIBLE = 0, 1, 2  # the status of scipy.optimize.milp
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What HiGHS says about a program that is to be minimised.
+
+    Attributes
+    ----------
+    x : array or None
+        The best point found.
+    bound : float
+        No point is better, if HiGHS is right: inf where there is no point at all.
+    finished : bool
+        False if a limit ended it.
+    nodes : int
+        At least one.
+    """
+
+    x: FloatArray | None
+    bound: float
+    finished: bool
+    nodes: int
+
+
+def minimise(
+    objective: FloatArray,
+    *,
+    integrality: FloatArray,
+    bounds: Any,
+    constraints: Any,
+    deadline: Deadline,
+    nodes: int | None = None,
+    gap: float = 0.0,
+) -> Answer:
+    """Minimise objective · x by `scipy.optimize.milp`, up to the deadline.
+
+    Parameters
+    ----------
+    objective, integrality, bounds, constraints
+        As `scipy.optimize.milp` has them.
+    deadline : Deadline
+    nodes : int, optional
+        Most nodes.
+    gap : float
+        Relative; how near the bound has to be.
+
+    Notes
+    -----
+    HiGHS does not hear Ctrl-C, so it runs in a thread of its own, while the caller's
+    waits for either. A program that was left behind ends with its slice of time: where
+    there is no limit, slices of 20, 40, 80, … seconds are tried, of which all but the
+    last take no more than the last.
+    """
+    seconds = FIRST_SLICE
+    while True:
+        left = deadline.remaining()
+        last = left is not None and left <= seconds
+        options: dict[str, Any] = {"mip_rel_gap": gap}
+        options["time_limit"] = left if last else seconds
+        if nodes is not None:
+            options["node_limit"] = nodes
+        found = _in_a_thread(
+            objective,
+            integrality=integrality,
+            bounds=bounds,
+            constraints=constraints,
+            options=options,
+        )
+        # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
+        out_of_nodes = nodes is not None and "limit reached" in found.message
+        limited = found.status == LIMIT_REACHED or out_of_nodes
+        if found.status not in (OPTIMAL, INFEASIBLE) and not limited:
+            raise SolverError(f"got no answer from HiGHS: {found.message}")
+        if not limited or last or int(found.mip_node_count or 0) >= (nodes or math.inf):
+            return _answer(found, bool(np.any(integrality)), limited)
+        seconds *= 2
+
+
+def _answer(found: Any, integer: bool, limited: bool) -> Answer:
+    bound = -math.inf
+    if found.status == INFEASIBLE:
+        bound = math.inf
+    elif integer and found.mip_dual_bound is not None:
+        bound = float(found.mip_dual_bound)
+    elif not integer and found.status == OPTIMAL:
+        bound = float(found.fun)
+    return Answer(found.x, bound, not limited, max(1, int(found.mip_node_count or 0)))
+
+
+def _in_a_thread(objective: FloatArray, **arguments: Any) -> Any:
+    from scipy.optimize import milp
+
+    results: list[Any] = []
+
+    def work() -> None:
+        try:
+            results.append(milp(objective, **arguments))
+        except BaseException as error:  # it belongs to the caller's thread
+            results.append(error)
+
+    thread = threading.Thread(target=work, name="HiGHS", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)
+    if isinstance(results[0], BaseException):
+        raise results[0]
+    return results[0]
+
+
+def start_locally(A: FloatArray, k: int, run: SolverRun) -> None:
+    """Offer what local search finds in the time there is."""
+    start = SolverRun(A, k, Limits(time=run.deadline.remaining()))
+    LocalSearch()._solve(A, k, start)
+    run.offer(start.support)
+
+
+def affords_program(run: SolverRun) -> bool:
+    """Tell whether time and memory suffice for a program with the eigenvectors of A.
+
+    If not, the run is stopped. All eigenvectors take about six times as long as the
+    eigenvalues; their d² coefficients exist some eight times on the way to HiGHS.
+    """
+    d = run.n_features
+    if 64 * d * d > Budget(run.limits).max_entries * 8:
+        run.stopped = Status.MEMORY_LIMIT
+    elif not run.deadline.affords(6 * cost.eigenvalues(d)):
+        run.stopped = Status.TIME_LIMIT
+    return run.stopped is None
+
+
+class ExactProgram(BaseSolver):
+    """A solver that is exact within HiGHS's tolerance, which its status allows for."""
+
+    def _status(self, run: SolverRun) -> Status:
+        """Optimal within HiGHS's tolerance, which is wider than that of the others."""
+        if run.stopped is not None or run.k == run.n_features:
+            return super()._status(run)
+        gap = relative_gap(run.objective, max(run.upper_bound, run.objective))
+        if run.objective < run.incumbent or gap > (run.limits.gap or math.inf):
+            return Status.FEASIBLE
+        return Status.GAP_LIMIT if run.limits.gap else Status.OPTIMAL

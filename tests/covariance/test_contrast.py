@@ -1,0 +1,73 @@
+"""Target minus background."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+
+rng = np.random.default_rng(8)
+TARGET = rng.normal(size=(30, 9)) * np.linspace(1, 2, 9)
+BACKGROUND = rng.normal(size=(25, 9)) * np.linspace(1.5, 0.5, 9)
+FORMS = {
+    "matrix": lambda X: np.cov(X.T),
+    "dense": bs.Covariance.from_data,
+    "sparse": lambda X: bs.Covariance.from_data(sp.csr_array(X)),
+}
+
+
+def best(A: np.ndarray, k: int) -> float:
+    sets = map(list, itertools.combinations(range(len(A)), k))
+    return max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in sets)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("weight", [0.0, 0.7, 3.0])
+def test_against_all_sets(form: str, weight: float) -> None:
+    A = np.cov(TARGET.T) - weight * np.cov(BACKGROUND.T)
+    make = FORMS[form]
+    cov = bs.contrastive(make(TARGET), make(BACKGROUND), weight)
+    np.testing.assert_allclose(cov.submatrix(slice(None)), A, atol=1e-12)
+    np.testing.assert_allclose(cov.diagonal(), np.diagonal(A), atol=1e-12)
+    x = rng.normal(size=9)
+    np.testing.assert_allclose(cov.matvec(x), A @ x, atol=1e-11)
+    error = np.abs(cov.submatrix(slice(None)) - A).max()
+    assert error <= 2 * cov.entry_error + 1e-14
+    for k in (1, 3, 5):
+        result = bs.solve(cov, k)
+        assert result.status is bs.Status.OPTIMAL
+        assert result.objective == pytest.approx(best(A, k), rel=1e-9)
+        assert bs.verify(result, cov).complete
+
+
+def test_both_kinds_together_and_under_constraints() -> None:
+    cov = bs.contrastive(
+        bs.Covariance.from_data(TARGET),
+        bs.Covariance.from_data(sp.csr_array(BACKGROUND)),
+        0.5,
+    )
+    result = bs.solve(cov, 3, constraints=bs.Constraints(include=[0]))
+    assert 0 in result.support
+    assert bs.verify(result, cov).complete
+
+
+def test_a_path_of_weights() -> None:
+    path = bs.contrastive_path(np.cov(TARGET.T), np.cov(BACKGROUND.T), 3)
+    values = [result.objective for result in path.values()]
+    assert list(path) == sorted(path)
+    assert (np.diff(values) <= 1e-9).all()  # the background takes away, more and more
+
+
+def test_what_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="pass two of the same features"):
+        bs.contrastive(np.eye(3), np.eye(4))
+    a = bs.Covariance.from_matrix(np.eye(2), feature_names=["a", "b"])
+    b = bs.Covariance.from_matrix(np.eye(2), feature_names=["b", "a"])
+    with pytest.raises(ValueError, match="feature 0 is 'a' in cov_target and 'b'"):
+        bs.contrastive(a, b)
+    with pytest.raises(ValueError, match="weight"):
+        bs.contrastive(a, a, -1)

@@ -1,0 +1,73 @@
+"""Selection frequencies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca.inspection.stability import wilson
+
+
+@pytest.fixture
+def X() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 10))
+    X[:, :3] += 3 * rng.normal(size=(60, 1))
+    return X
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "subsample"])
+def test_a_factor_is_found_again(X: np.ndarray, method: str) -> None:
+    found = bs.stability(X, 3, n_resamples=12, method=method)  # type: ignore[arg-type]
+    assert found.n_resamples == 12
+    assert found.proved == 1.0
+    np.testing.assert_array_equal(found.frequency[:3], 1.0)
+    assert found.stable().tolist() == [0, 1, 2]
+    assert found.overlap == pytest.approx(1.0)
+    assert "resamples" in str(found)
+
+
+def test_the_same_for_any_number_of_jobs_and_for_sparse_data(X: np.ndarray) -> None:
+    one = bs.stability(X, 4, n_resamples=8, rng=3)
+    two = bs.stability(X, 4, n_resamples=8, rng=3, n_jobs=2)
+    sparse = bs.stability(sp.csr_array(X), 4, n_resamples=8, rng=3)
+    np.testing.assert_array_equal(one.frequency, two.frequency)
+    np.testing.assert_array_equal(one.frequency, sparse.frequency)
+    assert one.frequency.sum() == pytest.approx(4.0)
+
+
+def test_progress_constraints_and_components(X: np.ndarray) -> None:
+    told: list[tuple[int, int]] = []
+    found = bs.stability(
+        X,
+        2,
+        n_resamples=5,
+        n_components=2,
+        constraints=bs.Constraints(exclude=[0]),
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert found.frequency[0] == 0
+    assert told == [(i, 5) for i in range(1, 6)]
+    assert found.frequency.sum() == pytest.approx(4.0)
+
+
+def test_no_time_is_an_error_and_so_are_few_samples(X: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="did not suffice"):
+        bs.stability(X, 2, n_resamples=3, limits=bs.Limits(time=0))
+    with pytest.raises(ValueError, match="at least 4"):
+        bs.stability(X[:3], 2)
+    with pytest.raises(ValueError, match="is not known"):
+        bs.stability(X, 2, method="jackknife")  # type: ignore[arg-type]
+
+
+def test_wilson_by_its_definition() -> None:
+    """The ends are the shares p at which the count is 1.96 deviations from m p."""
+    counts, m = np.array([0, 3, 20]), 20
+    low, high = wilson(counts, m)
+    assert low[0] == 0
+    assert high[2] == 1
+    for p in (low[1], high[1]):
+        deviation = np.sqrt(m * p * (1 - p))
+        assert abs(counts[1] - m * p) == pytest.approx(1.959963984540054 * deviation)
