@@ -29,9 +29,8 @@ from ..numerics.linalg import (
 from ..numerics.rounding import EPS
 from ..result import Status
 from ..stopping import entitled, stop_reason
-from ._reduction import ascend, reduce_features
+from ._reduction import ascend, reduce_features, rounding_error, tolerance
 from ._spectrum import SPECTRUM_SIZE, Spectrum
-from ._tolerance import rounding_error, tolerance
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution
 from .chan import Chan, best_row
