@@ -59,10 +59,11 @@ class ProofSettings:
     entry_share_first: float = 0.1
     entry_seconds_first: float = 1.0
     root_share: float = 0.1
-    #: Then the search of the direction dual has so much of the time, unless the gap of
-    #: its root is so many times that of the entry dual: a search seldom makes that up.
+    #: Then the search of the direction dual has so much of the time, unless its root is
+    #: further off than this, and than twice the entry dual: covariances of data begin
+    #: within two per cent and are often proved, correlations begin near the trace.
     search_share: float = 0.6
-    search_up_to: float = 2.0
+    search_up_to_gap: float = 0.02
     #: Then the entry dual; only for a share of the time where k is small enough for the
     #: chain, which often proves the rest.
     entry_share_chain: float = 0.2

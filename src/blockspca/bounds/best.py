@@ -155,8 +155,8 @@ def best_bound(
             left = deadline.remaining() or 0.0
             if visited and not is_open():
                 break
-            by_root = known[-1].value - target
-            if visited and by_root > settings.search_up_to * by_entries:
+            worth = max(2 * by_entries, settings.search_up_to_gap * abs(target))
+            if visited and known[-1].value - target > worth:
                 break
             dual = dual_bound(
                 cov,
