@@ -411,10 +411,7 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
 def _conclude(
     ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
 ) -> BlockSolve:
-    within = ledger.cov.submatrix(ledger.support)
-    loadings, objective = on_support(within, np.arange(len(within)))
-    x = np.zeros(ledger.cov.n_features)
-    x[ledger.support] = loadings
+    x, objective = on_support(ledger.cov, ledger.support)
     bound = max(objective, ledger.upper_bound())
     return BlockSolve(
         epsilon=ledger.epsilon,

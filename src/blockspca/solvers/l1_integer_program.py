@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound
 from ..heuristics.pool import swapped
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status
@@ -91,9 +91,7 @@ class L1IntegerProgram(BaseSolver):
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         d = len(A)
-        if k == d:
-            run.keep(np.arange(k))
-            run.tighten(largest_eigenvalue_bound(A))
+        if run.takes_all():
             return
         scale = float(np.abs(A).max()) or 1.0
         scaled = A / scale

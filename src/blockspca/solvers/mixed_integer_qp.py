@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import (
@@ -63,9 +63,7 @@ class MixedIntegerQP(ExactProgram):
     guarantee = EXACT
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
-        if k == len(A):
-            run.keep(np.arange(k))
-            run.tighten(largest_eigenvalue_bound(A))
+        if run.takes_all():
             return
         scale = float(np.abs(A).max()) or 1.0
         start_locally(A / scale, k, run)
