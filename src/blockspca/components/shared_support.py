@@ -311,14 +311,25 @@ def _solve(
             scores[start] = 1.0
             starts.insert(0, heuristic.top(scores))
         best = heuristic.best_of([best.support, *starts], budget)
-        known = closed_forms(cov, k, r, budget)
-        if known:
-            bound, name = min((bound, name) for name, bound in known.items())
-            claim = SharedClaim(bound, name)
+        claim = _closed_form(cov, k, r, budget)
         if not _is_enough(best, claim, budget):
             search = SharedSearch(cov, k, r, include, best, budget, heuristic)
             search.run()
         interrupted = False
+    return _result(cov, k, include, best, claim, search, budget, interrupted)
+
+
+def _result(
+    cov: Covariance,
+    k: int,
+    include: NDArray[np.intp],
+    best: SharedSet,
+    claim: SharedClaim,
+    search: SharedSearch | None,
+    budget: Budget,
+    interrupted: bool,
+) -> SharedSupport:
+    """Put together what was found and what was proved, by whichever is less."""
     nodes = 0
     if search is not None:
         nodes = search.nodes
@@ -345,6 +356,36 @@ def _solve(
         total_variance=float(cov.diagonal().sum()),
         feature_names=cov.feature_names,
     )
+
+
+def bound_shared(
+    cov: Covariance, k: int, r: int, start: NDArray[np.intp], budget: Budget, nodes: int
+) -> SharedSupport:
+    """Bound opt_r(k) from one set, without looking for better ones.
+
+    Parameters
+    ----------
+    start : array of int
+        At most k features; those of the largest variances are added.
+    nodes : int
+        Of a branch and bound, at the most.
+    """
+    include = np.empty(0, dtype=np.intp)
+    scores = cov.diagonal().copy()
+    scores[start] = np.inf
+    support = SharedHeuristic(cov, k, r, include).top(scores)
+    best = SharedSet.of(cov, support, r)
+    claim = _closed_form(cov, k, r, budget)
+    search = SharedSearch(cov, k, r, include, best, budget)
+    search.run(nodes)
+    return _result(cov, k, include, best, claim, search, budget, False)
+
+
+def _closed_form(cov: Covariance, k: int, r: int, budget: Budget) -> SharedClaim:
+    known = closed_forms(cov, k, r, budget)
+    if not known:
+        return SharedClaim(np.inf, UNPROVED)
+    return SharedClaim(*min((bound, name) for name, bound in known.items()))
 
 
 def solve_shared_path(
