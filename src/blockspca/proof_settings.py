@@ -54,11 +54,17 @@ class ProofSettings:
     most_nodes: int = 10**6
     #: For the dual where there is no limit on time: after that the chain is tried.
     single_k_seconds: float = 60.0
-    #: Of the time of the bounds, for a first look by the entry dual, and by the root of
-    #: the direction dual; whichever is better then goes on. The entry dual only for a
-    #: share where k is small enough for the chain, which often proves the rest.
+    #: Of the time of the bounds, for a first look by the entry dual, a second at the
+    #: most, and by the root of the direction dual.
     entry_share_first: float = 0.1
+    entry_seconds_first: float = 1.0
     root_share: float = 0.1
+    #: Then the search of the direction dual has so much of the time, unless the gap of
+    #: its root is so many times that of the entry dual: a search seldom makes that up.
+    search_share: float = 0.6
+    search_up_to: float = 2.0
+    #: Then the entry dual; only for a share of the time where k is small enough for the
+    #: chain, which often proves the rest.
     entry_share_chain: float = 0.2
     entry_share_alone: float = 0.9
     entry_alone_from: int = 60

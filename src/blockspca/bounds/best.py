@@ -81,7 +81,9 @@ def best_bound(
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
     The entry dual comes first, for a moment, so that there is a bound for this k soon,
-    then the root of the direction dual; the better of the two has the rest of the time.
+    then the root of the direction dual. Only the latter has a search, which may prove
+    what it bounds; it goes on unless the entry dual is much better. The entry dual has
+    the time that is left.
 
     Parameters
     ----------
@@ -139,7 +141,8 @@ def best_bound(
         tell(np.inf, 0, cov.n_features)
 
     if is_open():
-        improve_entries(settings.entry_share_first * (deadline.remaining() or 0.0))
+        first = settings.entry_share_first * (deadline.remaining() or 0.0)
+        improve_entries(min(first, settings.entry_seconds_first))
     # A shift as large as the optimum itself leaves the dual nothing to work with.
     dual_is_apt = cov.known_psd
     if A is not None:
@@ -147,10 +150,13 @@ def best_bound(
             dual_is_apt = psd_shift(A, deadline) < abs(target) / 4
     visited = 0
     if dual_is_apt and is_open():
-        # First its root alone: whichever dual is the better one then goes on.
-        for share, most in ((settings.root_share, 1), (1.0, nodes)):
+        by_entries = min(known).value - target
+        for share, most in ((settings.root_share, 1), (settings.search_share, nodes)):
             left = deadline.remaining() or 0.0
-            if visited and (not is_open() or min(known).name == BoundName.ENTRY_DUAL):
+            if visited and not is_open():
+                break
+            by_root = known[-1].value - target
+            if visited and by_root > settings.search_up_to * by_entries:
                 break
             dual = dual_bound(
                 cov,
