@@ -35,6 +35,7 @@ _EXPORTS = {
     "ResidualDeflation": "components",
     "RestrictedIsometry": "inspection.restricted_isometry",
     "Result": "result",
+    "SharedSupport": "components",
     "SolverError": "solvers.base",
     "SparsePCA": "estimator",
     "SparsityPath": "sparsity_path",
@@ -61,6 +62,8 @@ _EXPORTS = {
     "solve": "pipeline",
     "solve_components": "components",
     "solve_path": "pipeline",
+    "solve_shared": "components",
+    "solve_shared_path": "components",
     "stability": "inspection.stability",
     "threshold_path": "blocks.threshold_path",
     "verify": "certify.verify",
@@ -96,8 +99,11 @@ if TYPE_CHECKING:
     from .components import Orthogonalised as Orthogonalised
     from .components import ProjectionDeflation as ProjectionDeflation
     from .components import ResidualDeflation as ResidualDeflation
+    from .components import SharedSupport as SharedSupport
     from .components import UncorrelatedScores as UncorrelatedScores
     from .components import solve_components as solve_components
+    from .components import solve_shared as solve_shared
+    from .components import solve_shared_path as solve_shared_path
     from .constraints import Constraints as Constraints
     from .covariance.contrast import contrastive as contrastive
     from .covariance.covariance import Covariance as Covariance

@@ -26,6 +26,7 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.r2_ = found.r2
     estimator.upper_bound_ = found.upper_bounds
     estimator.joint_upper_bound_ = found.joint_upper_bound
+    estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
 

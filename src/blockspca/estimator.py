@@ -127,6 +127,9 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     joint_upper_bound_ : float
         Proved: no components with the same k, however chosen, have a larger sum of
         `explained_variance_`.
+    joint_gap_ : float
+        (joint_upper_bound_ − sum of `explained_variance_`) / that sum: how far the set
+        is from the best of all, at the most.
     k_ : list of int
         The k of each component.
     results_ : tuple of Result

@@ -124,6 +124,7 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
         "r2": components.r2,
         "total_variance": components.total_variance,
         "joint_upper_bound": components.joint_upper_bound,
+        "joint_gap": components.joint_gap,
         "pca_variance": None if found.pca is None else found.pca.tolist(),
         "seconds": found.seconds,
         "verify": verify_commands(found, folder),

@@ -8,6 +8,7 @@ from .schemes import (
     ResidualDeflation,
     Scheme,
 )
+from .shared_support import SharedSupport, solve_shared, solve_shared_path
 from .solve import Components, solve_components
 from .uncorrelated import UncorrelatedScores
 
@@ -19,6 +20,9 @@ __all__ = [
     "ProjectionDeflation",
     "ResidualDeflation",
     "Scheme",
+    "SharedSupport",
     "UncorrelatedScores",
     "solve_components",
+    "solve_shared",
+    "solve_shared_path",
 ]

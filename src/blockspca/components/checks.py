@@ -17,7 +17,13 @@ from ..result import NEGLIGIBLE, Result
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme, scheme_name
 from .uncorrelated import UncorrelatedScores
-from .variance import adjusted_variance, joint_bounds, predicted, score_covariance
+from .variance import (
+    SHARED,
+    adjusted_variance,
+    joint_bounds,
+    predicted,
+    score_covariance,
+)
 
 if TYPE_CHECKING:
     from .solve import Components
@@ -114,6 +120,7 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         found.first or found.results[0],
         [result.k for result in found.results],
         margin=1.0,
+        shared=_check_joint_proof(found, cov),
     )
     name, claimed = found.joint_bound_name, found.joint_upper_bound
     require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")
@@ -126,6 +133,22 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
     if isinstance(found.scheme, UncorrelatedScores):
         said.append(_check_uncorrelated(scores, rounding))
     return said
+
+
+def _check_joint_proof(found: Components, cov: Covariance) -> float:
+    """Return the bound on opt_m(Σ k_j) that the joint bound rests on, checked."""
+    proof = found.joint_proof
+    if proof is None or found.joint_bound_name != SHARED:
+        return math.inf
+    features = min(cov.n_features, sum(result.k for result in found.results))
+    require(
+        proof.k >= features
+        and proof.n_components >= len(found)
+        and not proof.include
+        and proof.verify(cov).complete,
+        "the joint bound rests on a proof that is not for these components",
+    )
+    return proof.upper_bound
 
 
 def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import replace
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -19,8 +20,11 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..limits import Deadline
+from ..result import Result, Status
 from .constrained import ascend, search_constrained, supports_of_rows
-from .schemes import SolveOne
+from .rewrite import with_component
+from .schemes import Scheme, SolveOne
+from .sweeps import total
 
 SHARES = (1.0, 0.8, 0.6)  # of k, for the sets to begin with
 ROWS = 6  # of PAP, to whose supports ascents are made in each round
@@ -107,3 +111,27 @@ def _raised(
             break
         before = after
     return components
+
+
+def begun_together(
+    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveOne
+) -> list[Result]:
+    """Return the results, or with other components if those have a larger total."""
+    if not hasattr(scheme, "normals"):
+        return results
+    rows = np.array([result.x for result in results])
+    ks = [result.k for result in results]
+    found = joint_start(cov, rows, ks, cast(HasNormals, scheme), solve_one)
+    if np.array_equal(found, rows):
+        return results
+    # Sweeps prove every component again: here only x counts.
+    begun = [
+        with_component(
+            replace(r, upper_bound=np.inf, certificate=None, status=Status.FEASIBLE),
+            x,
+            cov,
+        )
+        for r, x in zip(results, found, strict=True)
+    ]
+    raised = total(cov, begun, scheme) > total(cov, results, scheme)
+    return begun if raised else results

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,21 @@ from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
-from .joint_start import HasNormals, joint_start
+from .joint import joint_proof
+from .joint_start import begun_together
 from .requests import check_constraints, check_sparsities, check_starts
-from .rewrite import tidied, with_component
+from .rewrite import tidied
 from .schemes import DisjointSupports, Scheme, scheme_name
-from .solving import SolveWithin, shared_out
-from .sweeps import others, swept, total
-from .variance import adjusted_variance, joint_upper_bound, predicted, score_covariance
-
-HALF = 0.5  # of what is left, for each pass over the components but the last
+from .shared_support import SharedSupport
+from .solving import HALF, SolveAgain, SolveWithin, shared_out
+from .sweeps import others, swept
+from .variance import (
+    SHARED,
+    adjusted_variance,
+    joint_upper_bound,
+    predicted,
+    score_covariance,
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,8 @@ class Components:
         Proved: no components with the same sparsities, however chosen, have a larger
         sum of adjusted variances. See `variance.joint_upper_bound` for the proof.
     joint_bound_name : str
-        Which argument gave it: "components", "eigenvalues" or "variances".
+        Which argument gave it: "components", "eigenvalues", "variances" or "shared
+        support".
     scheme : Scheme
     r2 : float
         The share of the variance of all features that linear regression on the scores
@@ -73,6 +81,8 @@ class Components:
         Where components were solved again, given the others (`sweeps`): the first one
         before that. It is certified for A itself, which the joint bound needs. The
         problem of each of the `results` then is what *all* others leave of A.
+    joint_proof : SharedSupport or None
+        What the joint bound rests on if it is named "shared support".
     """
 
     results: tuple[Result, ...]
@@ -85,6 +95,7 @@ class Components:
     scheme: Scheme
     r2: float = float("nan")
     first: Result | None = None
+    joint_proof: SharedSupport | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -364,66 +375,12 @@ def solve_components(
         if sweeps:
             share = shared_out(budget, 1, HALF)
             solve_one = SolveWithin(share, Deadline(share.time), tell, options)
-            results = _begun_together(cov, results, scheme, solve_one)
-            again = _SolveAgain(cov, scheme, sparsities, budget, tell, options)
+            results = begun_together(cov, results, scheme, solve_one)
+            again = SolveAgain(cov, scheme, sparsities, budget, tell, options)
             results = list(swept(cov, results, scheme, sweeps, again))
         placed = [_placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
-        return collect(cov, tuple(placed), scheme, budget, first)
-
-
-def _begun_together(
-    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveWithin
-) -> list[Result]:
-    """Return the results, or with other components if those have a larger total."""
-    if not hasattr(scheme, "normals"):
-        return results
-    rows = np.array([result.x for result in results])
-    ks = [result.k for result in results]
-    found = joint_start(cov, rows, ks, cast(HasNormals, scheme), solve_one)
-    if np.array_equal(found, rows):
-        return results
-    # Sweeps prove every component again: here only x counts.
-    begun = [
-        with_component(
-            replace(r, upper_bound=np.inf, certificate=None, status=Status.FEASIBLE),
-            x,
-            cov,
-        )
-        for r, x in zip(results, found, strict=True)
-    ]
-    raised = total(cov, begun, scheme) > total(cov, results, scheme)
-    return begun if raised else results
-
-
-@dataclass
-class _SolveAgain:
-    """Solves for one component of a set again; see `sweeps.swept`."""
-
-    cov: Covariance
-    scheme: Scheme
-    sparsities: Sequence[int]
-    budget: Budget
-    tell: Listener
-    options: Mapping[str, Any]
-    interrupted: bool = False
-
-    def __call__(
-        self, index: int, given: tuple[Result, ...], x: FloatArray, last: bool
-    ) -> Result:
-        share = shared_out(
-            self.budget, len(self.sparsities) - index, 1.0 if last else HALF
-        )
-        if self.interrupted:  # no more than what is known at once
-            share = replace(share, time=0.0)
-        solve_one = SolveWithin(
-            share, Deadline(share.time), self.tell, self.options, start=x
-        )
-        k = self.sparsities[index]
-        result = self.scheme.solve(self.cov, given, k, solve_one)
-        result = tidied(result, partial(self.scheme.problem, self.cov, given))
-        self.budget.nodes += result.nodes
-        self.interrupted = self.interrupted or result.status is Status.INTERRUPTED
-        return result
+        proved = bool(options.get("certify", True))
+        return collect(cov, tuple(placed), scheme, budget, first, prove=proved)
 
 
 def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
@@ -463,14 +420,25 @@ def collect(
     cov: Covariance,
     results: tuple[Result, ...],
     scheme: Scheme,
-    deadline: Deadline | None = None,
+    budget: Budget | None = None,
     first: Result | None = None,
+    *,
+    prove: bool = True,
 ) -> Components:
     """Put results together: what they explain of A, each and jointly."""
+    budget = budget or Budget(Limits())
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
     sparsities = [result.k for result in results]
-    bound, name = joint_upper_bound(cov, first or results[0], sparsities, deadline)
+    stopped = results[-1].status is Status.INTERRUPTED
+    proof = joint_proof(cov, results, budget) if prove and not stopped else None
+    bound, name = joint_upper_bound(
+        cov,
+        first or results[0],
+        sparsities,
+        budget,
+        math.inf if proof is None else proof.upper_bound,
+    )
     adjusted = adjusted_variance(scores)
     return Components(
         results=results,
@@ -483,4 +451,5 @@ def collect(
         scheme=scheme,
         r2=predicted(cov, components),
         first=first,
+        joint_proof=proof if name == SHARED else None,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
 from ..pipeline import solve
 from ..progress import Listener
-from ..result import Result
-from .rewrite import renumbered
+from ..result import Result, Status
+from .rewrite import renumbered, tidied
+from .schemes import Scheme
+
+HALF = 0.5  # of what is left, for each pass over the components but the last
 
 
 @dataclass(frozen=True)
@@ -85,3 +89,34 @@ def shared_out(budget: Budget, to_go: int, part: float = 1.0) -> Limits:
         time=None if time is None else part * time / to_go,
         nodes=None if nodes is None else max(1, int(part * nodes) // to_go),
     )
+
+
+@dataclass
+class SolveAgain:
+    """Solves for one component of a set again; see `sweeps.swept`."""
+
+    cov: Covariance
+    scheme: Scheme
+    sparsities: Sequence[int]
+    budget: Budget
+    tell: Listener
+    options: Mapping[str, Any]
+    interrupted: bool = False
+
+    def __call__(
+        self, index: int, given: tuple[Result, ...], x: FloatArray, last: bool
+    ) -> Result:
+        share = shared_out(
+            self.budget, len(self.sparsities) - index, 1.0 if last else HALF
+        )
+        if self.interrupted:  # no more than what is known at once
+            share = replace(share, time=0.0)
+        solve_one = SolveWithin(
+            share, Deadline(share.time), self.tell, self.options, start=x
+        )
+        k = self.sparsities[index]
+        result = self.scheme.solve(self.cov, given, k, solve_one)
+        result = tidied(result, partial(self.scheme.problem, self.cov, given))
+        self.budget.nodes += result.nodes
+        self.interrupted = self.interrupted or result.status is Status.INTERRUPTED
+        return result

@@ -18,6 +18,7 @@ from ..numerics.threads import blas_limited_to
 from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
+SHARED = "shared support"
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -128,11 +129,13 @@ def joint_bounds(
     *,
     margin: float,
     deadline: Deadline | None = None,
+    shared: float = math.inf,
 ) -> dict[str, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
-    made with 2, so that another LAPACK confirms them.
+    made with 2, so that another LAPACK confirms them. `shared` is a bound on
+    opt_m(Σ k_j) of A, from `shared_support`.
     """
     m = len(sparsities)
     values, rounding = leading_eigenvalues(cov, m, deadline)
@@ -154,6 +157,8 @@ def joint_bounds(
         largest = np.sort(cov.diagonal())[::-1][:used]
         error = used * (margin * cov.entry_error + shift)
         bounds["variances"] = sum_above([*largest, error])
+        if shared < math.inf:
+            bounds[SHARED] = sum_above([shared, m * shift])
     return bounds
 
 
@@ -162,6 +167,7 @@ def joint_upper_bound(
     first: Result,
     sparsities: Sequence[int],
     deadline: Deadline | None = None,
+    shared: float = math.inf,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -181,14 +187,19 @@ def joint_upper_bound(
        and Σ ‖C'u_j‖² ≤ λ_1 + … + λ_m by Ky Fan.
     3. The sum of the Σ_j k_j largest variances A_ii. *Proof* (A = C'C). As in 2, with
        C_T the columns of the features T in use: Σ ‖C_T'u_j‖² ≤ ‖C_T‖_F² = Σ_T A_ii.
+    4. opt_m(Σ_j k_j), the largest sum of m eigenvalues of A on so many features, or a
+       bound on that (`shared_support`). *Proof* (A = C'C). As in 3, Σ ‖C_T'u_j‖² is at
+       most the sum of the m largest eigenvalues of C_T'C_T, by Ky Fan.
 
     Returns
     -------
     bound : float
     name : str
-        "components", "eigenvalues" or "variances": which of the three it is.
+        "components", "eigenvalues", "variances" or "shared support".
     """
-    bounds = joint_bounds(cov, first, sparsities, margin=2.0, deadline=deadline)
+    bounds = joint_bounds(
+        cov, first, sparsities, margin=2.0, deadline=deadline, shared=shared
+    )
     return min((bound, name) for name, bound in bounds.items())
 
 

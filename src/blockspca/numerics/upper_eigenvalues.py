@@ -53,6 +53,47 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
         slack *= 8
 
 
+def ky_fan_ceiling(B: FloatArray, r: int) -> float:
+    """Return a number that is at least the sum of the r largest eigenvalues of B.
+
+    Notes
+    -----
+    For any V with columns v_1, …, v_r and d_l ≥ 0, with L = Σ d_l v_l v_l',
+
+        (the sum of r) of B ≤ r λmax(B − L) + Σ d_l ‖v_l‖²,
+
+    because the sum of r is at most r λmax of one term and the trace of the other, which
+    is positive semidefinite. With eigenvectors and d_l = λ_l − λ_{r+1} both sides are
+    equal; they need not be trusted. L is computed to (r + 3) eps Σ d_l ‖v_l‖² in the
+    Frobenius norm, and the difference to eps of the norms of both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.numerics.upper_eigenvalues import ky_fan_ceiling
+    >>> 5.0 <= ky_fan_ceiling(np.diag([3.0, 2.0, 1.0]), 2) <= 5.0 + 1e-12
+    True
+    """
+    n = len(B)
+    if n <= r:  # all of them; entries of the diagonal are summed
+        total = float(np.trace(B))
+        return total + 2 * n * EPS * float(np.abs(np.diagonal(B)).sum())
+    if r == 1 or not np.isfinite(B).all():
+        return eigenvalue_ceiling(B) * (1 if r == 1 else r)
+    values, V = leading_eigenpairs(B, r + 1)
+    above = np.maximum(values[1:] - values[0], 0.0)
+    V = V[:, 1:]
+    lengths = np.einsum("ij,ij->j", V, V)
+    trace = float(above @ lengths) * (1 + 4 * (n + r) * EPS)
+    L = (V * above) @ V.T
+    L = (L + L.T) / 2
+    rounding = (r + 4) * EPS * trace
+    rounding += 2 * EPS * (float(np.linalg.norm(B)) + trace)
+    top = eigenvalue_ceiling(B - L) + rounding
+    total = r * top + trace
+    return total + 4 * EPS * (r * abs(top) + trace)  # the last sums and products
+
+
 def is_below(B: FloatArray, t: float) -> bool:
     """Tell whether λmax(B) ≤ t is proved, by one Cholesky factorization."""
     if not (np.isfinite(t) and np.isfinite(B).all()):  # LAPACK may not notice

@@ -59,6 +59,11 @@ def summary(report: Report) -> list[str]:
             f"{percent(components.r2)} of the variance of all {d} features."
         )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
+    if m > 1 and math.isfinite(components.joint_gap):
+        said.append(
+            f"No {m} components of as many features, however chosen, explain more than "
+            f"{percent(components.joint_gap)} more than these do together."
+        )
     if proved == m:
         said.append(
             "The component is proved optimal: no other choice of as many features has "

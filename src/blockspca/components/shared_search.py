@@ -1,0 +1,335 @@
+"""Branch and bound with the dual of `shared_dual`: features are in, out, or open."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..bounds.direction_dual.density import Density
+from ..bounds.direction_dual.problem import NotAffordable, Problem, make_problem
+from ..bounds.direction_dual.relaxation import rounding_of_sum
+from ..covariance.covariance import Covariance
+from ..limits import Budget
+from ..numerics.blas import single_threaded
+from ..numerics.rounding import EPS
+from ..numerics.upper_eigenvalues import ky_fan_ceiling
+from ..result import OPTIMAL_GAP
+from .shared_dual import DualPoint, SharedAscent, SharedNode, begin, proved_at
+from .shared_heuristic import SharedHeuristic, SharedSet
+
+DUAL, SEARCH = "direction dual", "branch and bound"
+SEARCH_UP_TO = 60  # features; more are left to the dual at the root
+ROUNDS = 12  # of ascent at the root, each with sets drawn from its density
+ROOT_STEPS = 64
+CHILD_STEPS = 24
+DRAWN = 6  # sets drawn in a round
+SHARE = 0.5  # of the first density on the directions of the start
+
+
+@dataclass(frozen=True)
+class DualClaim:
+    """ρ and the density of a bound, with the features whose columns it is about.
+
+    Which those are depends on the set from which the search began, `start`.
+    """
+
+    features: tuple[int, ...]
+    point: DualPoint
+    start: tuple[int, ...]
+
+
+class SharedSearch:
+    """The dual at the root, and nodes where there are few features.
+
+    Attributes
+    ----------
+    best : SharedSet
+        The incumbent.
+    bound : float
+        On opt_r(k); infinite if A has no columns, or there was no time.
+    nodes : int
+    """
+
+    def __init__(
+        self,
+        cov: Covariance,
+        k: int,
+        r: int,
+        include: NDArray[np.intp],
+        best: SharedSet,
+        budget: Budget,
+        heuristic: SharedHeuristic | None = None,
+    ) -> None:
+        self.cov, self.k, self.r, self.include = cov, k, r, include
+        self.best, self.budget, self.heuristic = best, budget, heuristic
+        self.start = tuple(int(i) for i in best.support)
+        self.bound, self.nodes = np.inf, 0
+        self.root_claim: DualClaim | None = None
+        self.settled = -np.inf
+        self.claimed: float | None = None  # a bound that is to be confirmed
+        self.is_small = cov.n_features <= SEARCH_UP_TO
+        self.problem: Problem | None = None
+        self._rng = np.random.default_rng(0)
+        try:
+            with single_threaded():
+                self.problem = make_problem(
+                    cov,
+                    k,
+                    best.support,
+                    None,
+                    self.is_small or len(include) > 0,
+                    budget,
+                    budget.limits.memory,
+                )
+        except NotAffordable:
+            return
+
+    # -- units: the columns are those of A/unit + shift I, up to a slack ------------
+
+    def _outward(self, value: float) -> float:
+        """Return a bound for the columns as one for A: r eigenvalues are shifted.
+
+        Entries of A are known to ± e, and with U orthonormal on S, P = UU',
+        |tr U'(A − Ã)U| ≤ e Σ |P_ij| ≤ e k ‖P‖_F = e k √r.
+        """
+        problem = self.problem
+        assert problem is not None
+        if not np.isfinite(value):
+            return value
+        scale = abs(value) + self.r * (problem.slack + problem.shift)
+        value += self.r * (problem.slack - problem.shift)
+        error = self.k * self.r * self.cov.entry_error
+        return float((value + 4 * EPS * scale) * problem.unit + error)
+
+    def _inward(self, value: float) -> float:
+        problem = self.problem
+        assert problem is not None
+        value = value / problem.unit + self.r * (problem.shift - problem.slack)
+        return value - 8 * EPS * (abs(value) + self.r * problem.shift)
+
+    @property
+    def _target(self) -> float:
+        objective = self.best.objective
+        return self._inward(objective + OPTIMAL_GAP / 2 * abs(objective))
+
+    # -- the search ------------------------------------------------------------------
+
+    def run(self, max_nodes: int | None = None) -> None:
+        """Bound opt_r(k), with at most so many nodes."""
+        if self.problem is None:
+            return
+        root = self._root(self.problem)
+        if root is None:
+            return
+        with single_threaded():
+            self._work_at_root(root)
+            if self.is_small and self._covers_everything():
+                self._branch(root, max_nodes)
+
+    def _covers_everything(self) -> bool:
+        """Whether every feature with a variance has a column."""
+        assert self.problem is not None
+        return self.problem.min_multiplier == 0
+
+    def _root(self, problem: Problem) -> SharedNode | None:
+        place = {int(f): i for i, f in enumerate(problem.features)}
+        if not all(int(f) in place for f in self.include):
+            return None
+        inside = np.array([place[int(f)] for f in self.include], dtype=np.intp)
+        undecided = np.setdiff1d(np.arange(len(place)), inside)
+        here = [i for i, f in enumerate(self.best.support) if int(f) in place]
+        weights = np.zeros((len(place), self.r))
+        chosen = [place[int(self.best.support[i])] for i in here]
+        weights[chosen] = self.best.vectors[here]
+        directions = np.linalg.qr(problem.columns.combine(weights))[0]
+        forms = (problem.columns.project(directions) ** 2).sum(axis=0)
+        open_ = self.k - len(inside)
+        order = np.sort(forms[undecided])[::-1]
+        rho = float(order[min(max(open_, 1), len(order)) - 1]) if len(order) else 1.0
+        return SharedNode(inside, undecided, begin(directions, SHARE), rho)
+
+    def _work_at_root(self, root: SharedNode) -> None:
+        assert self.problem is not None
+        if self._is_leaf(root):
+            self._leaf(root)
+            self.bound = self._outward(self.settled)
+            self.nodes = 2  # a proof without a point of the dual
+            return
+        ascent = SharedAscent(self.problem, self.r, root)
+        for _ in range(ROUNDS):
+            ascent.run(ROOT_STEPS, self._target, self.budget)
+            if ascent.best is None:
+                return
+            self._draw(ascent.best.density)
+            over = ascent.has_converged or self.budget.passed()
+            if over or self._is_enough(root.bound):
+                break
+        self.nodes = 1
+        self.bound = self._outward(root.bound)
+        features = tuple(int(f) for f in self.problem.features)
+        assert ascent.best is not None
+        self.root_claim = DualClaim(features, ascent.best, self.start)
+
+    def _is_enough(self, bound: float) -> bool:
+        gap = self.budget.limits.gap or OPTIMAL_GAP / 2
+        objective = self.best.objective
+        return self._outward(bound) <= objective + gap * abs(objective)
+
+    def _draw(self, density: Density) -> None:
+        """Round the density to sets, and keep the best of them."""
+        problem, heuristic = self.problem, self.heuristic
+        if heuristic is None:
+            return
+        assert problem is not None
+        before = self.best
+        for _ in range(DRAWN):
+            if self.budget.passed():
+                return
+            noise = self._rng.normal(size=(density.Q.shape[1], self.r))
+            directions = density.Q @ (np.sqrt(density.weights)[:, None] * noise)
+            directions = np.linalg.qr(directions)[0]
+            scores = np.zeros(self.cov.n_features)
+            forms = (problem.columns.project(directions) ** 2).sum(axis=0)
+            scores[problem.features] = forms
+            start = heuristic.top(scores)
+            found = heuristic.best_of([start], self.budget, exchange=False)
+            if found.objective > self.best.objective:
+                self.best = found
+        if self.best is not before:
+            self.best = heuristic.ascend(self.best, self.budget)
+
+    def _branch(self, root: SharedNode, max_nodes: int | None) -> None:
+        order = itertools.count(1)
+        open_nodes = [] if self._closed(root) else [(-root.bound, 0, root)]
+        if max_nodes is None:
+            max_nodes = self.budget.limits.nodes
+        while open_nodes:
+            stopped = max_nodes is not None and self.nodes >= max_nodes
+            if stopped or self.budget.passed() or self._is_enough(-open_nodes[0][0]):
+                break
+            _, _, node = heapq.heappop(open_nodes)
+            if self._closed(node):
+                continue
+            for child in self._children(node):
+                self._work(child)
+                if not self._closed(child):
+                    heapq.heappush(open_nodes, (-child.bound, next(order), child))
+        # What was closed is at or below the target of its time, hence of the last.
+        bounds = [self.settled, *(-bound for bound, _, _ in open_nodes)]
+        if self.nodes > 1:
+            bounds.append(self._target)
+        if not open_nodes and self.nodes <= 1:
+            return
+        self.bound = min(self.bound, self._outward(max(bounds)))
+        self.budget.nodes += self.nodes
+
+    def _closed(self, node: SharedNode) -> bool:
+        if self.claimed is not None:
+            return self._outward(node.bound) <= self.claimed
+        return node.bound <= self._target
+
+    def _children(self, node: SharedNode) -> list[SharedNode]:
+        """Take the feature that is most open in, and out."""
+        assert node.z is not None
+        at = int(np.argmin(np.abs(node.z - 0.5)))
+        rest = np.delete(node.undecided, at)
+        inside = np.append(node.inside, node.undecided[at])
+        return [
+            SharedNode(inside, rest, node.density, node.multiplier, node.bound),
+            SharedNode(node.inside, rest, node.density, node.multiplier, node.bound),
+        ]
+
+    def _work(self, node: SharedNode) -> None:
+        assert self.problem is not None
+        self.nodes += 1
+        if self._is_leaf(node):
+            self._leaf(node)
+            return
+        ascent = SharedAscent(self.problem, self.r, node)
+        ascent.run(CHILD_STEPS, self._target, self.budget)
+        if node.z is None:
+            node.z = np.full(len(node.undecided), 0.5)
+
+    def _is_leaf(self, node: SharedNode) -> bool:
+        left = self.k - len(node.inside)
+        return left <= 0 or left >= len(node.undecided)
+
+    def _leaf(self, node: SharedNode) -> None:
+        """Bound the only set that is left, and close the node."""
+        problem = self.problem
+        assert problem is not None
+        chosen = node.inside
+        if self.k > len(chosen):
+            chosen = np.concatenate([chosen, node.undecided])
+        columns = problem.columns.take(chosen)
+        value = ky_fan_ceiling(columns.gram(np.ones(len(chosen))), self.r)
+        size = float((columns.sizes**2).sum())
+        value += self.r * rounding_of_sum(*columns.shape, size)
+        value = min(value, node.bound)
+        if self.claimed is None or self._outward(value) > self.claimed:
+            self.settled = max(self.settled, value)
+        node.bound = -np.inf
+        support = problem.features[chosen]
+        if len(support) >= self.r:
+            found = SharedSet.of(self.cov, support, self.r)
+            if found.objective > self.best.objective:
+                self.best = found
+
+    # -- verification ------------------------------------------------------------------
+
+    def proves(self, claimed: float, max_nodes: int) -> bool | None:
+        """Tell whether opt_r(k) ≤ claimed; None if so many nodes do not tell."""
+        problem, self.claimed = self.problem, claimed
+        root = None if problem is None else self._root(problem)
+        if root is None or not self._covers_everything():
+            return None
+        open_nodes = [root]
+        with single_threaded():
+            while open_nodes:
+                if self.nodes >= max_nodes:
+                    return None
+                node = open_nodes.pop()
+                self._work(node)
+                if self._outward(self.settled) > claimed:
+                    return False
+                if not self._closed(node):
+                    open_nodes += self._children(node)
+        return True
+
+    def bound_of(self, claim: DualClaim) -> float:
+        """Return what a point of the dual proves, computed again."""
+        problem = self.problem
+        if problem is None or tuple(problem.features.tolist()) != claim.features:
+            return np.inf
+        root = self._root(problem)
+        if root is None or claim.point.multiplier < problem.min_multiplier:
+            return np.inf
+        if not _is_density(claim.point.density, problem.columns.shape[0]):
+            return np.inf
+        base, size = np.zeros((problem.columns.shape[0],) * 2), 0.0
+        if len(root.inside):
+            inside = problem.columns.take(root.inside)
+            base = inside.gram(np.ones(len(root.inside)))
+            size = float((inside.sizes**2).sum())
+        columns = problem.columns.take(root.undecided)
+        left = self.k - len(root.inside)
+        with single_threaded():
+            bound = proved_at(
+                columns, left, self.r, claim.point, base, size, len(root.inside)
+            )
+        return self._outward(bound)
+
+
+def _is_density(density: Density, n: int) -> bool:
+    """Whether it has positive weights, in n dimensions; any others prove nothing."""
+    weights: FloatArray = np.append(density.weights, density.rest)
+    return (
+        density.Q.shape == (n, len(density.weights))
+        and bool(np.isfinite(weights).all())
+        and bool((weights > 0).all())
+    )

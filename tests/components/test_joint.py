@@ -1,0 +1,78 @@
+"""The joint bound by the features that components use together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.components.variance import adjusted_variance
+
+SCHEMES = (
+    bs.DisjointSupports(),
+    bs.Orthogonalised(),
+    bs.UncorrelatedScores(),
+    bs.ResidualDeflation(),
+)
+
+
+def flat_factors(seed: int = 0, d: int = 40) -> np.ndarray:
+    """Many small groups: single components add up to more than features can carry."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(30, d))
+    X[:, :12] += 2 * rng.normal(size=(30, 1))
+    X[:, 12:16] += rng.normal(size=(30, 1))
+    return X
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
+def test_the_bound_by_shared_features_is_less_and_is_checked(scheme):
+    cov = bs.Covariance.from_data(flat_factors())
+    found = bs.solve_components(cov, 8, 3, scheme=scheme)
+    assert found.joint_bound_name == "shared support"
+    assert found.joint_proof.k == 24
+    single = 3 * found[0].upper_bound
+    assert found.joint_upper_bound < single
+    assert found.adjusted_explained_variance.sum() <= found.joint_upper_bound
+    found.verify(cov)
+    lower = replace(found, joint_upper_bound=found.joint_upper_bound * (1 - 1e-6))
+    with pytest.raises(bs.VerificationError, match="joint bound by shared support"):
+        lower.verify(cov)
+    smaller = replace(found, joint_proof=bs.solve_shared(cov, 20, 3))
+    with pytest.raises(bs.VerificationError, match="not for these components"):
+        smaller.verify(cov)
+    with pytest.raises(bs.VerificationError, match="does not exist"):
+        replace(found, joint_proof=None).verify(cov)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_components_exceed_the_joint_bound(seed):
+    """Every pair of supports, with loadings that a local search makes good."""
+    rng = np.random.default_rng(seed)
+    A = np.cov((rng.normal(size=(9, 6)) * rng.gamma(2.0, size=6)).T)
+    bound = bs.solve_components(A, 2, 2, scheme=bs.ResidualDeflation())
+    best = 0.0
+    for first, second in combinations(combinations(range(6), 2), 2):
+        for a, b in ((first, second), (second, first)):
+            for angle in np.linspace(0, np.pi, 60):
+                V = np.zeros((2, 6))
+                V[0, list(a)] = np.cos(angle), np.sin(angle)
+                left = A - np.outer(A @ V[0], A @ V[0]) / (V[0] @ A @ V[0])
+                _, vectors = np.linalg.eigh(left[np.ix_(b, b)])
+                V[1, list(b)] = vectors[:, -1]
+                best = max(best, float(adjusted_variance(V @ A @ V.T).sum()))
+    assert best <= bound.joint_upper_bound * (1 + 1e-12)
+
+
+def test_the_estimator_says_the_joint_gap():
+    model = bs.SparsePCA(3, k=8).fit(flat_factors())
+    total = model.explained_variance_.sum()
+    assert model.joint_gap_ == pytest.approx(model.joint_upper_bound_ / total - 1)
+
+
+def test_without_proofs_there_is_none():
+    found = bs.solve_components(np.cov(flat_factors().T), 8, 3, certify=False)
+    assert found.joint_proof is None
