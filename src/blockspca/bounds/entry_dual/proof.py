@@ -85,6 +85,7 @@ class Priced:
 def priced_matrix(
     diagonal: FloatArray,
     k: int,
+    prices: FloatArray,
     weights: FloatArray,
     core: NDArray[np.intp],
     shares: FloatArray,
@@ -97,6 +98,8 @@ def priced_matrix(
     ----------
     diagonal : array of shape (d,)
     k : int
+    prices : array of shape (d,)
+        What w_i² is multiplied by: k − 1, or g_i of a node (`node.py`).
     weights, core, shares
         The point.
     block : array of shape (m, m)
@@ -104,8 +107,8 @@ def priced_matrix(
     pairs : Pairs
         All others with |A_ij| > w_i w_j, and perhaps more.
     """
-    prices = (k - 1) * weights**2
-    errors = 3 * EPS * (np.abs(diagonal) + prices)
+    paid = prices * weights**2
+    errors = 3 * EPS * (np.abs(diagonal) + paid)
     within = weights[core]
     product = within[:, None] * within
     M = block - shares * product
@@ -125,7 +128,7 @@ def priced_matrix(
     )
     # Pairs that are not listed have |A_ij| ≤ w_i w_j, up to what is at hand there.
     largest = max(largest, 2 * float(np.max(weights, initial=0.0)) ** 2)
-    return Priced(diagonal + prices + errors, core, M, kept, 2 * k * EPS * largest)
+    return Priced(diagonal + paid + errors, core, M, kept, 2 * k * EPS * largest)
 
 
 def largest_eigenvalue(
