@@ -52,6 +52,7 @@ _ROOM_OUTSIDE = 0.97
 _FIRST_CORE = 200
 _CORE_PER_K = 2.5
 _LARGEST_CORE = 1600
+_FEW_STEPS = 6  # with a larger core, for which there must be time
 _DENSE = 1200  # features that the search can begin with
 # Of the worth of a feature, 1/k of the objective: with a smaller gap some can be fixed.
 _FIXABLE = 0.4
@@ -280,9 +281,16 @@ class EntryDual:
             if deadline.affords(_OFTEN * self._proof_seconds(core)):
                 self._prove(point, core, deadline)
                 proved = True
-            self.size = min(2 * self.size, largest)
+            self.size = self._next_size(len(core), deadline)
         if not proved:
             self._prove(point, self.core, deadline)
+
+    def _next_size(self, size: int, deadline: Deadline) -> int:
+        """Twice the core, if there is time for a few steps with it and a proof."""
+        larger = min(2 * size, self._largest_core())
+        step = deadline.step * (larger / size) ** 2
+        seconds = _FEW_STEPS * step + self._proof_seconds(np.arange(larger))
+        return larger if deadline.affords(seconds) else size
 
     def _listed_level(self) -> float:
         """The product of weights below which none falls."""
