@@ -70,6 +70,9 @@ class ProofSettings:
     entry_share_chain: float = 0.2
     entry_share_alone: float = 0.9
     entry_alone_from: int = 60
+    #: Nodes of the entry dual where others wait for their turn; they fix most features,
+    #: and some tens often end in a proof.
+    entry_nodes: int = 200
     #: Of the time, for power steps, whose support the dual starts from.
     heuristic_share: float = 0.4
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is

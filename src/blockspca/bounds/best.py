@@ -133,9 +133,14 @@ def best_bound(
     entries = EntryDual(cov, k, support, target=target, memory=memory)
 
     def improve_entries(seconds: float) -> None:
-        bound = entries.improve(seconds)
+        own = Deadline(seconds)
+        bound = entries.improve(seconds, until_fixable=nodes > 1)
+        if nodes > 1 and entries.is_fixable and not bound.interrupted:
+            most = max(nodes, settings.entry_nodes)
+            bound = entries.search(own.remaining() or 0.0, most)
         if np.isfinite(bound.value):
-            known.append(NamedBound(bound.value, BoundName.ENTRY_DUAL))
+            found = NamedBound(bound.value, BoundName.ENTRY_DUAL, better=bound.better)
+            known.append(found)
         if bound.interrupted:
             raise BoundInterrupted(_written(min(known), bound))
         tell(np.inf, 0, cov.n_features)

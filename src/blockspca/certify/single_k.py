@@ -135,7 +135,7 @@ def prove_single_k(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     if bound.better is not None:
-        best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
+        best = max(best, _on(cov, bound.better, str(bound.name)), key=_objective)
     objective = best.objective
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
         bound = NamedBound(np.inf, BoundName.NONE)
