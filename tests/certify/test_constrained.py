@@ -203,3 +203,11 @@ def test_paths_agree_with_single_solves(data: bs.Covariance, given: dict) -> Non
         assert result.objective == pytest.approx(alone.objective, rel=1e-9)
         assert result.status is bs.Status.OPTIMAL
         assert bs.verify(result, data).complete
+
+
+def test_a_component_that_keeps_the_rules_by_itself_is_verified() -> None:
+    """Its proof is about A, not about A with entries raised to 0."""
+    drawn = cz.drawn(239, 12)
+    result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
+    assert not result.certificate.parts[0].limited
+    assert bs.verify(result, drawn.problem.cov).complete
