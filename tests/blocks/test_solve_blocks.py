@@ -57,5 +57,5 @@ def test_a_better_component_is_not_said_to_be_the_solvers() -> None:
 def test_nothing_is_said_of_vectors_that_are_kept() -> None:
     result = bs.solve(A, 4, solver=leading, threshold=0.0, certify=False)
     assert result.message == ""
-    for name in ("greedy", "generalized_power"):
+    for name in ("greedy", "generalized-power"):
         assert bs.solve(A, 4, solver=name, threshold=0.0, certify=False).message == ""
