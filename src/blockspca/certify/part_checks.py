@@ -95,7 +95,7 @@ class PartChecks:
             return [self._single_set(part, claim)]
         try:
             problem = problem_of(
-                matrix_of(self.cov, self.rules, part),
+                matrix_of(self.cov, self.rules, part) if claim.limited else self.cov,
                 k,
                 self.rules,
                 part,
