@@ -89,7 +89,8 @@ def rows_of(name: str) -> list[Row]:
     warm = np.random.default_rng(0).normal(size=(40, 60))
     bs.solve(bs.Covariance.from_data(warm, scale=True), 31, limits=bs.Limits(time=5))
     if ON_PROCESSOR:
-        time.perf_counter = time.process_time  # type: ignore[assignment]
+        for name_of_clock in ("perf_counter", "monotonic", "time"):
+            setattr(time, name_of_clock, time.process_time)
     return [
         measured(name, cov, matrix, k)
         for matrix, cov, ks in problems(name)

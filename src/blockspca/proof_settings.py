@@ -136,6 +136,10 @@ class ProofSettings:
             return self.entry_share_alone
         return self.entry_share_chain
 
+    def nodes_of_entries(self, k: int) -> int:
+        """Nodes that the entry dual's search may open for a k by itself."""
+        return max(self.entry_nodes, self.nodes_of_dual(k))
+
     def nodes_of_dual(self, k: int) -> int:
         """Nodes that the dual's search may open for a k by itself."""
         return self.most_nodes if k >= self.dual_search_from else self.few_nodes

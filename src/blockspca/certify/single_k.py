@@ -123,6 +123,7 @@ def prove_single_k(
             target=best.objective + slack,
             time_limit=seconds,
             nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
+            entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
             memory=limits.memory,
             report=None if callback is silent else report,
             settings=settings,
