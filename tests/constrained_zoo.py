@@ -11,7 +11,7 @@ import blockspca as bs
 import zoo
 from blockspca.constraints import Rules, checked
 
-KINDS = ("include", "exclude", "groups", "nonnegative", "overlap")
+KINDS = ("include", "exclude", "groups", "nonnegative", "overlap", "whole")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ def drawn(seed: int, largest: int = 9) -> Drawn:
         if "groups" in kinds:
             given["groups"] = rng.integers(0, int(rng.integers(1, 5)), size=d)
             given["max_per_group"] = int(rng.integers(0, 4))
+        if "whole" in kinds:
+            given["groups"] = rng.integers(0, max(2, d // 2), size=d)
+            given["whole_groups"] = True
         if "nonnegative" in kinds:
             given["nonnegative"] = True
         if "overlap" in kinds:
@@ -59,13 +62,15 @@ def drawn(seed: int, largest: int = 9) -> Drawn:
 def best_allowed(A: np.ndarray, k: int, rules: Rules) -> float:
     """The optimum over every allowed set, from below, in long doubles.
 
-    λmax grows with the set, so that sets of k features suffice where signs are free.
+    λmax grows with the set, so that sets of k features suffice where signs are free and
+    groups are not whole.
     """
     best = -np.inf
     d = len(A)
     exact = A.astype(np.longdouble)
     plain = A.astype(float)
-    for size in range(1 if rules.nonnegative else k, k + 1):
+    least = 1 if rules.nonnegative or rules.whole_groups else k
+    for size in range(least, k + 1):
         for support in itertools.combinations(range(d), size):
             at = np.array(support)
             if rules.objection(at, k):
