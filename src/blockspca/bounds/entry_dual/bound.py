@@ -52,6 +52,8 @@ _ROOM_OUTSIDE = 0.97
 _FIRST_CORE = 200
 _CORE_PER_K = 2.5
 _LARGEST_CORE = 1600
+_GRACE = 0.3  # seconds, that a last proof may take beyond the limit,
+_GRACE_SHARE = 0.8  # and part of it: estimates have room
 _FEW_STEPS = 6  # with a larger core, for which there must be time
 _DENSE = 1200  # features that the search can begin with
 # Of the worth of a feature, 1/k of the objective: with a smaller gap some can be fixed.
@@ -435,15 +437,18 @@ class EntryDual:
 
     def _proof_seconds(self, core: NDArray[np.intp]) -> float:
         order = len(core) + 200
-        return 2 * _cost.cholesky(order) + _cost.passes(80, len(self.pairs) / 4)
+        return 4 * _cost.cholesky(order) + _cost.passes(160, len(self.pairs) / 4)
 
     def _prove(self, point: Point, core: NDArray[np.intp], deadline: Deadline) -> None:
         """Round a point to a record, prove its bound, and keep it if it is better."""
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)
         levels = np.full(len(point.weights), low)
         record = EntryRecord.of(point.weights, self.unit, core, point.shares, levels)
+        # What was reserved for it may have been used up by the last step; without the
+        # proof that step, and all before it, would be lost.
         known = np.isfinite(self.best.value)
-        if known and not deadline.affords(0.5 * self._proof_seconds(core)):
+        seconds = self._proof_seconds(core)
+        if known and not deadline.affords(seconds - _GRACE - _GRACE_SHARE * seconds):
             return
         value = proved_value(self.cov, self.k, record, self.pairs)
         if value < self.best.value:

@@ -59,7 +59,12 @@ class Pairs:
 
 
 def seconds_of_pass(cov: Covariance) -> float:
-    """Seconds that `strong_pairs` takes at most, on one core."""
+    """Seconds that `strong_pairs` takes at most, on one core.
+
+    Infinite for a dask array, of which every tile would be computed by itself.
+    """
+    if cov.dask_source() is not None:
+        return np.inf
     stored = cov.stored_entries()
     if stored is not None:
         return _cost.passes(_PASSES, stored.nnz)
