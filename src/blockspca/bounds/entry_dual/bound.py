@@ -58,6 +58,7 @@ _FEW_STEPS = 6  # with a larger core, for which there must be time
 _DENSE = 1200  # features that the search can begin with
 # Of the worth of a feature, 1/k of the objective: with a smaller gap some can be fixed.
 _FIXABLE = 0.4
+_BRANCHABLE = 3.0  # the same where the ascent gets no further: then nodes are split
 _OFTEN = 10  # a proof on the way may take this part of the time that is left
 _LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
@@ -205,7 +206,8 @@ class EntryDual:
         if self.point is None or len(self.diagonal) > _DENSE:
             return False
         gap = self.point.value - self.target
-        return gap <= _FIXABLE * abs(self.objective) / self.k
+        most = _BRANCHABLE if self.is_done else _FIXABLE
+        return gap <= most * abs(self.objective) / self.k
 
     def search(self, time_limit: float, nodes: int) -> EntryBound:
         """Fix features and branch for so many seconds, or go on with that."""
