@@ -30,6 +30,8 @@ CASES = {
     "scale": "large data: time, peak memory, proofs",
     "branch_and_bound": "branch and bound, and a plain transcription of it",
     "chan": "Chan's algorithm on 100,000 features",
+    "bounds": "upper bounds of every method that has one, with their times",
+    "standardised": "correlations and given matrices, k from 30 to 300, ten seconds",
     "limits": "calls with a limit on time: how long they take",
     "paper": "every table of the paper",
 }

@@ -134,8 +134,9 @@ class PartClaim:
     level : float or None
         The τ of the Schur complement of `include`, if there is one.
     limited : bool
-        Whether the steps are about sets that keep the limits of groups; if not, they
-        are about all sets.
+        Whether the steps are about sets that keep the limits of groups, and about A
+        with entries raised to 0 where loadings are not negative; if not, they are about
+        A itself and all sets.
     restored : tuple of (int, int)
         Negative entries of A that are kept; the others are raised to 0. For
         non-negative loadings only.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._feature_names import feature_index, feature_indices
 from ._validation import check_count, check_flag, describe
 
 Features = Sequence[int | str] | NDArray[np.integer[Any]]
@@ -204,8 +205,26 @@ class Rules:
         whole = tuple(np.flatnonzero(label == g) for g in range(len(self.room)))
         return whole + tuple(np.array([i]) for i in np.flatnonzero(label < 0))
 
+    def group_of(self, feature: int) -> set[int]:
+        """The features that are used together with one, itself among them."""
+        g = self.label[feature]
+        if g < 0:
+            return {feature}
+        return {i for i, label in enumerate(self.label) if label == g}
+
+    def completed(self, support: NDArray[np.integer[Any]]) -> NDArray[np.intp]:
+        """A set with all the features that are used together with its own."""
+        if not self.whole_groups:
+            return np.asarray(support, dtype=np.intp)
+        own: set[int] = set()
+        for i in np.asarray(support).tolist():
+            own |= self.group_of(i)
+        return np.array(sorted(own), dtype=np.intp)
+
     def without(self, used: Iterable[int]) -> Rules:
         """The same rules, and some more features kept out."""
+        if self.whole_groups:
+            used = set().union(*(self.group_of(int(i)) for i in used))
         return replace(self, exclude=tuple(sorted({*self.exclude, *map(int, used)})))
 
     def allows_support(self, support: NDArray[np.integer[Any]], k: int) -> bool:
@@ -214,10 +233,10 @@ class Rules:
 
     def objection(self, support: NDArray[np.integer[Any]], k: int) -> str:
         """Say which rule a support breaks; nothing if it keeps all."""
-        held = np.union1d(np.asarray(support, dtype=np.int64), self.include)
-        held = held.astype(np.int64)
+        held = np.union1d(self.completed(support), self.include).astype(np.int64)
         if len(held) > k:
-            return f"{len(held)} features with those to include, for k = {k}"
+            what = "their groups" if self.whole_groups else "those to include"
+            return f"{len(held)} features with {what}, for k = {k}"
         out = np.intersect1d(held, self.exclude)
         if len(out):
             return f"feature {int(out[0])} is excluded"
@@ -225,11 +244,6 @@ class Rules:
         if limits is not None and not limits.allows(held):
             g = int(np.argmax(limits.counts(held) - limits.room))
             return f"{limits.counts(held)[g]} of group {self.name_of(g)}"
-        if self.whole_groups:
-            for group in self.groups:
-                inside = np.isin(group, held)
-                if inside.any() and not inside.all():
-                    return f"a part of the group of feature {int(group[0])}"
         return ""
 
     def name_of(self, group: int) -> str:
@@ -261,20 +275,11 @@ class Rules:
             )
 
     def _refuse_cut_groups(self, k: int) -> None:
-        sizes = []
-        for group in self.groups:
-            out = np.isin(group, self.exclude)
-            needed = np.isin(group, self.include).any()
-            if needed and out.any():
-                raise ValueError(
-                    f"include and exclude both have features of the group of feature "
-                    f"{int(group[0])}, which is used as a whole; take one of them out."
-                )
-            if not out.any():
-                sizes.append((len(group), bool(needed)))
-        forced = sum(size for size, needed in sizes if needed)
-        if forced > k or not sizes or min(size for size, _ in sizes) > k:
-            least = forced or min((size for size, _ in sizes), default=0)
+        sizes = [
+            len(group) for group in self.groups if int(group[0]) not in self.exclude
+        ]
+        least = len(self.include) or min(sizes, default=self.n_features + 1)
+        if least > k:
             raise ValueError(
                 f"k = {k}, but the whole groups that are allowed, or included, have "
                 f"{least} feature(s) at least; pass a larger k."
@@ -293,8 +298,6 @@ def checked(
             "blockspca.Constraints(include=[0])."
         )
     else:
-        if constraints.whole_groups:
-            raise ValueError("whole_groups is not offered; pass max_per_group.")
         rules = _by_index(constraints, n_features, names, k)
     if k is not None:
         rules.refuse_infeasible(k)
@@ -349,7 +352,26 @@ def _by_index(
         bool(given.whole_groups),
         group_names,
     )
+    if rules.whole_groups:
+        return _with_whole_groups(rules, names)
     return _without_empty_groups(rules, names)
+
+
+def _with_whole_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
+    """Include and exclude the groups of the features that are named."""
+    if rules.nonnegative:
+        raise ValueError(
+            "nonnegative with whole_groups is not offered; pass one of the two."
+        )
+    into = set().union(*(rules.group_of(i) for i in rules.include))
+    out = set().union(*(rules.group_of(i) for i in rules.exclude))
+    both = sorted(into & out)
+    if both:
+        raise ValueError(
+            f"include and exclude both have features of the group of "
+            f"{describe(both[:1], names)}, which is used as a whole; take one out."
+        )
+    return replace(rules, include=tuple(sorted(into)), exclude=tuple(sorted(out)))
 
 
 def _without_empty_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
@@ -370,68 +392,6 @@ def _without_empty_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
     return rules.without(np.flatnonzero(limits.full()))
 
 
-def feature_indices(
-    features: Any, d: int, names: tuple[str, ...] | None, argument: str
-) -> tuple[int, ...]:
-    """Turn names or indices into ascending indices; refuse what is neither."""
-    if isinstance(features, (str, bytes, numbers.Integral)):
-        raise TypeError(
-            f"{argument} = {features!r} is a single feature; pass a list, "
-            f"[{features!r}]."
-        )
-    if not isinstance(features, Iterable):
-        raise TypeError(
-            f"{argument} is of type {type(features).__name__}; pass a list of feature "
-            "names or indices."
-        )
-    array = np.asarray(features)
-    if array.dtype == bool:
-        raise TypeError(
-            f"{argument} is a mask of True and False; pass indices, "
-            "numpy.flatnonzero(mask)."
-        )
-    position = None if names is None else {name: i for i, name in enumerate(names)}
-    found: list[int] = []
-    for feature in features:
-        found.append(_feature_index(feature, d, position, argument))
-    if len(set(found)) < len(found):
-        twice = sorted({i for i in found if found.count(i) > 1})
-        raise ValueError(
-            f"{argument} has {describe(twice, names)} twice; name each feature once."
-        )
-    return tuple(sorted(found))
-
-
-def _feature_index(
-    feature: Any, d: int, position: Mapping[str, int] | None, argument: str
-) -> int:
-    if isinstance(feature, str):
-        if position is None:
-            raise ValueError(
-                f"{argument} has the name {feature!r}, but the features have no "
-                "names; pass indices, or feature_names to Covariance."
-            )
-        if feature not in position:
-            raise ValueError(
-                f"{argument} has {feature!r}, which is not the name of a feature; the "
-                f"names begin with {', '.join(map(repr, list(position)[:5]))}."
-            )
-        return position[feature]
-    if isinstance(feature, (bool, np.bool_)) or not isinstance(
-        feature, numbers.Integral
-    ):
-        raise TypeError(
-            f"{argument} has {feature!r} of type {type(feature).__name__}; pass names "
-            "or integers."
-        )
-    if not 0 <= int(feature) < d:
-        raise ValueError(
-            f"{argument} has the index {int(feature)}, outside 0..{d - 1}; there are "
-            f"{d} features."
-        )
-    return int(feature)
-
-
 def _is_missing(label: Any) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
@@ -449,7 +409,7 @@ def _labels(
         values = [None] * d
         for feature, label in groups.items():
             _refuse_missing(label, repr(feature))
-            values[_feature_index(feature, d, position, "groups")] = label
+            values[feature_index(feature, d, position, "groups")] = label
         named = set(index)
     elif isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
         raise TypeError(

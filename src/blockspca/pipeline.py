@@ -16,6 +16,7 @@ from ._validation import (
     check_sparsity,
 )
 from .blocks.block_search import BlockSearch
+from .blocks.block_solve import is_plug_in
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
@@ -175,6 +176,12 @@ def solve(
             prover=choose_prover(cov, k, k),
             settings=SETTINGS,
         )[k]
+    beaten = ""
+    if is_plug_in(chosen) and proved.support.tolist() != found.support.tolist():
+        beaten = (
+            f"This is not the component of solver {chosen.name!r}, whose features "
+            f"reach {found.objective:.6g}: the proof found a better one."
+        )
     result = replace(
         proved,
         threshold=found.threshold,
@@ -182,7 +189,7 @@ def solve(
         visits=found.visits,
         guarantee=found.guarantee,
         solver=found.solver,
-        message=" ".join(filter(None, (found.message, proved.message))),
+        message=" ".join(filter(None, (found.message, beaten, proved.message))),
         nodes=found.nodes + proved.nodes,
         time=budget.elapsed(),
         timings={**found.timings, **proved.timings},

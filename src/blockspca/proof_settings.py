@@ -59,15 +59,20 @@ class ProofSettings:
     entry_share_first: float = 0.1
     entry_seconds_first: float = 1.0
     root_share: float = 0.1
-    #: Then the search of the direction dual has so much of the time, unless the gap of
-    #: its root is so many times that of the entry dual: a search seldom makes that up.
-    search_share: float = 0.6
-    search_up_to: float = 2.0
+    #: Then the search of the direction dual has so much of the time, unless its root is
+    #: further off than this, and than twice the entry dual: covariances of data begin
+    #: within some per cent and are often proved in a few nodes, also where the entry
+    #: dual's bound is better at first; correlations begin near the trace.
+    search_share: float = 0.4
+    search_up_to_gap: float = 0.1
     #: Then the entry dual; only for a share of the time where k is small enough for the
     #: chain, which often proves the rest.
     entry_share_chain: float = 0.2
     entry_share_alone: float = 0.9
     entry_alone_from: int = 60
+    #: Nodes of the entry dual where others wait for their turn; they fix most features,
+    #: and some tens often end in a proof.
+    entry_nodes: int = 200
     #: Of the time, for power steps, whose support the dual starts from.
     heuristic_share: float = 0.4
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is
@@ -130,6 +135,10 @@ class ProofSettings:
         if k >= self.entry_alone_from:
             return self.entry_share_alone
         return self.entry_share_chain
+
+    def nodes_of_entries(self, k: int) -> int:
+        """Nodes that the entry dual's search may open for a k by itself."""
+        return max(self.entry_nodes, self.nodes_of_dual(k))
 
     def nodes_of_dual(self, k: int) -> int:
         """Nodes that the dual's search may open for a k by itself."""

@@ -22,7 +22,8 @@ def test_against_brute_force(kind):
         assert solution.status is Status.OPTIMAL
         assert solution.x @ A @ solution.x == pytest.approx(optimum, abs=slack)
         assert optimum <= solution.upper_bound + slack
-        assert solution.upper_bound <= optimum + 2e-6 * (np.abs(A).max() + slack)
+        size = max(np.abs(A).max(), abs(optimum))
+        assert solution.upper_bound <= optimum + 2e-6 * size + slack
 
 
 def test_a_start_that_is_not_the_best_is_overtaken(monkeypatch):

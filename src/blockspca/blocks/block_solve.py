@@ -28,6 +28,7 @@ from ..stopping import claim
 from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
+_CLEARLY = 1e-6  # relative: more than an iteration that has ended leaves to be gained
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
 ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
 START_SECONDS = 3.0  # that worker processes may take until they work
@@ -59,6 +60,7 @@ class BlockSolve:
     blocks: Blocks
     stopped: Status | None = None  #: the limit that ended the run, if one did
     given: tuple[int, ...] = ()  #: the blocks that the solver was given
+    replaced: int = 0  #: vectors of a plug-in that are not the best on their features
 
     @property
     def nodes(self) -> int:
@@ -86,6 +88,7 @@ class _Outcome:
     upper_bound: float = math.inf
     nodes: int = 0
     message: str = ""
+    replaced: bool = False
 
 
 class _Ledger:
@@ -104,6 +107,7 @@ class _Ledger:
         self.statuses = [BlockStatus.SKIPPED] * p
         self.nodes = np.zeros(p, dtype=np.int64)
         self.messages: dict[int, str] = {}
+        self.replaced = 0
         variances = cov.diagonal()
         best = int(np.argmax(variances))
         # What the entries between blocks, and rounding in computed ones, may add.
@@ -124,6 +128,7 @@ class _Ledger:
     def enter(self, b: int, outcome: _Outcome) -> None:
         self.statuses[b] = outcome.status
         self.nodes[b] = outcome.nodes
+        self.replaced += outcome.replaced
         if outcome.message:
             self.messages[b] = outcome.message
         if outcome.support is None:
@@ -359,7 +364,11 @@ def _solve_block(
             incumbent=incumbent / unit,
             rng=np.random.default_rng(entropy),
         )
-        return _checked_outcome(solution, A, k, unit)
+        outcome = _checked_outcome(solution, A, k, unit)
+        if is_plug_in(solver):
+            worse = _is_worse(solution.x, A, outcome.objective)
+            outcome = replace(outcome, replaced=worse)
+        return outcome
     except (Exception, SystemExit) as error:
         said = str(error).rstrip(".")
         if not isinstance(error, SolverError):
@@ -389,6 +398,18 @@ def _checked_outcome(solution: Any, A: FloatArray, k: int, unit: float) -> _Outc
     )
 
 
+def is_plug_in(solver: Solver) -> bool:
+    """Tell whether a solver is a user's, and not one of this library."""
+    ours = type(solver).__module__.split(".")[0] == __name__.split(".")[0]
+    return not ours or hasattr(solver, "function")
+
+
+def _is_worse(x: Any, A: FloatArray, best: float) -> bool:
+    """Tell whether x is clearly not the best vector on its features."""
+    x = np.asarray(x, dtype=np.float64)
+    return best - rayleigh(A, x) > _CLEARLY * abs(best)
+
+
 def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
     """Return the nonzeros of a solver's vector, or say what is wrong with it."""
     x = np.asarray(x)
@@ -411,10 +432,7 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
 def _conclude(
     ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
 ) -> BlockSolve:
-    within = ledger.cov.submatrix(ledger.support)
-    loadings, objective = on_support(within, np.arange(len(within)))
-    x = np.zeros(ledger.cov.n_features)
-    x[ledger.support] = loadings
+    x, objective = on_support(ledger.cov, ledger.support)
     bound = max(objective, ledger.upper_bound())
     return BlockSolve(
         epsilon=ledger.epsilon,
@@ -426,4 +444,5 @@ def _conclude(
         blocks=ledger.blocks(),
         stopped=stopped,
         given=given,
+        replaced=ledger.replaced,
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics import cost as _cost
 from ..scan.lists import Scan
 from .threshold_path import (
@@ -25,7 +26,6 @@ from .threshold_path import (
     strongest_forest,
 )
 
-ENTRIES_AT_ONCE = 2**22  # of A held in memory: 32 MiB
 ROWS_AT_ONCE = 2**11
 COPIES = 4  # of a part of A, while its edges are collected
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from .._validation import check_positive, check_positive_integer
 from ..covariance.covariance import Covariance, as_covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 
 FEW_ENTRIES = 20  # below this, the median of mean squares is visibly below the variance
-ENTRIES_AT_ONCE = 2**22
 
 
 def estimate_noise(

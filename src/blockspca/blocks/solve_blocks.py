@@ -16,7 +16,7 @@ from ..result import Result, Status, Visit
 from ..scan.lists import scan, scan_kernels
 from ..solvers.base import Solver, SolverError
 from ..stopping import claim
-from .block_solve import BlockSolve, block_solve
+from .block_solve import BlockSolve, block_solve, is_plug_in
 from .forest import path_to_size
 from .strategies import ThresholdStrategy
 from .threshold_path import IncompletePathError, ThresholdPath, threshold_path
@@ -118,7 +118,27 @@ def solve_blocks(
         if all(len(solved.failed) == len(solved.given) for solved in solves):
             raise SolverError(f"{result.message} It solved no block.")
         warnings.warn(f"{result.message} The others count.", stacklevel=3)
-    return result
+    said = " ".join(filter(None, (result.message, _replaced(solves, best, solver))))
+    return replace(result, message=said)
+
+
+def _replaced(solves: list[BlockSolve], best: BlockSolve, solver: Solver) -> str:
+    """Say that the loadings of a plug-in were not kept, if they were not."""
+    if not is_plug_in(solver):
+        return ""
+    if best.blocks.labels[best.support[0]] not in best.given:
+        return (
+            f"Solver {solver.name!r} was not asked: the best block has at most k "
+            "features, and loadings are the best for them. What it asks of loadings, "
+            "such as signs, is not kept: pass it as constraints=."
+        )
+    if not any(solved.replaced for solved in solves):
+        return ""
+    return (
+        f"The vectors of solver {solver.name!r} are not the best on their features; "
+        "only its features count, and loadings are the best for them. What it asks of "
+        "loadings, such as signs, is not kept: pass it as constraints=."
+    )
 
 
 def _failures(cov: Covariance, solves: list[BlockSolve], solver: Solver) -> str:

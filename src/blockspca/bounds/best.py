@@ -74,6 +74,7 @@ def best_bound(
     target: float,
     time_limit: float,
     nodes: int = ProofSettings.few_nodes,
+    entry_nodes: int | None = None,
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
     settings: ProofSettings = DEFAULT_SETTINGS,
@@ -97,6 +98,8 @@ def best_bound(
         Seconds. What cannot be stopped is begun only if they suffice for it.
     nodes : int
         Of the dual's search, which splits none once there are this many.
+    entry_nodes : int, optional
+        The same for the search of the entry dual, `nodes` by default.
     memory : int, optional
         Bytes for working arrays.
     report : callable
@@ -133,9 +136,13 @@ def best_bound(
     entries = EntryDual(cov, k, support, target=target, memory=memory)
 
     def improve_entries(seconds: float) -> None:
-        bound = entries.improve(seconds)
+        own = Deadline(seconds)
+        bound = entries.improve(seconds, until_fixable=nodes > 1)
+        if nodes > 1 and entries.is_fixable and not bound.interrupted:
+            bound = entries.search(own.remaining() or 0.0, entry_nodes or nodes)
         if np.isfinite(bound.value):
-            known.append(NamedBound(bound.value, BoundName.ENTRY_DUAL))
+            found = NamedBound(bound.value, BoundName.ENTRY_DUAL, better=bound.better)
+            known.append(found)
         if bound.interrupted:
             raise BoundInterrupted(_written(min(known), bound))
         tell(np.inf, 0, cov.n_features)
@@ -155,8 +162,8 @@ def best_bound(
             left = deadline.remaining() or 0.0
             if visited and not is_open():
                 break
-            by_root = known[-1].value - target
-            if visited and by_root > settings.search_up_to * by_entries:
+            worth = max(2 * by_entries, settings.search_up_to_gap * abs(target))
+            if visited and known[-1].value - target > worth:
                 break
             dual = dual_bound(
                 cov,
@@ -189,6 +196,7 @@ def best_bound(
         with single_threaded():
             value = best_threshold_bound(A, k, deadline=deadline)[0] + error
         known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
+    visited += entries.best.nodes
     return _written(replace(min(known), nodes=visited), entries.best)
 
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
 from ..bounds.direction_dual.search import dual_bound
-from ..bounds.entry_dual.check import checked_value
+from ..bounds.entry_dual.check import checked_value, read_record, searched_again
+from ..bounds.entry_dual.log import SearchRecord
 from ..bounds.entry_dual.pairs import OutOfTime
-from ..bounds.entry_dual.record import EntryRecord
 from ..certificate import BoundName, StepClaim
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
@@ -285,14 +285,17 @@ class BoundChecks:
         return "the direction dual was not reached again"
 
     def _entry_dual(self, claim: StepClaim) -> str:
-        """λmax of the matrix that the certificate's weights and shares give."""
+        """λmax of the matrix that the certificate's point gives, or its search."""
         require(
             claim.dual is not None, f"k = {claim.k}: the entry dual is not written down"
         )
         try:
-            record = EntryRecord.from_text(claim.dual or "", self.cov.n_features)
+            record = read_record(claim.dual or "", self.cov.n_features)
             with single_threaded():
-                bound = checked_value(self.cov, claim.k, record, self.deadline)
+                if isinstance(record, SearchRecord):
+                    bound = searched_again(self.cov, claim.k, record, self.deadline)
+                else:
+                    bound = checked_value(self.cov, claim.k, record, self.deadline)
         except ValueError as error:
             raise VerificationError(f"k = {claim.k}: {error}") from None
         except OutOfTime:
@@ -301,6 +304,9 @@ class BoundChecks:
                 f"than {self.deadline.seconds:g} s; raise time_limit"
             )
             return "the entry dual was not computed again"
+        if bound == math.inf:
+            self.unchecked.append(f"k = {claim.k}: the entry dual's search is another")
+            return "the entry dual's search could not be repeated"
         return self._computed(claim, bound, "by the entry dual")
 
     # -- bounds by a search --------------------------------------------------------

@@ -28,6 +28,7 @@ from ..stopping import status_of_gap
 from .part_search import Best, ChooseProver, Run, claim_of, solve_parts
 from .parts import Part, left_of, problem_of
 from .results import certified_results
+from .whole_groups import solve_whole_groups
 
 
 def solve_constrained(
@@ -87,8 +88,11 @@ def solve_constrained(
         steps = free.certificate.steps
         claims = [PartClaim((), (), free.upper_bound, steps=steps)]
     if not claims or not run.is_closed(claims[0].upper_bound):
-        whole = Part.whole(rules)
-        parts = solve_parts(run, whole, _allowed_start(cov, k, rules, start))
+        if rules.whole_groups:
+            parts = solve_whole_groups(run, np.array(rules.include, dtype=np.intp))
+        else:
+            begun = _allowed_start(cov, k, rules, start)
+            parts = solve_parts(run, Part.whole(rules), begun)
         bounds = [part.upper_bound for part in parts if not part.void]
         if not claims or max(bounds) <= claims[0].upper_bound:
             claims = parts

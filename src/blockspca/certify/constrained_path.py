@@ -50,6 +50,9 @@ def solve_constrained_path(
     first = max(1, len(rules.include))
     if not isinstance(constraints, Rules) and constraints.min_overlap:
         first = max(first, constraints.min_overlap)
+    if rules.whole_groups and not rules.include:
+        out = set(rules.exclude)
+        first = min(len(g) for g in rules.groups if int(g[0]) not in out)
     found: dict[int, Result] = {}
     support = list(start)
     for k in range(first, k_max + 1):

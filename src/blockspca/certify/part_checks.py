@@ -14,11 +14,13 @@ from .parts import (
     Part,
     bound_of_set,
     first_uncovered,
+    groups_left,
     left_of,
     matrix_of,
     problem_of,
 )
 from .verification import VerificationError, require
+from .whole_groups import group_problem
 
 
 class PartChecks:
@@ -90,12 +92,14 @@ class PartChecks:
         k, d = self.certificate.k, self.cov.n_features
         if claim.void:  # `first_uncovered` looks at it itself
             return ["nothing to bound: the best loadings have both signs"]
+        if self.rules.whole_groups and claim.limited:
+            return self._groups(part, claim)
         rest, places, _ = left_of(d, k, self.rules, part, limited=claim.limited)
         if places == 0:
             return [self._single_set(part, claim)]
         try:
             problem = problem_of(
-                matrix_of(self.cov, self.rules, part),
+                matrix_of(self.cov, self.rules, part) if claim.limited else self.cov,
                 k,
                 self.rules,
                 part,
@@ -104,19 +108,43 @@ class PartChecks:
             )
         except LevelTooLow as error:
             raise VerificationError(f"a part has no problem: {error}") from None
-        steps = [step.k for step in claim.steps]
-        require(
-            bool(steps) and steps == list(range(steps[0], places + 1)),
-            f"the steps of a part do not lead up to its {places} place(s)",
-        )
         support = np.intersect1d(self.certificate.support, rest)
         at = tuple(np.searchsorted(rest, support).tolist())[:places]
         bounds = BoundChecks(
             problem.cov, places, at, self.max_nodes, self.deadline, problem.groups
         )
+        return self._steps(claim, bounds, places)
+
+    def _groups(self, part: Part, claim: PartClaim) -> list[str]:
+        """A part of whole groups: its steps are about norms of groups."""
+        k, whole = self.certificate.k, self.rules.groups
+        for group in whole:
+            members = set(group.tolist())
+            for chosen in (set(claim.include), set(claim.exclude)):
+                require(
+                    not members & chosen or members <= chosen,
+                    "a part cuts a group that is used as a whole",
+                )
+        _, places = groups_left(self.rules, part, k)
+        if places == 0:
+            return [self._single_set(part, claim)]
+        try:
+            problem = group_problem(self.cov, k, self.rules, part, claim.level)
+        except LevelTooLow as error:
+            raise VerificationError(f"a part has no problem: {error}") from None
+        bounds = BoundChecks(problem.cov, places, (), self.max_nodes, self.deadline)
+        return self._steps(claim, bounds, places)
+
+    def _steps(self, claim: PartClaim, bounds: BoundChecks, places: int) -> list[str]:
+        """The steps of a part lead up to its bound."""
+        steps = [step.k for step in claim.steps]
+        require(
+            bool(steps) and steps == list(range(steps[0], places + 1)),
+            f"the steps of a part do not lead up to its {places} place(s)",
+        )
         for step in claim.steps:
             require(
-                all(i < len(rest) for i in step.survivors),
+                all(i < bounds.cov.n_features for i in step.survivors),
                 "a survivor is not a feature of its part",
             )
         words = [f"k = {step.k}: {bounds.check(step)}" for step in claim.steps]

@@ -83,8 +83,8 @@ class Run:
 
     def offer(self, support: NDArray[np.intp]) -> float:
         """Keep a set if it is allowed and better; return its value, −inf if not."""
-        support = np.sort(support)
-        if not self.rules.allows_support(support, self.k):
+        support = self.rules.completed(np.sort(support))
+        if len(support) == 0 or not self.rules.allows_support(support, self.k):
             return -np.inf
         within = self.cov.submatrix(support)
         if self.rules.nonnegative:
@@ -212,7 +212,7 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
     )
     chosen = np.array(part.include, dtype=np.intp)
     if places == 0:
-        return _single_set(run, part, chosen)
+        return single_set(run, part, chosen)
     start = np.intersect1d(start, rest)
     if part.include:
         start = _first_set(run, part, rest, places, groups, start)
@@ -249,7 +249,7 @@ def _problem(run: Run, part: Part) -> tuple[float | None, PartProblem]:
     make = partial(problem_of, run.matrix(part), run.k, run.rules, part, limited=True)
     if not part.include:
         return None, make(None)
-    for level in _levels(run, part):
+    for level in levels(run, part):
         with suppress(LevelTooLow):
             return level, make(level)
     raise AssertionError("levels do not end")
@@ -269,16 +269,16 @@ def claim_of(part: Part, level: float | None, inner: Result) -> PartClaim:
     )
 
 
-def _single_set(run: Run, part: Part, chosen: NDArray[np.intp]) -> _Solved:
+def single_set(run: Run, part: Part, chosen: NDArray[np.intp]) -> _Solved:
     """Bound a part whose own features take every place."""
     run.offer(chosen)
     claim = PartClaim(
-        part.include, part.exclude, bound_of_set(run.cov, chosen), None, True
+        part.include, part.exclude, bound_of_set(run.cov, chosen, 3.0), None, True
     )
     return _Solved(part, claim, chosen)
 
 
-def _levels(run: Run, part: Part) -> Iterator[float]:
+def levels(run: Run, part: Part) -> Iterator[float]:
     """Levels for a part: the first just above the best set known, of all parts.
 
     Nothing better than that is of interest; a part all of whose sets are worse is
@@ -327,7 +327,7 @@ def _first_set(
         if value == -np.inf or run.budget.stop_reason() is not None:
             break
         try:
-            problem = forced(matrix, chosen, rest[pool], next(_levels(run, part)))
+            problem = forced(matrix, chosen, rest[pool], next(levels(run, part)))
         except LevelTooLow:
             break
         at = np.searchsorted(rest[pool], best).tolist()

@@ -26,6 +26,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..covariance.forced import forced
 from ..covariance.raised import raised
+from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 from .nonnegative import has_both_signs
 
@@ -101,16 +102,39 @@ def left_of(
     return rest, min(places, groups.capacity), groups
 
 
+def groups_left(
+    rules: Rules, part: Part, k: int
+) -> tuple[tuple[NDArray[np.intp], ...], int]:
+    """The groups that still fit into a part, and how many of them at most."""
+    taken, out = set(part.include), set(part.exclude)
+    room = k - len(taken)
+    left = tuple(
+        group
+        for group in rules.groups
+        if len(group) <= room and not {*group.tolist()} & (taken | out)
+    )
+    sizes = np.cumsum(np.sort([len(group) for group in left]))
+    return left, int((sizes <= room).sum())
+
+
 def matrix_of(cov: Covariance, rules: Rules, part: Part) -> Covariance:
     """A, or a matrix that is nowhere below it where loadings are not negative."""
     return raised(cov, part.restored) if rules.nonnegative else cov
 
 
-def bound_of_set(cov: Covariance, chosen: NDArray[np.intp]) -> float:
-    """λmax(A_SS) from above; entries err by e, and |x'Ex| ≤ e ‖x‖₁² ≤ |S| e."""
+def bound_of_set(
+    cov: Covariance, chosen: NDArray[np.intp], margins: float = 1.0
+) -> float:
+    """λmax(A_SS) from above; entries err by e, and |x'Ex| ≤ e ‖x‖₁² ≤ |S| e.
+
+    A claim is made with more than one of these margins, and of the rounding of the
+    largest eigenvalue, so that it holds for entries that are computed again.
+    """
     within = cov.submatrix(chosen)
     bound = eigenvalue_ceiling((within + within.T) / 2)
-    return float(np.nextafter(bound + len(chosen) * cov.entry_error, np.inf))
+    rounding = 8 * len(chosen) * EPS * float(np.linalg.norm(within))
+    rounding += len(chosen) * cov.entry_error
+    return float(np.nextafter(bound + margins * rounding, np.inf))
 
 
 def problem_of(
@@ -165,8 +189,9 @@ def first_uncovered(
         if not counts:
             return loaded, zero
         i = max(counts, key=lambda feature: (counts[feature], -feature))
-        waiting.append((loaded | {i}, zero))
-        waiting.append((loaded, zero | {i}))
+        decided = rules.group_of(i) if rules.whole_groups else {i}
+        waiting.append((loaded | decided, zero))
+        waiting.append((loaded, zero | decided))
     return None
 
 
@@ -177,6 +202,9 @@ def _is_empty(
     held = loaded | set(rules.include)
     if len(held) > k:
         return True
+    if rules.whole_groups:
+        here = Part(tuple(sorted(held)), tuple(sorted(zero)))
+        return not held and groups_left(rules, here, k)[1] == 0
     limits = rules.limits
     if limits is not None and not limits.allows(np.array(sorted(held), dtype=int)):
         return True

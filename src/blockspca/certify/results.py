@@ -17,6 +17,7 @@ from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import Result, Status
+from ..stopping import status_of_gap
 from .path import certified_path
 from .records import CertifiedStep
 from .single_k import prove_single_k
@@ -80,13 +81,14 @@ def certified_results(
         prove=prove,
         groups=groups,
     )
-    last = _tighter(steps[k_max], direct)
+    last, is_by_chain = _tighter(steps[k_max], direct, limits.gap)
+    steps = {**steps, k_max: last}
     with suppress(KeyboardInterrupt):  # all is done but for telling
         for k in range(k_min, k_max + 1):
             if heard is not silent and k not in settled:  # a limit came first
-                report((last if k == k_max else steps[k]).event(k_max))
+                report(steps[k].event(k_max))
     before = 0 if direct is None else direct.nodes
-    if last is not steps[k_max]:  # k_max is all there is, and its bound needs no chain
+    if not is_by_chain:  # k_max is all there is, and its bound needs no chain
         nodes = before + sum(step.nodes for step in steps.values())
         return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
     ks = range(k_min, k_max + 1)
@@ -152,18 +154,40 @@ class CertifiedResults(Mapping[int, Result]):
         return len(self._ks)
 
 
-def _tighter(chained: CertifiedStep, direct: CertifiedStep | None) -> CertifiedStep:
-    """Keep the chain's component, with the other bound if that is less."""
-    if direct is None or chained.upper_bound <= direct.upper_bound:
-        return chained
-    return replace(
-        chained,
-        upper_bound=max(direct.upper_bound, chained.objective),
-        bound_name=direct.bound_name,
-        tau=math.nan,
-        statistics=direct.statistics,  # `verify` searches again, as far as that went
-        dual=direct.dual,
-    )
+def _tighter(
+    chained: CertifiedStep, direct: CertifiedStep | None, gap: float | None
+) -> tuple[CertifiedStep, bool]:
+    """Return the better component with the lesser bound; True if that is the chain's.
+
+    A chain that a limit has stopped may end with a component that is not as good.
+    """
+    if direct is None:
+        return chained, True
+    best = chained
+    if direct.objective > chained.objective:
+        best = replace(
+            best,
+            support=direct.support,
+            loadings=direct.loadings,
+            objective=direct.objective,
+            source=direct.source,
+        )
+    is_by_chain = chained.upper_bound <= direct.upper_bound
+    if not is_by_chain:
+        best = replace(
+            best,
+            bound_name=direct.bound_name,
+            tau=math.nan,
+            statistics=direct.statistics,  # `verify` searches again as far
+            dual=direct.dual,
+        )
+    if best is chained:
+        return chained, True
+    upper_bound = max(min(chained.upper_bound, direct.upper_bound), best.objective)
+    ended = chained.status
+    stopped = None if ended in (Status.OPTIMAL, Status.GAP_LIMIT) else ended
+    status = status_of_gap(best.objective, upper_bound, gap, stopped)
+    return replace(best, upper_bound=upper_bound, status=status), is_by_chain
 
 
 def _as_claim(step: CertifiedStep) -> StepClaim:

@@ -123,6 +123,7 @@ def prove_single_k(
             target=best.objective + slack,
             time_limit=seconds,
             nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
+            entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
             memory=limits.memory,
             report=None if callback is silent else report,
             settings=settings,
@@ -135,7 +136,7 @@ def prove_single_k(
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     if bound.better is not None:
-        best = max(best, _on(cov, bound.better, "direction dual"), key=_objective)
+        best = max(best, _on(cov, bound.better, str(bound.name)), key=_objective)
     objective = best.objective
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
         bound = NamedBound(np.inf, BoundName.NONE)

@@ -46,6 +46,9 @@ class ConstraintOptions:
         int | None,
         _option("Most features of each group.", "--max-per-group", **whole(0)),
     ] = None
+    whole_groups: Annotated[
+        bool, _option("Use a group as a whole, or not at all.", "--whole-groups")
+    ] = False
     nonnegative: Annotated[
         bool, _option("No loading may be negative.", "--nonnegative")
     ] = False
@@ -68,6 +71,7 @@ class ConstraintOptions:
             exclude=[_feature(text, named) for text in self.exclude or ()],
             groups=groups,
             max_per_group=self.max_per_group,
+            whole_groups=self.whole_groups,
             nonnegative=self.nonnegative,
         )
 

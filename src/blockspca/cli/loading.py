@@ -121,16 +121,12 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
 
 
 def _read_names(path: Path) -> list[str]:
-    from ..io import ReadError
+    from ..io.errors import Argument
+    from ..io.groups import text_lines
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ReadError(f"--names {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ReadError(f"--names {path} is not UTF-8 text.") from None
+    lines = text_lines(path, Argument("names", str(path)))
     # Tables of genes have the name in the first of several columns.
-    return [line.split("\t")[0] for line in text.splitlines() if line.strip()]
+    return [line.split("\t")[0] for line in lines]
 
 
 def _looks_like_a_matrix(values: Any) -> bool:

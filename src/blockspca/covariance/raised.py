@@ -19,10 +19,9 @@ import numpy as np
 from .._validation import FloatArray
 from .covariance import Covariance
 from .derived import DerivedCovariance
-from .sources import Indices, MomentSource, Source
+from .sources import Indices, MomentSource, Source, product_by_rows
 
 MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
-_ENTRIES_AT_ONCE = 2**22
 
 
 def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covariance:
@@ -65,12 +64,7 @@ class RaisedSource:
         return block
 
     def matvec(self, x: FloatArray) -> FloatArray:
-        step = max(1, _ENTRIES_AT_ONCE // self.n_features)
-        parts = [
-            self.submatrix(slice(i, i + step), slice(None)) @ x
-            for i in range(0, self.n_features, step)
-        ]
-        return np.concatenate(parts)
+        return product_by_rows(self, x)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         raise ValueError(

@@ -28,12 +28,23 @@ from .rounding import (
 
 Indices = NDArray[np.intp]
 PART_BYTES = 2**25  # of samples read from disk at a time
+ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB
 
 
 def sample_parts(n: int, d: int) -> Iterator[slice]:
     """Stretches of n samples of d features that take about PART_BYTES each."""
     step = max(1, PART_BYTES // (8 * d))
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
+
+
+def product_by_rows(source: Source, x: FloatArray) -> FloatArray:
+    """A x from rows of A, some at a time: for sources that have no factor."""
+    d = source.n_features
+    step = max(1, ENTRIES_AT_ONCE // d)
+    parts = [
+        source.submatrix(slice(i, i + step), slice(None)) @ x for i in range(0, d, step)
+    ]
+    return np.concatenate(parts)
 
 
 class Source(Protocol):
@@ -425,12 +436,7 @@ class PairwiseSource:
         return product
 
     def matvec(self, x: FloatArray) -> FloatArray:
-        step = max(1, 2**22 // self.n_features)
-        parts = [
-            self.submatrix(slice(i, i + step), slice(None)) @ x
-            for i in range(0, self.n_features, step)
-        ]
-        return np.concatenate(parts)
+        return product_by_rows(self, x)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         raise ValueError(

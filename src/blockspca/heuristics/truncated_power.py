@@ -75,8 +75,7 @@ def truncated_power(
     array([0, 1])
     """
     cov = as_covariance(cov)
-    d = cov.n_features
-    k = check_sparsity(k, d)
+    k = check_sparsity(k, cov.n_features)
     check_positive_integer(max_iterations, "max_iterations")
     limits = Limits() if limits is None else limits
     n_starts = check_positive_integer(n_starts, "n_starts")
@@ -89,10 +88,7 @@ def truncated_power(
                 search.polish()
     except KeyboardInterrupt:
         search.status = Status.INTERRUPTED
-    within = cov.submatrix(search.support)
-    loadings, _ = on_support(within, np.arange(len(within)))
-    x = np.zeros(d)
-    x[search.support] = loadings
+    x, _ = on_support(cov, search.support)
     return Solution(x, status=search.status, nodes=search.nodes)
 
 
@@ -219,9 +215,7 @@ class _Search:
         round_ = _cost.inverse(k) + 2 * _cost.product(k, k, size)
         round_ += _cost.passes(40, size * size)
         while not self.stop() and clock.affords(round_) and not clock.passed():
-            within = self.cov.submatrix(self.support)
-            x = np.zeros(d)
-            x[self.support], _ = on_support(within, np.arange(len(within)))
+            x, _ = on_support(self.cov, self.support)
             pull = np.abs(self.cov.matvec(x))
             outside = np.delete(np.arange(d), self.support)
             count = min(POLISH_CANDIDATES, len(outside))

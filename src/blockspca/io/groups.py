@@ -8,6 +8,17 @@ from .columnar import var_column
 from .errors import Argument, ReadError
 
 
+def text_lines(path: Path, asked: Argument) -> list[str]:
+    """Return the lines of a text file that are not empty; `asked` named it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ReadError(f"{asked}: {error.strerror}.", asked) from None
+    except UnicodeDecodeError:
+        raise ReadError(f"{asked} is not UTF-8 text.", asked) from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
 def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
     """Read a label for each feature.
 
@@ -20,24 +31,18 @@ def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
     data : Path
         The file of the data.
     """
-    path, named = Path(source), Argument("groups", source)
+    path, asked = Path(source), Argument("groups", source)
     if not path.is_file():
         if data.suffix.lower() == ".h5ad":
             return var_column(data, source)
         raise ReadError(
-            f"{named} is not a file; give a text file with a feature and its group in "
+            f"{asked} is not a file; give a text file with a feature and its group in "
             "each line, or, of an h5ad file, a column of var.",
-            named,
+            asked,
         )
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ReadError(f"{named}: {error.strerror}.", named) from None
-    except UnicodeDecodeError:
-        raise ReadError(f"{named} is not UTF-8 text.", named) from None
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = text_lines(path, asked)
     if not lines:
-        raise ReadError(f"{named} is empty.", named)
+        raise ReadError(f"{asked} is empty.", asked)
     mark = next((mark for mark in ("\t", ",") if all(mark in row for row in lines)), "")
     if not mark:
         return [line.strip() for line in lines]
@@ -45,8 +50,8 @@ def read_groups(source: str, data: Path) -> list[str] | dict[str, str]:
     for number, line in enumerate(lines, 1):
         feature, _, label = (part.strip() for part in line.rpartition(mark))
         if feature in found:
-            raise ReadError(f"{named}, line {number}: {feature!r} again.", named)
+            raise ReadError(f"{asked}, line {number}: {feature!r} again.", asked)
         if not label:
-            raise ReadError(f"{named}, line {number}: {feature!r} has no group.", named)
+            raise ReadError(f"{asked}, line {number}: {feature!r} has no group.", asked)
         found[feature] = label
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,22 +137,34 @@ def rayleigh(A: FloatArray, x: FloatArray) -> float:
     return float(x @ A @ x / (x @ x))
 
 
+class Matrix(Protocol):
+    """A symmetric matrix that gives its principal submatrices, such as a Covariance."""
+
+    @property
+    def n_features(self) -> int: ...
+
+    def submatrix(self, indices: NDArray[np.intp], /) -> FloatArray: ...
+
+
 def on_support(
-    A: FloatArray, support: Sequence[int] | NDArray[np.intp]
+    A: FloatArray | Matrix, support: Sequence[int] | NDArray[np.intp]
 ) -> tuple[FloatArray, float]:
     """Best unit vector on a support of A, and its objective.
 
     Returns
     -------
-    x : array of shape (len(A),)
+    x : array of shape (d,)
         Zero outside the support.
     objective : float
         x'Ax, the largest eigenvalue of A restricted to the support.
     """
     support = np.asarray(support, dtype=np.intp)
-    within = A[support[:, None], support]
+    if isinstance(A, np.ndarray):
+        within, d = A[support[:, None], support], len(A)
+    else:
+        within, d = A.submatrix(support), A.n_features
     loadings = leading_eigenvector(within)
-    x = np.zeros(len(A))
+    x = np.zeros(d)
     x[support] = loadings
     return x, rayleigh(within, loadings)
 

@@ -9,22 +9,33 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics.linalg import largest_entries, on_support
-from ._tolerance import rounding_error, tolerance
+from ..numerics.rounding import EPS
 from .base import Deadline
-from .chan import ENTRIES_AT_ONCE
+
+TOLERANCE = 1e-10  # relative; supports that are better by less count as equal
+
+
+def rounding_error(k: int, eigen_size: int, value: float, scale: float) -> float:
+    """Bound on what rounding adds to the bounds of a node; see `BranchAndBound`."""
+    return 4 * (max(k, eigen_size) + 2) ** 2 * EPS * (abs(value) + scale)
+
+
+def tolerance(k: int, eigen_size: int, reached: float, scale: float) -> float:
+    """By how much a support must be better; nodes are dropped at half of it."""
+    rounding = rounding_error(k, eigen_size, reached, scale)
+    return max(TOLERANCE * abs(reached), 2 * rounding)
 
 
 def ascend(cov: Covariance, x: FloatArray, k: int) -> tuple[FloatArray, float]:
     """Improve x by truncated power iteration with products of A alone."""
     best, best_value = np.flatnonzero(x), -math.inf
     while True:
-        loadings, value = on_support(cov.submatrix(best), np.arange(len(best)))
+        better, value = on_support(cov, best)
         if value <= best_value:
             return x, best_value
-        x = np.zeros(cov.n_features)
-        x[best] = loadings
-        best_value = value
+        x, best_value = better, value
         best = largest_entries(cov.matvec(x), k)
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling, rounding_shift
-from .chan import ENTRIES_AT_ONCE
 
 SPECTRUM_SIZE = 1200  # features for which all eigenvalues cost about a second
 

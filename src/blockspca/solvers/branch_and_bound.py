@@ -16,6 +16,7 @@ from .._kernels.loading import is_loaded, load
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..heuristics.pool import swapped
 from ..numerics.linalg import (
     largest_entries,
@@ -28,12 +29,11 @@ from ..numerics.linalg import (
 from ..numerics.rounding import EPS
 from ..result import Status
 from ..stopping import entitled, stop_reason
-from ._reduction import ascend, reduce_features
+from ._reduction import ascend, reduce_features, rounding_error, tolerance
 from ._spectrum import SPECTRUM_SIZE, Spectrum
-from ._tolerance import rounding_error, tolerance
 from ._unit import ScaledSource, in_unit, rough_size, unit_of
 from .base import EXACT, Deadline, Limits, Solution
-from .chan import ENTRIES_AT_ONCE, Chan, best_row
+from .chan import Chan, best_row
 from .template import CovarianceSolver, SolverRun
 from .truncated_power import TruncatedPower
 

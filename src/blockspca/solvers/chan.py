@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
 from .base import Deadline, Guarantee
 from .template import CovarianceSolver, SolverRun
 
-ENTRIES_AT_ONCE = 2**22  # of rows of A held in memory: 32 MiB
 ROWS_BETWEEN_CLOCKS = 512
 EIGENVECTOR_SIZE = 500  # above that an iterative one is faster
 EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound
 from ..heuristics.pool import swapped
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import TOLERANCE, affords_program, start_locally
+from ._highs import TOLERANCE, affords_program, gap_wanted, start_locally
 from .base import Guarantee
 from .template import BaseSolver, SolverRun
 
@@ -29,7 +29,7 @@ class L1IntegerProgram(BaseSolver):
     solution, and so on until the bound stops improving.
 
     For positive semidefinite A the ℓ1 relaxation itself is at most
-    (1 + √(k/(k + 1)))² opt(k) (Dey et al., Theorem 1), less than 4 opt(k). The bound of
+    (1 + √(k/(k + 1)))² opt(k) (Dey et al.), less than 4 opt(k). The bound of
     the integer program, solved to the end with all tangents, is at most
 
         max(4 opt(k), 2 opt(k) + λ_{r+1}) + Σ_{i≤r} (λ_i − λ_{r+1}) θ_i² / (4N²) .
@@ -91,16 +91,16 @@ class L1IntegerProgram(BaseSolver):
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         d = len(A)
-        if k == d:
-            run.keep(np.arange(k))
-            run.tighten(largest_eigenvalue_bound(A))
+        if run.takes_all():
             return
         scale = float(np.abs(A).max()) or 1.0
         scaled = A / scale
         run.offer_vector(leading_eigenvector(scaled))
         start_locally(scaled, k, run)
         run.tighten(cheap_bound(A, k, run.deadline))
-        if not affords_program(run):
+        reached = max(run.objective, run.incumbent) / scale
+        met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
+        if met or not affords_program(run):
             return
         eigenvalues, eigenvectors = np.linalg.eigh(scaled)
         program = EigenbasisProgram(
@@ -108,13 +108,13 @@ class L1IntegerProgram(BaseSolver):
             eigenvectors,
             k,
             level=float(eigenvalues[-1 - min(self.rank, d - 1)]),
-            reached=max(run.objective, run.incumbent) / scale,
+            reached=reached,
             segments=self.segments,
             with_support=False,
         )
         program.refine(run.x)
         before = np.inf
-        while not run.must_stop():
+        while not run.must_stop() and affords_program(run):
             left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
             answer = program.maximise(run.deadline, nodes=left, gap=GAP)
             run.nodes += answer.nodes
@@ -125,8 +125,8 @@ class L1IntegerProgram(BaseSolver):
                 run.offer_vector(x)
                 _improve(scaled, run)
                 program.refine(x)
-            wanted = (run.limits.gap or 0.0) * abs(program.reached)
             program.reached = max(program.reached, run.objective / scale)
+            wanted = gap_wanted(program.reached, run.limits)
             if not answer.finished and not run.must_stop():
                 run.stopped = Status.TIME_LIMIT  # HiGHS may be a moment early
             if run.stopped is not None or bound <= program.reached + wanted:

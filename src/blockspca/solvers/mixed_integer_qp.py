@@ -5,10 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import cheap_bound
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import TOLERANCE, ExactProgram, affords_program, start_locally
+from ._highs import (
+    TOLERANCE,
+    ExactProgram,
+    affords_program,
+    gap_wanted,
+    start_locally,
+)
 from .base import EXACT
 from .template import SolverRun
 
@@ -57,17 +63,16 @@ class MixedIntegerQP(ExactProgram):
     guarantee = EXACT
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
-        if k == len(A):
-            run.keep(np.arange(k))
-            run.tighten(largest_eigenvalue_bound(A))
+        if run.takes_all():
             return
         scale = float(np.abs(A).max()) or 1.0
         start_locally(A / scale, k, run)
         run.tighten(cheap_bound(A, k, run.deadline))
-        if not affords_program(run):
+        reached = max(run.objective, run.incumbent) / scale
+        met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
+        if met or not affords_program(run):
             return
         eigenvalues, eigenvectors = np.linalg.eigh(A / scale)
-        reached = max(run.objective, run.incumbent) / scale
         program = EigenbasisProgram(
             eigenvalues,
             eigenvectors,
@@ -91,9 +96,9 @@ def _bounded(
 
     Relaxations end as well when they have stopped improving.
     """
-    wanted = max((run.limits.gap or 0.0) * abs(program.reached), TOLERANCE / 2)
+    wanted = gap_wanted(program.reached, run.limits)
     before = np.inf
-    while not run.must_stop():
+    while not run.must_stop() and affords_program(run):
         left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
         answer = program.maximise(run.deadline, nodes=left, integer=integer)
         run.nodes += answer.nodes

@@ -60,9 +60,7 @@ class MixedIntegerSDP(ExactProgram):
     guarantee = EXACT
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
-        if k == len(A):
-            run.keep(np.arange(k))
-            run.tighten(largest_eigenvalue_bound(A))
+        if run.takes_all():
             return
         run.offer([int(np.argmax(run.variances))])
         run.tighten(row_sum_bound(A, k))

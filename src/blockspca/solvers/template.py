@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray, check_positive, check_positive_integer
+from ..bounds.closed_form import largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import largest_entries, on_support
 from ..result import Status
@@ -97,7 +98,7 @@ class SolverRun:
         if key in self._seen:
             return
         self._seen.add(key)
-        x, objective = self._on_support(support)
+        x, objective = on_support(self.matrix, support)
         if self._support is None or objective > self.objective:
             self._support, self._x, self._objective = support, x, objective
 
@@ -122,6 +123,14 @@ class SolverRun:
             order = np.lexsort((-np.abs(product(weights)), -size))
         self.offer(order[: self.k])
 
+    def takes_all(self) -> bool:
+        """Keep all features if k is their number, and tell so: nothing is to choose."""
+        if self.k < self.n_features:
+            return False
+        self.keep(np.arange(self.k))
+        self.tighten(largest_eigenvalue_bound(self.matrix))
+        return True
+
     def adopt(self, solution: Solution) -> None:
         """Take over what a search of its own has found, its status included."""
         self.adopted = solution
@@ -134,17 +143,8 @@ class SolverRun:
     def objective(self) -> float:
         """x'Ax of the best so far; −inf as long as there is none."""
         if self._x is None and self._support is not None:
-            self._x, self._objective = self._on_support(self._support)
+            self._x, self._objective = on_support(self.matrix, self._support)
         return self._objective
-
-    def _on_support(self, support: NDArray[np.intp]) -> tuple[FloatArray, float]:
-        matrix = self.matrix
-        if not isinstance(matrix, Covariance):
-            return on_support(matrix, support)
-        loadings, value = on_support(matrix.submatrix(support), np.arange(len(support)))
-        x = np.zeros(self.n_features)
-        x[support] = loadings
-        return x, value
 
     # -- when to stop ----------------------------------------------------------------
 
@@ -171,7 +171,7 @@ class SolverRun:
     def x(self) -> FloatArray:
         """The best unit vector on `support`."""
         if self._x is None:
-            self._x, self._objective = self._on_support(self.support)
+            self._x, self._objective = on_support(self.matrix, self.support)
         return self._x
 
 

@@ -22,8 +22,13 @@ _FIRST_STEP = 0.05  # of a weight, relative
 _SHRINK = 0.4
 _TRIALS = 8
 _SUFFICIENT = 1e-4  # of the decrease that the slope promises
-_SHARE_OF_GAP = 0.05  # that μ is: the smoothing costs μ log(rank)
-_SHARPER = 0.1  # μ beside that, once steps gain no more
+# μ, relative to the target, and beside the gap; and what it is lowered by once steps
+# gain no more. The smoothing costs μ times the entropy of the density, which is small;
+# with less the function is too sharp for long steps.
+_MU = 1.5e-3
+_SHARE_OF_GAP = 0.5
+_SHARPER = 0.15
+_LEVELS = 3
 _FIRST_GAP = 0.03  # relative to the target
 _LEAST_GAP = 1e-7  # relative to the target, below which nothing is to be gained
 _LEAST_MU = 1e-8
@@ -56,7 +61,7 @@ class Ascent:
 
     def run(self, steps: int, deadline: Deadline) -> Point:
         """Take steps with falling μ; return the best point."""
-        point, share = self.best, _SHARE_OF_GAP
+        point, level = self.best, 0
         while steps > 0 and deadline.affords_step() and not self.leaves_core(steps):
             before = self.best.value
             gap = before - self.target
@@ -64,13 +69,14 @@ class Ascent:
                 gap = _FIRST_GAP * abs(self.target)
             elif gap <= _LEAST_GAP * abs(self.target):
                 break
-            mu = max(share * gap, _LEAST_MU * abs(self.target))
+            mu = min(_MU * abs(self.target), _SHARE_OF_GAP * gap) * _SHARPER**level
+            mu = max(mu, _LEAST_MU * abs(self.target))
             taken, point = self._smoothed(point, mu, steps, deadline)
             steps -= taken
             if np.isfinite(before) and before - self.best.value < _GAIN * gap:
-                if share < _SHARE_OF_GAP:
+                level += 1
+                if level == _LEVELS:
                     break
-                share *= _SHARPER
                 point = self.best
         return self.best
 
@@ -104,9 +110,10 @@ class Ascent:
                 (V <= -1) & (slope.of_shares > 0)
             )
             free = ~at_bound
-            gradient = _joined(slope.of_weights * scale, slope.of_shares * free)
+            loose = ~((w <= self.matrix.levels) & (slope.of_weights > 0))
+            gradient = _joined(slope.of_weights * loose * scale, slope.of_shares * free)
             direction = _two_loops(gradient, history, w, scale)
-            along_w = direction[: len(w)] * scale
+            along_w = direction[: len(w)] * scale * loose
             along_V = direction[len(w) :].reshape(V.shape) * free
             length, found = 1.0, None
             for _ in range(_TRIALS):

@@ -21,12 +21,15 @@ from ...limits import Deadline
 from ...numerics import cost as _cost
 from ...numerics.blas import single_threaded
 from ...numerics.linalg import leading_eigenvector, rayleigh
-from ...numerics.rounding import power_of_four
+from ...numerics.rounding import EPS, power_of_four
 from .ascent import Ascent, Point
-from .check import LOWEST, proved_value
+from .check import LOWEST, dense_problem, proved_value, searched_value
+from .log import SearchRecord
 from .matrix import DualMatrix
+from .node import Node
 from .pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 from .record import EntryRecord
+from .search import EntrySearch
 
 # Of the mean entry within the support: entries below are not listed, and no product of
 # weights falls below; a larger part of it where there would be too many.
@@ -49,6 +52,10 @@ _ROOM_OUTSIDE = 0.97
 _FIRST_CORE = 200
 _CORE_PER_K = 2.5
 _LARGEST_CORE = 1600
+_FEW_STEPS = 6  # with a larger core, for which there must be time
+_DENSE = 1200  # features that the search can begin with
+# Of the worth of a feature, 1/k of the objective: with a smaller gap some can be fixed.
+_FIXABLE = 0.4
 _OFTEN = 10  # a proof on the way may take this part of the time that is left
 _LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
@@ -62,9 +69,12 @@ class EntryBound:
     ----------
     value : float
         opt(k) ≤ value, rounding included; infinite if there was no time for any.
-    record : EntryRecord or None
-    evaluations : int
-        Of the dual's matrix.
+    record : EntryRecord, SearchRecord or None
+        The point that proves it, or the log of the search that does.
+    evaluations, nodes : int
+        Of the dual's matrix, and of the search.
+    better : array of int or None
+        A support above the target, up to rounding, if the search came upon one.
     elapsed : float
         Seconds.
     interrupted : bool
@@ -72,8 +82,10 @@ class EntryBound:
     """
 
     value: float
-    record: EntryRecord | None = None
+    record: EntryRecord | SearchRecord | None = None
     evaluations: int = 0
+    nodes: int = 0
+    better: NDArray[np.intp] | None = None
     elapsed: float = 0.0
     interrupted: bool = False
 
@@ -86,6 +98,7 @@ def entry_bound(
     target: float = -np.inf,
     time_limit: float = 10.0,
     iterations: int = 400,
+    nodes: int = 0,
     memory: int | None = None,
 ) -> EntryBound:
     """Bound opt(k) by λmax(A − U + (k − 1) Diag(w²)), |U_ij| ≤ w_i w_j.
@@ -103,6 +116,8 @@ def entry_bound(
         Seconds; what cannot be stopped is begun only if they suffice for it.
     iterations : int
         Steps of the ascent with one core.
+    nodes : int
+        Of the search that follows where features can be fixed; 0 for none.
     memory : int, optional
         Bytes for working arrays.
 
@@ -117,7 +132,10 @@ def entry_bound(
     2.2
     """
     dual = EntryDual(cov, k, support, target=target, memory=memory)
-    return dual.improve(time_limit, iterations)
+    bound = dual.improve(time_limit, iterations, until_fixable=nodes > 0)
+    if nodes and not bound.interrupted:
+        bound = dual.search(max(0.0, time_limit - bound.elapsed), nodes)
+    return bound
 
 
 class EntryDual:
@@ -154,11 +172,19 @@ class EntryDual:
         self.point: Point | None = None
         self.size = int(max(_FIRST_CORE, _CORE_PER_K * k))
         self.is_done = False  # nothing is to be gained by more steps
+        self.until_fixable = False
+        self.root: EntrySearch | None = None
+        self.features: NDArray[np.intp] = np.empty(0, np.intp)
 
-    def improve(self, time_limit: float, iterations: int = 400) -> EntryBound:
-        """Go on for so many seconds; return the best bound so far."""
+    def improve(
+        self, time_limit: float, iterations: int = 400, until_fixable: bool = False
+    ) -> EntryBound:
+        """Go on for so many seconds; return the best bound so far.
+
+        With `until_fixable`, only until the search has something to begin with.
+        """
         deadline = Deadline(time_limit)
-        self.iterations = iterations
+        self.iterations, self.until_fixable = iterations, until_fixable
         interrupted = True
         with suppress(KeyboardInterrupt), single_threaded():
             with suppress(OutOfTime):
@@ -169,6 +195,48 @@ class EntryDual:
             interrupted = False
         elapsed = self.best.elapsed + deadline.elapsed()
         self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+        return self.best
+
+    @property
+    def is_fixable(self) -> bool:
+        """Whether a feature is worth more than the gap, and all fit into the search."""
+        if self.point is None or len(self.diagonal) > _DENSE:
+            return False
+        gap = self.point.value - self.target
+        return gap <= _FIXABLE * abs(self.objective) / self.k
+
+    def search(self, time_limit: float, nodes: int) -> EntryBound:
+        """Fix features and branch for so many seconds, or go on with that."""
+        deadline = Deadline(time_limit)
+        cov, unit = self.cov, self.unit
+        if self.root is None:
+            point = self.point
+            if point is None or not self.is_fixable or self.best.value == np.inf:
+                return self.best
+            features, point = self._with_core(point, len(self.diagonal))
+            inside = np.zeros(len(features), dtype=bool)
+            bound = self.best.value / unit
+            root = Node(features, inside, point.weights, point.shares, bound=bound)
+            error = self.k * cov.entry_error / unit
+            tau = max(self.target - error, self.objective) * (1 + 8 * EPS)
+            A = dense_problem(cov, features, unit)
+            self.root = EntrySearch(A, self.k, tau, root)
+            self.features = features
+        search, features = self.root, self.features
+        interrupted = True
+        with suppress(KeyboardInterrupt), single_threaded():
+            search.run(deadline, nodes)
+            interrupted = False
+        found = search.result()
+        value = searched_value(found.value, unit, self.k, cov)
+        better = None if found.better is None else features[found.better]
+        elapsed = self.best.elapsed + deadline.elapsed()
+        best = replace(self.best, elapsed=elapsed, nodes=found.nodes, better=better)
+        if value < self.best.value:
+            d = len(self.diagonal)
+            record = SearchRecord(d, unit, search.tau, features, search.log)
+            best = replace(best, value=value, record=record)
+        self.best = replace(best, interrupted=interrupted)
         return self.best
 
     # -- the way -------------------------------------------------------------------
@@ -193,6 +261,7 @@ class EntryDual:
         proved = True
         while (
             not self.is_done
+            and not (self.until_fixable and self.is_fixable)
             and deadline.affords_step()
             and self.best.value > self.target * self.unit
         ):
@@ -203,6 +272,8 @@ class EntryDual:
             if point.presence is None or point.value <= self.target:
                 self.is_done = True
                 break
+            if self.until_fixable and self.is_fixable:
+                break
             largest, gained = self._largest_core(), before - point.value
             if len(core) == largest and gained < _GAIN * (point.value - self.target):
                 self.is_done = not deadline.passed()
@@ -210,9 +281,16 @@ class EntryDual:
             if deadline.affords(_OFTEN * self._proof_seconds(core)):
                 self._prove(point, core, deadline)
                 proved = True
-            self.size = min(2 * self.size, largest)
+            self.size = self._next_size(len(core), deadline)
         if not proved:
             self._prove(point, self.core, deadline)
+
+    def _next_size(self, size: int, deadline: Deadline) -> int:
+        """Twice the core, if there is time for a few steps with it and a proof."""
+        larger = min(2 * size, self._largest_core())
+        step = deadline.step * (larger / size) ** 2
+        seconds = _FEW_STEPS * step + self._proof_seconds(np.arange(larger))
+        return larger if deadline.affords(seconds) else size
 
     def _listed_level(self) -> float:
         """The product of weights below which none falls."""
@@ -336,7 +414,7 @@ class EntryDual:
         block = self.cov.submatrix(core) / self.unit if len(core) else np.zeros((0, 0))
         matrix = DualMatrix(
             self.diagonal[features],
-            self.k,
+            np.full(len(features), self.k - 1.0),
             place[core],
             block,
             local,

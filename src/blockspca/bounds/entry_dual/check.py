@@ -1,20 +1,30 @@
-"""The bound that a record of the entry dual proves, from the record and A alone."""
+"""The bound that a record of the entry dual proves, from the record and A alone.
+
+A record is a point, whose matrix is bounded again, or the log of a search, which is run
+again without its ascents.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics.rounding import EPS
+from .log import SearchRecord
 from .matrix import DualMatrix
+from .node import Node
 from .pairs import Pairs, strong_pairs
 from .proof import largest_eigenvalue, priced_matrix
 from .record import EntryRecord
+from .search import EntrySearch, LogMismatch
 
 #: Diagonal entries below, in units of the record, are raised to it: the unit is the
 #: power of four below |objective|, and none so low is in a component worth its name.
 LOWEST = -8.0
+_NO_LIMIT = 2**62  # nodes
 _MU = 1e-4  # of the largest diagonal entry: which eigenvectors are nearly leading
 _AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
 
@@ -50,6 +60,59 @@ def checked_value(
     return proved_value(cov, k, record, pairs, agreed=0.0)
 
 
+def read_record(text: str, n_features: int) -> EntryRecord | SearchRecord:
+    """Read the text of a point or of a log; ValueError if it is neither."""
+    try:
+        return SearchRecord.from_text(text, n_features)
+    except ValueError:
+        return EntryRecord.from_text(text, n_features)
+
+
+def searched_again(
+    cov: Covariance, k: int, record: SearchRecord, deadline: Deadline
+) -> float:
+    """Bound opt(k) by the log of a search; infinite if it does not repeat.
+
+    Parameters
+    ----------
+    deadline : Deadline
+        The search ends with what it has come to.
+    """
+    features, d = record.features, cov.n_features
+    if len(features) != d:
+        return np.inf
+    root = Node(
+        features,
+        np.zeros(d, dtype=bool),
+        np.zeros(d),
+        np.zeros((d, d)),
+    )
+    A = dense_problem(cov, features, record.unit)
+    search = EntrySearch(A, k, record.tau, root, record.log)
+    try:
+        found = search.run(deadline, _NO_LIMIT)
+    except LogMismatch:
+        return np.inf
+    return searched_value(found.value, record.unit, k, cov)
+
+
+def dense_problem(
+    cov: Covariance, features: NDArray[np.intp], unit: float
+) -> FloatArray:
+    """A between features, in units, with very negative variances raised."""
+    A = cov.submatrix(features) / unit
+    A = (A + A.T) / 2  # of data, entries are computed twice
+    n = len(features)
+    A[np.diag_indices(n)] = np.maximum(np.diagonal(A), LOWEST)
+    return A
+
+
+def searched_value(value: float, unit: float, k: int, cov: Covariance) -> float:
+    """What a search in units says about A, errors of entries included."""
+    value = value * unit + k * cov.entry_error
+    return float(value + 4 * EPS * abs(value))
+
+
 def proved_value(
     cov: Covariance,
     k: int,
@@ -77,9 +140,10 @@ def proved_value(
     shares = record.shares_as_floats
     # Where the leading eigenvectors are; the proof does not rely on it.
     largest = float((diagonal + (k - 1) * w * w).max())
-    matrix = DualMatrix(diagonal, k, core, block, pairs, w)
+    prices = np.full(d, k - 1.0)
+    matrix = DualMatrix(diagonal, prices, core, block, pairs, w)
     slope = matrix.slope(w, shares, _MU * abs(largest) or 1.0)
-    M = priced_matrix(diagonal, k, w, core, shares, block, pairs)
+    M = priced_matrix(diagonal, k, prices, w, core, shares, block, pairs)
     value = largest_eigenvalue(M, slope.presence, slope.largest) * unit
     value += k * cov.entry_error
     return float(value + (agreed + 4 * EPS) * abs(value))

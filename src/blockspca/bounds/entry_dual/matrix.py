@@ -54,7 +54,8 @@ class DualMatrix:
     ----------
     diagonal : array of shape (d,)
         A_ii.
-    k : int
+    prices : array of shape (d,)
+        What w_i² is multiplied by in M_ii: k − 1, or g_i of a node (`node.py`).
     core : array of int
         Ascending.
     block : array of shape (m, m)
@@ -68,13 +69,13 @@ class DualMatrix:
     def __init__(
         self,
         diagonal: FloatArray,
-        k: int,
+        prices: FloatArray,
         core: NDArray[np.intp],
         block: FloatArray,
         pairs: Pairs,
         levels: FloatArray,
     ) -> None:
-        self.diagonal, self.k, self.core = diagonal, k, core
+        self.diagonal, self.prices, self.core = diagonal, prices, core
         self.block = block.copy()
         np.fill_diagonal(self.block, 0.0)
         self.pairs, self.levels = pairs, levels
@@ -99,8 +100,8 @@ class DualMatrix:
 
     def slope(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
         """Return λ_μ and its derivatives at a point."""
-        k, core, pairs = self.k, self.core, self.pairs
-        diagonal = self.diagonal + (k - 1) * w * w
+        core, pairs = self.core, self.pairs
+        diagonal = self.diagonal + self.prices * w * w
         within = self.within_core(w, V)
         product = w[pairs.rows] * w[pairs.columns]
         left = np.maximum(np.abs(pairs.values) - product, 0.0)
@@ -112,7 +113,7 @@ class DualMatrix:
         kept = p > _NOTICED * p[-1]
         Q = Q[:, kept] * np.sqrt(p[kept])
         presence = np.einsum("ij,ij->i", Q, Q)
-        of_weights = (k - 1) * presence * w
+        of_weights = self.prices * presence * w
         at_core = Q[core]
         P = at_core @ at_core.T
         of_weights[core] -= (P * V) @ w[core]

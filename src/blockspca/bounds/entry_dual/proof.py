@@ -85,6 +85,7 @@ class Priced:
 def priced_matrix(
     diagonal: FloatArray,
     k: int,
+    prices: FloatArray,
     weights: FloatArray,
     core: NDArray[np.intp],
     shares: FloatArray,
@@ -97,6 +98,8 @@ def priced_matrix(
     ----------
     diagonal : array of shape (d,)
     k : int
+    prices : array of shape (d,)
+        What w_i² is multiplied by: k − 1, or g_i of a node (`node.py`).
     weights, core, shares
         The point.
     block : array of shape (m, m)
@@ -104,8 +107,8 @@ def priced_matrix(
     pairs : Pairs
         All others with |A_ij| > w_i w_j, and perhaps more.
     """
-    prices = (k - 1) * weights**2
-    errors = 3 * EPS * (np.abs(diagonal) + prices)
+    paid = prices * weights**2
+    errors = 3 * EPS * (np.abs(diagonal) + paid)
     within = weights[core]
     product = within[:, None] * within
     M = block - shares * product
@@ -125,7 +128,7 @@ def priced_matrix(
     )
     # Pairs that are not listed have |A_ij| ≤ w_i w_j, up to what is at hand there.
     largest = max(largest, 2 * float(np.max(weights, initial=0.0)) ** 2)
-    return Priced(diagonal + prices + errors, core, M, kept, 2 * k * EPS * largest)
+    return Priced(diagonal + paid + errors, core, M, kept, 2 * k * EPS * largest)
 
 
 def largest_eigenvalue(
@@ -154,19 +157,19 @@ def largest_eigenvalue(
     v = np.sqrt(np.maximum(presence, 0.0))
     v = np.maximum(v, _FLOOR * (float(v.max(initial=0.0)) or 1.0))
     t = estimate + _ABOVE * abs(estimate)
-    grown, rows = _grown(M, inside, v, t)
+    grown, rows = grown_from(M, inside, v, t)
     for _ in range(_GROWTHS):
         room = most - int(inside.sum())
         wanted = _wanted(grown, rows, t - M.diagonal, inside, t)
         if not len(wanted) or room <= 0:
             break
         inside[wanted[:room]] = True
-        grown, rows = _grown(M, inside, v, t)
+        grown, rows = grown_from(M, inside, v, t)
     order = np.flatnonzero(inside)
     late = deadline is not None and not deadline.affords(_cost.cholesky(len(order)))
     if late:
         return np.inf
-    within, added = _within(M, order, grown)
+    within, added = within_dense(M, order, grown)
     rest = rows[~inside]
     highest = float(rest.max(initial=-np.inf))
     if len(order):
@@ -196,7 +199,7 @@ def _wanted(
     return order[: int(np.count_nonzero(~(left <= allowed)))]
 
 
-def _grown(
+def grown_from(
     M: Priced, inside: NDArray[np.bool_], v: FloatArray, t: float
 ) -> tuple[FloatArray, FloatArray]:
     """Follow v from K to the rest; return it and M_jj + Σ |M_ji| v_i/v_j of the rest.
@@ -234,7 +237,7 @@ def _grown(
     return grown, np.where(np.isfinite(rows), rows, np.inf)
 
 
-def _within(
+def within_dense(
     M: Priced, order: NDArray[np.intp], v: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """M_KK and δ, for K in ascending order."""

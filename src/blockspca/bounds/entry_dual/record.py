@@ -19,8 +19,8 @@ from ..._validation import FloatArray
 
 _HEADER = struct.Struct("<4sqqd")
 _MAGIC = b"ED01"
-_ONE = 2**14  # the share 1 as an integer
-_MOST_BYTES = 2**30  # of a record; more is none of ours
+ONE = 2**14  # the share 1 as an integer
+MOST_BYTES = 2**30  # of a record; more is none of ours
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class EntryRecord:
         if levels is not None:
             low = rounded.astype(np.float64) < levels
             rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
-        kept = np.rint(np.clip(shares, -1.0, 1.0) * _ONE).astype(np.int16)
+        kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
         kept = np.triu(kept, 1)
         return cls(rounded, unit, core.astype(np.intp), kept + kept.T)
 
@@ -68,7 +68,7 @@ class EntryRecord:
 
     @property
     def shares_as_floats(self) -> FloatArray:
-        return self.shares.astype(np.float64) / _ONE
+        return self.shares.astype(np.float64) / ONE
 
     def to_text(self) -> str:
         """Write it as text; `from_text` reads the same record."""
@@ -88,7 +88,7 @@ class EntryRecord:
         """Read a record for so many features; ValueError if it is not one."""
         try:
             packed = base64.b64decode(text, validate=True)
-            content = zlib.decompressobj().decompress(packed, _MOST_BYTES)
+            content = zlib.decompressobj().decompress(packed, MOST_BYTES)
             magic, d, m, unit = _HEADER.unpack_from(content)
         except (binascii.Error, zlib.error, struct.error) as error:
             raise ValueError(
@@ -124,7 +124,7 @@ class EntryRecord:
             raise ValueError("entry dual: the core must ascend and lie in 0..d − 1.")
         if (
             self.shares.shape != (m, m)
-            or np.abs(self.shares.astype(int)).max(initial=0) > _ONE
+            or np.abs(self.shares.astype(int)).max(initial=0) > ONE
         ):
             raise ValueError("entry dual: a share is not between −1 and 1.")
         if np.diagonal(self.shares).any():

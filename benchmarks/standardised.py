@@ -1,0 +1,182 @@
+"""Standardised data and given matrices: what ten seconds prove for k from 30 to 300.
+
+    python benchmarks/run.py standardised --output DIR
+
+DIR/standardised.md is the page docs/benchmark-standardised.md.
+
+Every set as correlations, k = 30, 50, 100 and 300; given matrices also as they are,
+k = 30, 100 and 200. Each set has a process of its own, in which kernels are compiled
+before the clock starts; its rows are kept in build/standardised/SET.json, and a set
+that is there is not measured again.
+
+On a machine that has others to serve, BLOCKSPCA_CLOCK=processor counts the seconds of
+the limit on the processor's clock, of all threads together; with one thread that is
+what a quiet core would take.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import blockspca as bs
+from common import DATA, ROOT, Options, Report
+
+Row = dict[str, Any]
+
+SECONDS = 10.0
+OF_CORRELATIONS = (30, 50, 100, 300)
+OF_MATRICES = (30, 100, 200)
+QUICK_SETS = ("pitprops", "Eisen1Cov", "CovColon")
+KEPT = ROOT / "build" / "standardised"
+ON_PROCESSOR = os.environ.get("BLOCKSPCA_CLOCK") == "processor"
+
+
+def contents(name: str) -> tuple[str, Any]:
+    """Return "A" and a matrix, or "X" and data, dense or sparse."""
+    try:
+        with np.load(DATA / f"{name}.npz") as file:
+            for key in ("A", "X"):
+                if key in file:
+                    return key, file[key].astype(float)
+    except ValueError:
+        pass
+    return "X", sp.load_npz(DATA / f"{name}.npz").astype(float)
+
+
+def problems(name: str) -> list[tuple[str, bs.Covariance, tuple[int, ...]]]:
+    """Return the matrices of a set, with the k that each is solved for."""
+    key, array = contents(name)
+    if key == "X":
+        cov = bs.Covariance.from_data(array, scale=True, constant="ignore")
+        return [("correlation", cov, OF_CORRELATIONS)]
+    deviations = np.sqrt(np.diagonal(array))
+    scale = np.where(deviations > 0, deviations, 1.0)
+    correlation = bs.Covariance.from_matrix(array / scale / scale[:, None])
+    ks = tuple(sorted({*OF_CORRELATIONS, *OF_MATRICES}))
+    given = bs.Covariance.from_matrix(array)
+    return [("correlation", correlation, ks), ("as given", given, OF_MATRICES)]
+
+
+def measured(name: str, cov: bs.Covariance, matrix: str, k: int) -> Row:
+    start, busy = time.perf_counter(), time.process_time()
+    result = bs.solve(cov, k, limits=bs.Limits(time=SECONDS))
+    return {
+        "set": name,
+        "matrix": matrix,
+        "d": cov.n_features,
+        "k": k,
+        "objective": result.objective,
+        "gap": 100 * result.gap,
+        "status": result.status.value,
+        "bound": str(result.bound_name),
+        "nodes": result.nodes,
+        "seconds": time.perf_counter() - start,
+        "processor": time.process_time() - busy,
+    }
+
+
+def rows_of(name: str) -> list[Row]:
+    """Measure one set."""
+    warm = np.random.default_rng(0).normal(size=(40, 60))
+    bs.solve(bs.Covariance.from_data(warm, scale=True), 31, limits=bs.Limits(time=5))
+    if ON_PROCESSOR:
+        for name_of_clock in ("perf_counter", "monotonic", "time"):
+            setattr(time, name_of_clock, time.process_time)
+    return [
+        measured(name, cov, matrix, k)
+        for matrix, cov, ks in problems(name)
+        for k in ks
+        if k < cov.n_features
+    ]
+
+
+def kept_rows(name: str) -> list[Row]:
+    """Measure a set in a process of its own, unless that was done before."""
+    file = KEPT / f"{name}.json"
+    if not file.exists():
+        KEPT.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, __file__, name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        file.write_text(done.stdout, encoding="utf-8")
+    rows: list[Row] = json.loads(file.read_text(encoding="utf-8"))
+    return rows
+
+
+def summary(rows: list[Row]) -> list[Row]:
+    """How many rows are proved, and how wide the gaps of the others are, for each k."""
+    found = []
+    for matrix in ("correlation", "as given"):
+        for k in sorted({row["k"] for row in rows if row["matrix"] == matrix}):
+            gaps = [
+                row["gap"] if row["status"] != "optimal" else 0.0
+                for row in rows
+                if row["matrix"] == matrix and row["k"] == k
+            ]
+            found.append(
+                {
+                    "matrix": matrix,
+                    "k": k,
+                    "sets": len(gaps),
+                    "proved": sum(gap == 0 for gap in gaps),
+                    "within_1": sum(gap <= 1 for gap in gaps),
+                    "within_3": sum(gap <= 3 for gap in gaps),
+                    "widest": max(gaps),
+                }
+            )
+    return found
+
+
+def report(options: Options) -> Report:
+    names = sorted(path.stem for path in Path(DATA).glob("*.npz"))
+    if options.quick:
+        names = [name for name in names if name in QUICK_SETS]
+    rows = [row for name in names for row in kept_rows(name)]
+    found = Report("Benchmark: standardised data and given matrices")
+    clock = "of processor time" if ON_PROCESSOR else "by the clock"
+    found.notes.append(
+        f"`solve(cov, k, limits=Limits(time={SECONDS:g}))`, seconds {clock}; gap = "
+        "(upper bound − objective) / objective, in per cent."
+    )
+    found.add(
+        "Summary",
+        {
+            "matrix": ("matrix", ""),
+            "k": ("k", "d"),
+            "sets": ("sets", "d"),
+            "proved": ("proved", "d"),
+            "within_1": ("≤ 1 %", "d"),
+            "within_3": ("≤ 3 %", "d"),
+            "widest": ("widest gap %", ".2f"),
+        },
+        summary(rows),
+    )
+    found.add(
+        "Every row",
+        {
+            "set": ("set", ""),
+            "matrix": ("matrix", ""),
+            "d": ("d", "d"),
+            "k": ("k", "d"),
+            "objective": ("objective", ".6g"),
+            "gap": ("gap %", ".3f"),
+            "status": ("status", ""),
+            "bound": ("bound", ""),
+            "nodes": ("nodes", "d"),
+            "seconds": ("s", ".1f"),
+        },
+        rows,
+    )
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(rows_of(sys.argv[1])))

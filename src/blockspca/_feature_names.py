@@ -1,0 +1,73 @@
+"""Features as a user names them, by name or index, turned into indices."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._validation import describe
+
+
+def feature_indices(
+    features: Any, d: int, names: tuple[str, ...] | None, argument: str
+) -> tuple[int, ...]:
+    """Turn names or indices into ascending indices; refuse what is neither."""
+    if isinstance(features, (str, bytes, numbers.Integral)):
+        raise TypeError(
+            f"{argument} = {features!r} is a single feature; pass a list, "
+            f"[{features!r}]."
+        )
+    if not isinstance(features, Iterable):
+        raise TypeError(
+            f"{argument} is of type {type(features).__name__}; pass a list of feature "
+            "names or indices."
+        )
+    array = np.asarray(features)
+    if array.dtype == bool:
+        raise TypeError(
+            f"{argument} is a mask of True and False; pass indices, "
+            "numpy.flatnonzero(mask)."
+        )
+    position = None if names is None else {name: i for i, name in enumerate(names)}
+    found: list[int] = []
+    for feature in features:
+        found.append(feature_index(feature, d, position, argument))
+    if len(set(found)) < len(found):
+        twice = sorted({i for i in found if found.count(i) > 1})
+        raise ValueError(
+            f"{argument} has {describe(twice, names)} twice; name each feature once."
+        )
+    return tuple(sorted(found))
+
+
+def feature_index(
+    feature: Any, d: int, position: Mapping[str, int] | None, argument: str
+) -> int:
+    if isinstance(feature, str):
+        if position is None:
+            raise ValueError(
+                f"{argument} has the name {feature!r}, but the features have no "
+                "names; pass indices, or feature_names to Covariance."
+            )
+        if feature not in position:
+            raise ValueError(
+                f"{argument} has {feature!r}, which is not the name of a feature; the "
+                f"names begin with {', '.join(map(repr, list(position)[:5]))}."
+            )
+        return position[feature]
+    if isinstance(feature, (bool, np.bool_)) or not isinstance(
+        feature, numbers.Integral
+    ):
+        raise TypeError(
+            f"{argument} has {feature!r} of type {type(feature).__name__}; pass names "
+            "or integers."
+        )
+    if not 0 <= int(feature) < d:
+        raise ValueError(
+            f"{argument} has the index {int(feature)}, outside 0..{d - 1}; there are "
+            f"{d} features."
+        )
+    return int(feature)

@@ -1,0 +1,89 @@
+"""A node of the entry dual's search: features fixed in, free features, and its bound.
+
+**Theorem.**  Let F be fixed in, f = |F|, and let q = k − f further features be chosen
+from T.  For r > 0, w ≥ 0 and |U_ij| ≤ w_i w_j with a zero diagonal, every S ⊇ F with
+|S ∩ T| ≤ q and S ⊆ F ∪ T has
+
+    λ(S) ≤ λmax(A − U + Diag(g_i w_i²)),   g_i = R/ρ_i − 1,   R = q + f r,
+
+where ρ_i = r for i in F and 1 for i in T.
+
+*Proof.*  As in `proof.py`: by Cauchy and Schwarz (Σ_S w_i |x_i|)² ≤ Σ_S ρ_i ·
+Σ_S w_i² x_i²/ρ_i, and Σ_S ρ_i ≤ R.  ∎
+
+With r = 1 all g_i are k − 1.  The best r, for a density P, has
+r² = q Σ_F P_ii w_i² / (f Σ_T P_ii w_i²), where the slope of Σ P_ii g_i w_i² vanishes.
+
+All matrices of a node are dense: the search begins when few features are left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ...numerics.rounding import EPS
+
+_MOST_RATIO = 16.0  # of r, either way
+
+
+@dataclass(frozen=True)
+class Node:
+    """Features of the dense problem, those inside among them, and a point of the dual.
+
+    Attributes
+    ----------
+    features : array of int
+        F ∪ T, ascending, as rows of the dense problem.
+    inside : array of bool
+        Which of them are in F.
+    weights, shares : arrays of shape (n,) and (n, n)
+    ratio : float
+        r.
+    bound : float
+        Proved, in units of the problem.
+    presence : array of shape (n,)
+        P_ii at the point.
+    """
+
+    features: NDArray[np.intp]
+    inside: NDArray[np.bool_]
+    weights: FloatArray
+    shares: FloatArray
+    ratio: float = 1.0
+    bound: float = np.inf
+    presence: FloatArray | None = None
+
+    def places(self, k: int) -> int:
+        """q, how many features are still to be chosen."""
+        return k - int(self.inside.sum())
+
+    @property
+    def free(self) -> NDArray[np.intp]:
+        """Positions of T."""
+        return np.flatnonzero(~self.inside)
+
+    def rho(self) -> FloatArray:
+        return np.where(self.inside, self.ratio, 1.0)
+
+    def multipliers(self, k: int) -> FloatArray:
+        """g_i, rounded upwards."""
+        rho = self.rho()
+        R = self.places(k) + int(self.inside.sum()) * self.ratio
+        return np.maximum(R / rho * (1 + 4 * EPS) - 1.0, 0.0)
+
+
+def best_ratio(node: Node, k: int) -> float:
+    """r for which the slope in r vanishes, at the node's presence."""
+    f, q = int(node.inside.sum()), node.places(k)
+    if node.presence is None or f == 0 or q <= 0:
+        return 1.0
+    parts = node.presence * node.weights**2
+    fixed, free = float(parts[node.inside].sum()), float(parts[~node.inside].sum())
+    if fixed <= 0 or free <= 0:
+        return node.ratio
+    ratio = float(np.sqrt(q * fixed / (f * free)))
+    return float(np.clip(ratio, 1 / _MOST_RATIO, _MOST_RATIO))

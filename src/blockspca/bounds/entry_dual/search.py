@@ -1,0 +1,302 @@
+"""Branch and bound on the features that the entry dual leaves, the weakest node first.
+
+At each node an ascent lowers the bound, then features are fixed out and in, as long as
+that gets on; what is left is split by the feature that is nearest to being half inside.
+A node is closed by one Cholesky factorization, or when only one set is left.
+
+The points that ascents come to are rounded and logged, and so is where a node is split
+(`log.py`).  With them the search runs again without an ascent, which is how `verify`
+checks it: nothing else of it is a choice.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..._validation import FloatArray
+from ...limits import Deadline
+from ...numerics.rounding import EPS
+from ...numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
+from .ascent import Ascent, Point
+from .fixing import fixed_in, fixed_out, likely_in
+from .log import LoggedPoint, SearchLog
+from .matrix import DualMatrix
+from .node import Node, best_ratio
+from .pairs import Pairs
+from .proof import priced_matrix
+
+_STEPS = 40  # of an ascent between two rounds of fixing
+_ROUNDS = 12  # of ascent and fixing at a node
+_WORTHWHILE = 0.02  # of the free features, that a round has to fix for another
+_WHOLE = 400  # up to this order all eigenvalues are computed to find who is inside
+
+
+class LogMismatch(Exception):
+    """A log is not that of this search."""
+
+
+_NO_PAIRS = Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What the search came to, in units of the problem.
+
+    Attributes
+    ----------
+    value : float
+        No set exceeds it, errors of entries aside.
+    nodes : int
+    better : array of int or None
+        Rows of a set above the target, if one was found.
+    free : int
+        Free features of the weakest node.
+    """
+
+    value: float
+    nodes: int
+    better: NDArray[np.intp] | None
+    free: int
+
+
+class EntrySearch:
+    """The search of one dense problem.
+
+    Parameters
+    ----------
+    A : array of shape (n, n)
+        In units of about the objective.
+    k : int
+    tau : float
+        No set above it is to be left.
+    root : Node
+    log : SearchLog, optional
+        Of an earlier run, which is repeated as far as it goes.
+    """
+
+    def __init__(
+        self,
+        A: FloatArray,
+        k: int,
+        tau: float,
+        root: Node,
+        log: SearchLog | None = None,
+    ) -> None:
+        self.A, self.k, self.tau = A, k, tau
+        self.repeats = log is not None
+        self.log = SearchLog() if log is None else log
+        self.nodes = 0
+        self.settled = -np.inf  # the largest bound of what is closed
+        self.better: NDArray[np.intp] | None = None
+        self.presence: FloatArray | None = None  # at the last point
+        self.open: list[tuple[float, int, Node]] = [(-root.bound, 0, root)]
+        self.waiting = [root]  # of those that are open, not yet worked on
+        self.order = itertools.count(1)
+
+    @property
+    def value(self) -> float:
+        """No set exceeds it."""
+        still_open = [node.bound for _, _, node in self.open]
+        return max([self.settled, *still_open])
+
+    def result(self) -> SearchResult:
+        free = len(self.open[0][2].free) if self.open else 0
+        return SearchResult(self.value, self.nodes, self.better, free)
+
+    def run(self, deadline: Deadline, most_nodes: int) -> SearchResult:
+        """Work on nodes until all are closed, or time, nodes or the log run out.
+
+        Another call goes on where this one ends.
+        """
+        while self.waiting or self.open:
+            if deadline.passed() or self.nodes >= most_nodes:
+                break
+            if not self.waiting:
+                node = self.open[0][2]
+                children = self._children(node)
+                if not children:
+                    break
+                rest = self.open[1:]
+                rest += [(-c.bound, next(self.order), c) for c in children]
+                heapq.heapify(rest)
+                self.open, self.waiting = rest, children
+                continue
+            node = self.waiting[0]
+            worked = self._work(node, deadline)
+            self.nodes += 1
+            # What is open covers all that is not settled, whenever this ends.
+            left = [item for item in self.open if item[2] is not node]
+            if worked is not None:
+                left.append((-worked.bound, next(self.order), worked))
+            heapq.heapify(left)
+            self.open, self.waiting = left, self.waiting[1:]
+        return self.result()
+
+    # -- one node ------------------------------------------------------------------
+
+    def _work(self, node: Node, deadline: Deadline) -> Node | None:
+        """Return the node with a better bound and fewer features; None if closed."""
+        for _ in range(_ROUNDS):
+            if self._is_leaf(node):
+                return None
+            found = self._ascended(node, deadline)
+            if found is None:
+                return node
+            node, closed = found
+            if closed:
+                self.settled = max(self.settled, self.tau)
+                return None
+            after = self._fixed(node)
+            if after is None:
+                return None
+            gone = len(node.features) - len(after.features)
+            gained = int(after.inside.sum()) - int(node.inside.sum())
+            few = gone + gained <= _WORTHWHILE * len(node.free)
+            node = after
+            if few:
+                break
+        return None if self._is_leaf(node) else node
+
+    def _is_leaf(self, node: Node) -> bool:
+        """Settle a node with one set left, or none."""
+        q = node.places(self.k)
+        if q < 0:
+            return True
+        if q > 0 and len(node.free) > q:
+            return False
+        chosen = node.features if q else node.features[node.inside]
+        value = eigenvalue_ceiling(self.A[np.ix_(chosen, chosen)])
+        self.settled = max(self.settled, value)
+        if value > self.tau:
+            self.better = chosen
+        return True
+
+    def _matrix(self, node: Node) -> tuple[FloatArray, float]:
+        """M of a node, and what rounding may amount to."""
+        A = self.A[np.ix_(node.features, node.features)]
+        n = len(A)
+        priced = priced_matrix(
+            np.diagonal(A).copy(),
+            self.k,
+            node.multipliers(self.k),
+            node.weights,
+            np.arange(n),
+            node.shares,
+            A,
+            _NO_PAIRS,
+        )
+        M = priced.block
+        M[np.diag_indices(n)] = priced.diagonal
+        return M, priced.rounding
+
+    def _ascended(self, node: Node, deadline: Deadline) -> tuple[Node, bool] | None:
+        """Lower the bound of a node; tell whether that closes it.
+
+        None if there is no time for a step, or the log ends here.
+        """
+        point = self._logged(node) if self.repeats else self._improved(node, deadline)
+        if point is None:
+            return None
+        node = replace(
+            node,
+            weights=point.weights.astype(np.float64),
+            shares=point.shares_as_floats,
+            ratio=point.ratio,
+            presence=None if self.repeats else self.presence,
+        )
+        M, rounding = self._matrix(node)
+        if is_below(M, self.tau - rounding):
+            return node, True
+        bound = eigenvalue_ceiling(M) + rounding
+        return replace(node, bound=min(bound, node.bound)), False
+
+    def _logged(self, node: Node) -> LoggedPoint | None:
+        """The point that an earlier run came to."""
+        point = self.log.next_point()
+        if point is not None and len(point.weights) != len(node.features):
+            raise LogMismatch
+        return point
+
+    def _improved(self, node: Node, deadline: Deadline) -> LoggedPoint | None:
+        """The point that an ascent comes to, rounded."""
+        node = replace(node, ratio=best_ratio(node, self.k))
+        n = len(node.features)
+        A = self.A[np.ix_(node.features, node.features)]
+        matrix = DualMatrix(
+            np.diagonal(A).copy(),
+            node.multipliers(self.k),
+            np.arange(n),
+            A,
+            _NO_PAIRS,
+            np.zeros(n),
+        )
+        ascent = Ascent(matrix, Point(node.weights, node.shares), self.tau)
+        best = ascent.run(_STEPS, deadline)
+        if best.presence is None:
+            self.log.points.append(None)
+            return None
+        point = LoggedPoint.of(best.weights, best.shares, node.ratio)
+        self.presence = best.presence
+        self.log.points.append(point)
+        return point
+
+    def _fixed(self, node: Node) -> Node | None:
+        """Fix features out and in; None if no set is left."""
+        A = self.A[np.ix_(node.features, node.features)]
+        out = fixed_out(A, node, self.k, self.tau)
+        if out.any():
+            self.settled = max(self.settled, self.tau)
+            node = _restricted(node, ~out)
+            if len(node.free) < node.places(self.k):
+                pass  # one set is left, at most: a leaf
+        if len(node.features) <= _WHOLE:
+            M, rounding = self._matrix(node)
+            level = self.tau - rounding
+            likely = likely_in(M, level, node.free)
+            found = fixed_in(M, level, likely[: max(1, node.places(self.k) + 1)])
+            if found:
+                self.settled = max(self.settled, self.tau)
+                inside = node.inside.copy()
+                inside[found] = True
+                node = replace(node, inside=inside)
+                if node.places(self.k) < 0:
+                    return None
+        return node
+
+    def _children(self, node: Node) -> list[Node]:
+        """Split by the feature that is nearest to being half inside."""
+        if self.repeats:
+            i = self.log.next_split()
+            if i is None:
+                return []
+            if not (0 <= i < len(node.inside)) or node.inside[i]:
+                raise LogMismatch
+        else:
+            if node.presence is None or not len(node.free):
+                return []
+            free = node.free
+            parts = node.presence[free] * node.weights[free] ** 2
+            shares = node.places(self.k) * parts / max(float(parts.sum()), EPS)
+            i = int(free[int(np.argmin(np.abs(np.minimum(shares, 1.0) - 0.5)))])
+            self.log.splits.append(i)
+        inside = node.inside.copy()
+        inside[i] = True
+        keep = np.arange(len(node.features)) != i
+        return [replace(node, inside=inside), _restricted(node, keep)]
+
+
+def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
+    """The node without some of its free features."""
+    return replace(
+        node,
+        features=node.features[keep],
+        inside=node.inside[keep],
+        weights=node.weights[keep],
+        shares=node.shares[np.ix_(keep, keep)],
+        presence=None if node.presence is None else node.presence[keep],
+    )

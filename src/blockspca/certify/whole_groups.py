@@ -1,0 +1,178 @@
+"""Groups that are used as a whole: the engine runs on a matrix of their norms.
+
+**Theorem.** Let B be symmetric, its features in groups g, h, …, and
+
+    N_gg ≥ λmax(B_gg),    N_gh ≥ ‖B_gh‖₂ for g ≠ h.
+
+For x with parts x_g on the groups, x'Bx ≤ Σ N_gh ‖x_g‖ ‖x_h‖, and the vector of the
+‖x_g‖ has the norm of x. So the largest eigenvalue of B on a union of m groups is at
+most opt_m(N).
+
+A part of the problem, with some groups in and some out, is bounded by this with B the
+Schur complement of the groups that are in (`covariance/forced.py`) and m the most
+groups that fit into the places that are left. Where that does not suffice a group is
+branched on: in, or out. Parts that no group fits into are single sets.
+
+Norms are those of LAPACK, raised by 8 s eps of the Frobenius norm, s the larger side,
+and by what entries of B may be off by: sqrt(s_g s_h) e. Claims are made for norms that
+are raised by three times that, so that they hold for those that are computed again,
+from the same data in another order. A larger N has a larger optimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..certificate import PartClaim
+from ..constraints import Rules
+from ..covariance.covariance import Covariance
+from ..covariance.derived import DerivedCovariance
+from ..covariance.forced import LevelTooLow, forced
+from ..covariance.sources import MatrixSource
+from ..numerics.rounding import EPS
+from .part_search import Run, levels, single_set
+from .parts import Part, groups_left
+
+CLAIMED = 3.0  # margins of rounding in a claim; one is needed
+
+
+class GroupProblem(NamedTuple):
+    """What a part comes to: norms of the groups that fit, and how many there may be."""
+
+    cov: Covariance
+    groups: tuple[NDArray[np.intp], ...]
+    places: int
+
+
+def group_problem(
+    cov: Covariance,
+    k: int,
+    rules: Rules,
+    part: Part,
+    level: float | None,
+    margins: float = 1.0,
+) -> GroupProblem:
+    """Return the norms of the groups that fit into a part; there is one at least.
+
+    They are raised by so many `margins`, of which one is needed.
+    """
+    left, places = groups_left(rules, part, k)
+    rest = np.sort(np.concatenate(left))
+    matrix = cov
+    if part.include:
+        assert level is not None
+        chosen = np.array(part.include, dtype=np.intp)
+        matrix = forced(cov, chosen, rest, level)
+        at = [np.searchsorted(rest, group) for group in left]
+    else:
+        at = list(left)
+    N = group_norms(matrix, at, margins)
+    norms = DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
+    return GroupProblem(norms, left, places)
+
+
+def group_norms(
+    matrix: Covariance, groups: list[NDArray[np.intp]], margins: float = 1.0
+) -> FloatArray:
+    """N of the theorem, rounded upwards by so many margins."""
+    m, e = len(groups), matrix.entry_error
+    N = np.empty((m, m))
+    for g, rows in enumerate(groups):
+        for h in range(g, m):
+            block = matrix.submatrix(rows, groups[h])
+            size = float(np.linalg.norm(block))
+            s = max(block.shape)
+            if g == h:
+                value = float(np.linalg.eigvalsh((block + block.T) / 2)[-1])
+            elif s == 1:
+                value = size
+            else:
+                value = float(np.linalg.norm(block, 2))
+            margin = 8 * s * EPS * size + float(np.sqrt(block.size)) * e
+            value += margins * margin
+            N[g, h] = N[h, g] = value
+    return N
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A part with its claim, and the group to branch on."""
+
+    part: Part
+    claim: PartClaim
+    group: NDArray[np.intp] | None
+
+
+def solve_whole_groups(run: Run, start: NDArray[np.intp]) -> list[PartClaim]:
+    """Solve parts, the one of the largest bound first, until none can be better."""
+    run.offer(start)
+    for group in rules_fit(run):
+        run.offer(np.union1d(group, run.rules.include).astype(np.intp))
+    claims: list[PartClaim] = []
+    waiting = [_solve(run, Part.whole(run.rules))]
+    while waiting:
+        waiting.sort(key=lambda one: one.claim.upper_bound)
+        one = waiting.pop()
+        closed = run.is_closed(one.claim.upper_bound)
+        if closed or one.group is None or not run.goes_on():
+            claims.append(one.claim)
+            continue
+        for piece in _branches(one.part, one.group):
+            _, places = groups_left(run.rules, piece, run.k)
+            if not piece.include and places == 0:
+                continue  # no feature could have a loading
+            if not run.goes_on():
+                claims.append(one.claim)
+                break
+            waiting.append(_solve(run, piece))
+    return claims
+
+
+def rules_fit(run: Run) -> tuple[NDArray[np.intp], ...]:
+    """The groups that fit beside those to include, each a set to begin with."""
+    return groups_left(run.rules, Part.whole(run.rules), run.k)[0]
+
+
+def _branches(part: Part, group: NDArray[np.intp]) -> tuple[Part, Part]:
+    members = group.tolist()
+    return (
+        Part(tuple(sorted((*part.include, *members))), part.exclude),
+        Part(part.include, tuple(sorted((*part.exclude, *members)))),
+    )
+
+
+def _solve(run: Run, part: Part) -> _Open:
+    left, places = groups_left(run.rules, part, run.k)
+    chosen = np.array(part.include, dtype=np.intp)
+    if places == 0:
+        return _Open(part, single_set(run, part, chosen).claim, None)
+    run.offer(chosen)
+    level, problem = None, None
+    if part.include:
+        for level in levels(run, part):
+            try:
+                problem = group_problem(run.cov, run.k, run.rules, part, level, CLAIMED)
+                break
+            except LevelTooLow:
+                continue
+    else:
+        problem = group_problem(run.cov, run.k, run.rules, part, None, CLAIMED)
+    assert problem is not None
+    inner = run.certified(problem.cov, places, (), None, run.prove)
+    by_loading = inner.support[np.argsort(-np.abs(inner.x[inner.support]))]
+    fitted = set(part.include)
+    for g in by_loading.tolist():
+        if len(fitted) + len(left[g]) <= run.k:
+            fitted |= set(left[g].tolist())
+    run.offer(np.array(sorted(fitted), dtype=np.intp))
+    bound = inner.upper_bound if level is None else max(inner.upper_bound, level)
+    steps = () if inner.certificate is None else inner.certificate.steps
+    claim = PartClaim(
+        part.include, part.exclude, bound, level, limited=True, steps=steps
+    )
+    return _Open(part, claim, left[int(by_loading[0])])
