@@ -54,10 +54,12 @@ class ProofSettings:
     most_nodes: int = 10**6
     #: For the dual where there is no limit on time: after that the chain is tried.
     single_k_seconds: float = 60.0
-    #: Of the time of the bounds, for a first look by the entry dual, a second at the
-    #: most, and by the root of the direction dual.
+    #: Of the time of the bounds, for a first look by the entry dual, of so many steps
+    #: with a core at the most, and by the root of the direction dual.
     entry_share_first: float = 0.1
-    entry_seconds_first: float = 1.0
+    entry_steps_first: int = 40
+    entry_steps: int = 400
+    entry_steps_untimed: int = 60  # seconds for a thousand features
     root_share: float = 0.1
     #: Then the search of the direction dual has so much of the time, unless its root is
     #: further off than this, and than twice the entry dual: covariances of data begin

@@ -31,6 +31,7 @@ def test_every_case_is_a_file(runner):
         "run",
         "common",
         "soundness",
+        "constrained_soundness",
         "mutation",
         "mutants",
     }  # scripts of their own

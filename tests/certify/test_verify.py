@@ -283,7 +283,7 @@ def test_a_large_k_is_certified_without_the_chain():
     cov = bs.Covariance.from_data(X)
     result = bs.solve(cov, 60, limits=bs.Limits(gap=0.05))
     assert result.status is bs.Status.GAP_LIMIT
-    assert result.bound_name == "direction dual"
+    assert result.bound_name in ("entry dual", "direction dual")
     assert [step.k for step in result.certificate.steps] == [60]
     assert bs.verify(result, cov).complete
     for share, words in ((0.9, "below the objective"), (1.0001, "above the claimed")):
@@ -402,7 +402,7 @@ def test_the_nodes_of_a_bound_that_needs_no_chain_are_kept() -> None:
     events: list[bs.Event] = []
     limits = bs.Limits(nodes=20)
     found = bs.solve(cov, 40, limits=limits, progress=events.append)
-    assert found.bound_name == "direction dual"
+    assert found.bound_name in ("entry dual", "direction dual")
     assert found.certificate.steps[-1].statistics["nodes"] > 1
     assert events[-1].upper_bound == found.upper_bound
     assert [event.k for event in events if event.status is not None].count(40) == 1

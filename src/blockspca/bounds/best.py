@@ -78,11 +78,12 @@ def best_bound(
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
     settings: ProofSettings = DEFAULT_SETTINGS,
+    is_timed: bool = True,
 ) -> NamedBound:
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
-    The entry dual comes first, for a moment, so that there is a bound for this k soon,
-    then the root of the direction dual. Only the latter has a search, which may prove
+    Under a limit on time the entry dual comes first, for a moment, so that there is a
+    bound for this k soon, then the root of the direction dual. Only the latter has a search, which may prove
     what it bounds; it goes on unless the entry dual is much better. The entry dual has
     the time that is left.
 
@@ -107,6 +108,9 @@ def best_bound(
         and the free features.
     settings : ProofSettings
         How long each dual has.
+    is_timed : bool
+        False if the caller has no limit on time: then ascents of the entry dual end by
+        their number of steps, and the bound does not depend on the speed of a machine.
 
     Examples
     --------
@@ -135,9 +139,12 @@ def best_bound(
         known.append(NamedBound(value, BoundName.VARIANCES))
     entries = EntryDual(cov, k, support, target=target, memory=memory)
 
-    def improve_entries(seconds: float) -> None:
+    def improve_entries(seconds: float, steps: int) -> None:
         own = Deadline(seconds)
-        bound = entries.improve(seconds, until_fixable=nodes > 1)
+        if not is_timed and cov.n_features <= _LARGEST_DENSE:
+            # by steps alone, so that the clock decides nothing
+            seconds, steps = np.inf, min(steps, settings.entry_steps_untimed)
+        bound = entries.improve(seconds, steps, until_fixable=nodes > 1)
         if nodes > 1 and entries.is_fixable and not bound.interrupted:
             bound = entries.search(own.remaining() or 0.0, entry_nodes or nodes)
         if np.isfinite(bound.value):
@@ -147,9 +154,9 @@ def best_bound(
             raise BoundInterrupted(_written(min(known), bound))
         tell(np.inf, 0, cov.n_features)
 
-    if is_open():
+    if is_open() and is_timed:
         first = settings.entry_share_first * (deadline.remaining() or 0.0)
-        improve_entries(min(first, settings.entry_seconds_first))
+        improve_entries(first, settings.entry_steps_first)
     # A shift as large as the optimum itself leaves the dual nothing to work with.
     dual_is_apt = cov.known_psd
     if A is not None:
@@ -187,7 +194,8 @@ def best_bound(
             if nodes == 1:
                 break
     if is_open():
-        improve_entries(settings.entry_share(k) * (deadline.remaining() or 0.0))
+        left = settings.entry_share(k) * (deadline.remaining() or 0.0)
+        improve_entries(left, settings.entry_steps)
     if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
         with single_threaded():
             value = largest_eigenvalue_bound(cov) + error

@@ -25,6 +25,7 @@ from ..bounds.entry_dual.pairs import OutOfTime
 from ..certificate import BoundName, StepClaim
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
+from ..covariance.sources import ENTRIES_AT_ONCE
 from ..limits import Deadline
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import (
@@ -54,7 +55,6 @@ LAPACK_AGREEMENT = 1e-11
 # By how much two statements of one certificate may differ. No bound relies on it.
 CONSISTENT = 1e-9
 MOST_DENSE = 5000  # features of a matrix that is held as a whole
-ENTRIES_AT_ONCE = 2**23
 
 
 class BoundChecks:

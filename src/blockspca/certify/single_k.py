@@ -127,6 +127,7 @@ def prove_single_k(
             memory=limits.memory,
             report=None if callback is silent else report,
             settings=settings,
+            is_timed=limits.time is not None,
         )
         left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:

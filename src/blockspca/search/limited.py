@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
-
-ENTRIES_AT_ONCE = 2**23
+from ..covariance.sources import ENTRIES_AT_ONCE
 
 
 def keep_limits(

@@ -177,6 +177,7 @@ def test_a_long_solve_shows_the_bound_coming_down() -> None:
     cov = Covariance.from_data(X)
     found = bs.solve(cov, 100, limits=bs.Limits(time=3.0), progress=events.append)
     inner = [e for e in events if e.stage == "proof" and e.status is None]
+    inner = [e for e in inner if e.k == 100]  # the chain, if there is time, has others
     assert len(inner) > 2
     assert inner[0].upper_bound >= inner[-1].upper_bound
     assert inner[-1].upper_bound >= found.upper_bound * (1 - 1e-12)
