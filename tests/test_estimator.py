@@ -344,7 +344,7 @@ def test_auto_leaves_features_that_vary_for_every_component():
     X = np.zeros((60, 12))
     X[:, :4] = np.random.default_rng(0).normal(size=(60, 1))  # all four are one factor
     X[:, :4] += 0.1 * np.random.default_rng(1).normal(size=(60, 4))
-    model = SparsePCA(2, random_state=0).fit(X)
+    model = SparsePCA(2, scheme=bs.DisjointSupports(), random_state=0).fit(X)
     assert model.k_ == [2, 2]
     assert (model.explained_variance_ > 0).all()
 
@@ -366,7 +366,7 @@ def test_verbose_shows_a_log(X, capsys):
         ({"k": ["a", "b"]}, r"k\[0\] = 'a' is a str"),
         ({"k": 10**30}, "k = 1000000000000000000000000000000 is outside 1..12"),
         ({"k": "many"}, "'k' parameter of SparsePCA.*'auto'"),
-        ({"k": 12}, "all 12 feature"),
+        ({"k": 12, "scheme": bs.DisjointSupports()}, "all 12 feature"),
         ({"n_components": 13}, "n_components = 13 is more than the 12"),
         ({"n_components": 0}, "'n_components' parameter"),
         ({"solver": "gurobi"}, "solver = 'gurobi' is not known.*greedy"),

@@ -16,6 +16,7 @@ _EXPORTS = {
     "BlockSearch": "blocks.block_search",
     "BlockStatus": "result",
     "Certificate": "certificate",
+    "ChoiceOfComponents": "model_selection.choose_n_components",
     "ChoiceOfK": "model_selection.choose_k",
     "Components": "components",
     "Constraints": "constraints",
@@ -47,6 +48,7 @@ _EXPORTS = {
     "VerificationError": "certify.verify",
     "alternatives": "inspection.alternatives",
     "choose_k": "model_selection.choose_k",
+    "choose_n_components": "model_selection.choose_n_components",
     "contrastive": "covariance.contrast",
     "contrastive_path": "inspection.contrast_path",
     "cross_validate": "model_selection.cross_validation",
@@ -125,6 +127,12 @@ if TYPE_CHECKING:
     from .model_selection.choose_k import PermutationReference as PermutationReference
     from .model_selection.choose_k import choose_k as choose_k
     from .model_selection.choose_k import permutation_reference as permutation_reference
+    from .model_selection.choose_n_components import (
+        ChoiceOfComponents as ChoiceOfComponents,
+    )
+    from .model_selection.choose_n_components import (
+        choose_n_components as choose_n_components,
+    )
     from .model_selection.cross_validation import CrossValidation as CrossValidation
     from .model_selection.cross_validation import cross_validate as cross_validate
     from .pipeline import solve as solve

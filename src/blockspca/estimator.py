@@ -27,7 +27,8 @@ from ._validation import (
     is_sparse,
     split_names,
 )
-from .components import Components, DisjointSupports, solve_components
+from .components import Components, solve_components
+from .components.requests import chosen_scheme, is_disjoint
 from .components.variance import adjusted_variance
 from .constraints import Constraints
 from .covariance.covariance import Covariance, refuse_constant
@@ -78,7 +79,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What to do with features that are constant if `scale` is True: "ignore" gives
         them no loading, and scale_ 1.
     scheme : scheme, default=None
-        How components relate: `DisjointSupports()` by default; `ResidualDeflation()`,
+        How components relate: `ResidualDeflation()` by default; `DisjointSupports()`,
         `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
         `HotellingDeflation()`.
     sweeps : int, default=0
@@ -266,7 +267,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             cov,
             sparsities,
             self.n_components,
-            scheme=self.scheme,
+            scheme=chosen_scheme(self.scheme),
             sweeps=self.sweeps,
             limits=DEFAULT_LIMITS if self.limits is None else self.limits,
             progress=True if self.verbose else None,
@@ -463,7 +464,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             return self.k
         d = refuse_constant(cov)  # features that vary
         k_max = min(K_MAX, d)
-        if self.scheme is None or isinstance(self.scheme, DisjointSupports):
+        if is_disjoint(chosen_scheme(self.scheme)):
             k_max = max(1, min(k_max, d // self.n_components))
         if precomputed:
             self.choice_of_k_ = choose_k(cov, k_max)

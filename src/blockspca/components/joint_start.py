@@ -26,7 +26,9 @@ from .rewrite import with_component
 from .schemes import Scheme, SolveOne
 from .sweeps import total
 
-SHARES = (1.0, 0.8, 0.6)  # of k, for the sets to begin with
+# Of k, for the sets to begin with, the best first: on snp500, four orthogonal
+# components of 35 features reach 0.1124 of the trace from 0.9, 0.1153 from 0.7.
+SHARES = (0.7, 1.0, 0.55)
 ROWS = 6  # of PAP, to whose supports ascents are made in each round
 ROUNDS = 12
 GAIN = 1e-9  # of the total, without which rounds end

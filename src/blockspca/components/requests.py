@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import check_positive_integer, check_sparsity
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance
-from .schemes import DisjointSupports, Scheme
+from .schemes import DisjointSupports, ResidualDeflation, Scheme
 
 
 def check_constraints(
@@ -27,10 +27,7 @@ def check_constraints(
             f"constraints with {type(scheme).__name__}(): its own search does not know "
             "them; pass scheme=ResidualDeflation()."
         )
-    disjoint = isinstance(scheme, DisjointSupports) or getattr(
-        scheme, "disjoint", False
-    )
-    if disjoint and rules.include and len(sparsities) > 1:
+    if is_disjoint(scheme) and rules.include and len(sparsities) > 1:
         raise ValueError(
             "include with disjoint supports: a feature can be in one component only; "
             "pass scheme=ResidualDeflation(), or solve the first component alone."
@@ -71,3 +68,17 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
             "for each component."
         )
     return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
+
+
+def chosen_scheme(scheme: Any) -> Any:
+    """Return the scheme of `SparsePCA`: what was passed, or its default.
+
+    Of the schemes in docs/benchmark-components.md the default has the largest adjusted
+    variance on every set; disjoint components often repeat the first factor.
+    """
+    return ResidualDeflation() if scheme is None else scheme
+
+
+def is_disjoint(scheme: Any) -> bool:
+    """Tell whether no feature is used twice."""
+    return isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False)

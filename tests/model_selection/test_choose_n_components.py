@@ -1,0 +1,57 @@
+"""How many components carry more than permuted data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+
+
+def factors(count: int, n: int = 80, d: int = 15, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    for j in range(count):
+        X[:, 4 * j : 4 * j + 4] += (2.5 - 0.3 * j) * rng.normal(size=(n, 1))
+    return X
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_planted_factors_are_counted(count):
+    choice = bs.choose_n_components(factors(count), 4, 5, rng=0)
+    assert choice.n_components == count
+    assert choice.variances.shape == (5,)
+    assert choice.reference.shape == (20, 5)
+    assert (choice.p_values[:count] <= 0.05).all()
+
+
+def test_one_factor_is_not_counted_twice():
+    """Eight features of one factor: disjoint components would repeat it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 15))
+    X[:, :8] += 3 * rng.normal(size=(80, 1))
+    assert bs.choose_n_components(X, 4, 3, rng=0).n_components == 1
+
+
+def test_sparse_data_and_seeds_give_the_same():
+    X = np.where(np.abs(factors(2)) > 1, factors(2), 0.0)
+    dense = bs.choose_n_components(X, 4, 3, rng=1)
+    again = bs.choose_n_components(X, 4, 3, rng=1)
+    np.testing.assert_array_equal(dense.reference, again.reference)
+    assert bs.choose_n_components(sp.csr_array(X), 4, 3, rng=1).n_components == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_permutations": 5}, "cannot give a p-value"),
+        ({"significance": 0.0}, "significance"),
+        ({"n_max": 0}, "n_max"),
+        ({"n_max": 99}, "n_components"),
+        ({"k": 99}, "k = 99"),
+    ],
+)
+def test_bad_arguments(changes, message):
+    with pytest.raises(ValueError, match=message):
+        bs.choose_n_components(factors(1), **({"k": 4} | changes))
