@@ -222,7 +222,8 @@ class ReadOptions:
                 chosen[name] = type(default)(value)
             else:
                 kinds = {"names": Path, "background": Path, "weight": float}
-                chosen[name] = kinds.get(name, str)(str(value))
+                kind = kinds.get(name)
+                chosen[name] = value if kind is None else kind(str(value))
         return cls(**chosen)
 
 
