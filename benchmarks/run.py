@@ -32,6 +32,7 @@ CASES = {
     "chan": "Chan's algorithm on 100,000 features",
     "bounds": "upper bounds of every method that has one, with their times",
     "standardised": "correlations and given matrices, k from 30 to 300, ten seconds",
+    "constraints": "constraints and alternatives on real sets",
     "limits": "calls with a limit on time: how long they take",
     "paper": "every table of the paper",
 }

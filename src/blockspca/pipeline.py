@@ -234,6 +234,7 @@ def _solve_constrained(
 
     rules = checked(constraints, cov.n_features, cov.feature_names, k)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
+        cov = cov.formed(budget, budget.limits.memory)
         half = budget.left()
         if half.time is not None:
             half = replace(half, time=half.time / 2)

@@ -9,6 +9,7 @@ import pytest
 
 import blockspca as bs
 import constrained_zoo as cz
+import zoo
 from blockspca.certificate import PartClaim
 
 
@@ -26,7 +27,10 @@ def test_against_every_allowed_set(seed: int) -> None:
 
 def test_faults_are_noticed() -> None:
     """What judges would be worth nothing if it found nothing."""
-    drawn = next(d for d in map(cz.drawn, range(99)) if "exclude" in d.kinds)
+    A = np.cov(np.random.default_rng(0).normal(size=(20, 6)).T)
+    given = bs.Constraints(exclude=[0])
+    rules = checked(given, 6, None, 3)
+    drawn = cz.Drawn(zoo.from_matrix(A), 3, given, rules, ("exclude",))
     result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
     worse = replace(
         result,

@@ -91,3 +91,21 @@ def test_a_var_column_of_an_h5ad_file(here, capsys):
         == 2
     )
     assert "no var column 'nope'" in capsys.readouterr().err
+
+
+def test_a_background_is_subtracted(here, capsys):
+    other = rng.normal(size=(40, 9)) * np.linspace(2, 0.5, 9)
+    rows = [",".join(map(repr, row)) for row in other.tolist()]
+    Path("other.csv").write_text("\n".join([",".join(NAMES), *rows]))
+    command = "fit data.csv -k 3 --background other.csv --weight 0.5 --output out"
+    assert run(command.split()) == 0
+    make = bs.Covariance.from_data
+    expected = bs.solve(bs.contrastive(make(X), make(other), 0.5), 3)
+    (row,) = json.loads(Path("out/summary.json").read_text())["components"]
+    assert row["objective"] == pytest.approx(expected.objective)
+    assert {int(name[1:]) for name in row["loadings"]} == set(expected.support.tolist())
+    assert run(["verify", "out", "data.csv"]) == 0
+    assert run(["path", "data.csv", "--k-max", "3", "--background", "other.csv"]) == 0
+    capsys.readouterr()
+    assert run(["fit", "data.csv", "-k", "auto", "--background", "other.csv"]) == 2
+    assert "give a k" in capsys.readouterr().err

@@ -35,25 +35,10 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     """Read a file and make its covariance; anything wrong with it is a ReadError."""
     with display.reading(file.name) as tick:
         # Imported under the bar: NumPy takes longer to load than the bar to appear.
-        from dataclasses import replace
-
         from ..covariance.covariance import refuse_constant
-        from ..io import ReadError, read_table
+        from ..io import ReadError
 
-        table = read_table(
-            file,
-            key=options.key,
-            index=options.index,
-            drop=options.drop or (),
-            header=options.header,
-            tick=tick,
-        )
-        if options.transpose:
-            table = table.transposed()
-        if options.names is not None:
-            table = table.named(_read_names(options.names))
-        if options.covariance:
-            table = replace(table, is_matrix=True)
+        table = _read(file, options, tick)
     with display.working("Computing variances"):
         _check(table, file, options)
         try:
@@ -64,6 +49,8 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
                 constant=options.constant.value,
             )
             refuse_constant(cov)
+            if options.background is not None:
+                cov = _less_background(cov, options)
         except (ValueError, TypeError) as error:
             raise ReadError(_about_file(file, str(error))) from error
     if not table.is_matrix and _looks_like_a_matrix(table.values):
@@ -72,6 +59,46 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
             "matrix and not data."
         )
     return Loaded(file, options, table, cov)
+
+
+def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
+    """Read a file as the options say."""
+    from dataclasses import replace
+
+    from ..io import read_table
+
+    more = {} if tick is None else {"tick": tick}
+    table = read_table(
+        file,
+        key=options.key,
+        index=options.index,
+        drop=options.drop or (),
+        header=options.header,
+        **more,
+    )
+    if options.transpose:
+        table = table.transposed()
+    if options.names is not None:
+        table = table.named(_read_names(options.names))
+    if options.covariance:
+        table = replace(table, is_matrix=True)
+    return table
+
+
+def _less_background(cov: Covariance, options: ReadOptions) -> Covariance:
+    """Subtract the covariance of the background, read as the target was."""
+    from ..covariance.contrast import contrastive
+
+    assert options.background is not None
+    table = _read(options.background, options)
+    _check(table, options.background, options)
+    background = table.covariance(
+        center=not options.no_center,
+        scale=options.scale,
+        missing=options.missing.value,
+        constant=options.constant.value,
+    )
+    return contrastive(cov, background, options.weight)
 
 
 def _about_file(file: Path, said: str) -> str:

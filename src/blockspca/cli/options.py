@@ -171,6 +171,18 @@ class ReadOptions:
     key: Annotated[
         str | None, _option(_READ, "Array of an NPZ file, layer of an h5ad.", "--key")
     ] = None
+    background: Annotated[
+        Path | None,
+        _option(
+            _READ,
+            "A file of the same features: its covariance is subtracted.",
+            "--background",
+        ),
+    ] = None
+    weight: Annotated[
+        float,
+        _option(_READ, "Of the background.", "--weight", **real(0)),
+    ] = 1.0
 
     def as_arguments(self) -> list[str]:
         """Return the options that differ from their defaults, as words to type."""
@@ -209,7 +221,9 @@ class ReadOptions:
             elif isinstance(default, Enum):
                 chosen[name] = type(default)(value)
             else:
-                chosen[name] = Path(str(value)) if name == "names" else value
+                kinds = {"names": Path, "background": Path, "weight": float}
+                kind = kinds.get(name)
+                chosen[name] = value if kind is None else kind(str(value))
         return cls(**chosen)
 
 

@@ -195,6 +195,8 @@ def _choose(
     if scheme in DISJOINT_SCHEMES:  # every component needs features of its own
         k_max = max(1, min(k_max, d // n_components))
     table, options = loaded.table, loaded.options
+    if options.background is not None:
+        raise ValueError("-k auto with --background is not offered; give a k.")
     with display.working("Choosing k"):
         choice = choose_k(
             loaded.cov if table.is_matrix or options.no_center else table.values,

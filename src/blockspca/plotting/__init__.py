@@ -12,8 +12,10 @@ from .figures import (
     plot_sparsity_path,
     save,
 )
+from .inspection import plot_alternatives, plot_stability
 
 __all__ = [
+    "plot_alternatives",
     "plot_blocks",
     "plot_cross_validation",
     "plot_largest_block",
@@ -23,5 +25,6 @@ __all__ = [
     "plot_proof",
     "plot_scores",
     "plot_sparsity_path",
+    "plot_stability",
     "save",
 ]

@@ -52,7 +52,7 @@ def _pyplot() -> Any:
     return plt
 
 
-def _axes(ax: Any, size: tuple[float, float] = (6.4, 4.2)) -> Any:
+def axes(ax: Any, size: tuple[float, float] = (6.4, 4.2)) -> Any:
     if ax is None:
         ax = _pyplot().subplots(figsize=size, layout="constrained")[1]
     return ax
@@ -118,7 +118,7 @@ def plot_matrix(
     ax : Axes, optional
     """
     cov = as_covariance(cov)
-    ax = _axes(ax, (4.4, 4.2))
+    ax = axes(ax, (4.4, 4.2))
     chosen = np.arange(cov.n_features) if features is None else np.asarray(features)
     A = np.array(cov.submatrix(chosen))
     off_diagonal = ~np.eye(len(A), dtype=bool)
@@ -246,7 +246,7 @@ def plot_largest_block(
     """Draw the size of the largest block against ε; a result's threshold is marked."""
     if not isinstance(path, ThresholdPath):
         path = threshold_path(path)
-    ax = _tidy(_axes(ax))
+    ax = _tidy(axes(ax))
     levels = block_levels(path)
     ax.step(levels, largest_blocks(path, levels), where="post", color=POSITIVE)
     if path.n_features > 100:
@@ -271,7 +271,7 @@ def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> 
     _expect(result, "Result", "result")
     every = list(result.loadings.items())
     loadings = every[:max_features]
-    ax = _tidy(_axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
+    ax = _tidy(axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
     values = [value for _, value in loadings]
     colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
     places = range(len(loadings))
@@ -292,7 +292,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     Filled points are proved optimal; the band ends at the upper bound.
     """
     _expect(path, "SparsityPath", "path")
-    ax = _tidy(_axes(ax))
+    ax = _tidy(axes(ax))
     curve = path_curve(path)
     k, objectives, proved = curve.ks, curve.objectives, curve.proved
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
@@ -331,7 +331,7 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
     The bars are one standard error; the ring is the smallest k within one of the best.
     """
     _expect(found, "CrossValidation", "found")
-    ax = _tidy(_axes(ax))
+    ax = _tidy(axes(ax))
     train = found.train.mean(axis=0)
     ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
     _plot_choice(ax, found, found.mean, found.one_standard_error_k, "held-out folds")
@@ -346,7 +346,7 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
     The bars are one standard error; the ring is the k that the rule would choose.
     """
     _expect(found, "PermutationReference", "found")
-    ax = _tidy(_axes(ax))
+    ax = _tidy(axes(ax))
     _plot_choice(ax, found, found.gap_statistic, found.best_k)
     ax.axhline(0, color=SOFT, ls="--", lw=1)
     ax.set_ylabel("log variance above permuted data")
@@ -402,7 +402,7 @@ def plot_scores(
             f"components = {components} for scores of {scores.shape[1]} component(s); "
             "pass two of those, counted from 0."
         )
-    ax = _tidy(_axes(ax, (5.2, 4.6)))
+    ax = _tidy(axes(ax, (5.2, 4.6)))
     if scores.ndim == 1 or scores.shape[1] == 1:
         ax.hist(np.ravel(scores), bins="auto", color=POSITIVE, alpha=0.85)
         ax.set_xlabel("component 1")
@@ -445,7 +445,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     steps = [event for event in events if event.k == k]
     if not any(event.stage == "proof" for event in steps):
         raise ValueError(f"events has no proof for k = {k}.")
-    ax = _tidy(_axes(ax))
+    ax = _tidy(axes(ax))
     seconds = _on_one_clock([event.elapsed for event in steps])
     objectives = np.array([event.objective for event in steps])
     bounds = np.array([event.upper_bound for event in steps])

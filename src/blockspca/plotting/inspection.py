@@ -1,0 +1,51 @@
+"""Pictures of alternatives and of stability: which features are beyond doubt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..inspection.alternatives import Alternatives
+from ..inspection.stability import Stability
+from .figures import axes
+
+MOST_SETS = 200  # shown, of a list of alternatives
+MOST_FEATURES = 40
+
+
+def plot_alternatives(found: Alternatives, *, ax: Any = None) -> Any:
+    """Draw which features (columns) are in which set (rows), the best set on top.
+
+    Features are ordered by how many sets have them; at most 200 sets and 40 features
+    are shown.
+    """
+    counts = found.counts
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0][:MOST_FEATURES]
+    shown = found.supports[:MOST_SETS]
+    member = np.array([np.isin(order, support) for support in shown], dtype=float)
+    ax = axes(ax, (0.5 + 0.22 * len(order), 3.2))
+    ax.imshow(member, cmap="Blues", vmin=0, vmax=1.2, aspect="auto")
+    ax.set_xticks(np.arange(len(order)))
+    ax.set_xticklabels(found.names_of(order), rotation=90, fontsize=7)
+    ax.set_ylabel("sets, best first")
+    proved = "all" if found.complete else "some"
+    ax.set_title(f"{proved} sets within {found.within:.2%}: {len(found)}", fontsize=9)
+    return ax
+
+
+def plot_stability(found: Stability, *, ax: Any = None) -> Any:
+    """Draw how often each feature is selected, with intervals of 95 %."""
+    order = found.stable(1e-12)[:MOST_FEATURES]
+    names = found.feature_names
+    labels = [names[i] if names else str(int(i)) for i in order]
+    ax = axes(ax, (0.8 + 0.22 * len(order), 3.0))
+    share = found.frequency[order]
+    spread = np.array([share - found.low[order], found.high[order] - share])
+    ax.errorbar(np.arange(len(order)), share, yerr=spread, fmt="o", ms=4, capsize=2)
+    ax.set_xticks(np.arange(len(order)))
+    ax.set_xticklabels(labels, rotation=90, fontsize=7)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_ylabel(f"selected in {found.n_resamples} resamples")
+    return ax
