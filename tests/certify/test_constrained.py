@@ -11,6 +11,7 @@ import blockspca as bs
 import constrained_zoo as cz
 import zoo
 from blockspca.certificate import PartClaim
+from blockspca.constraints import checked
 
 
 @pytest.mark.parametrize("seed", range(80))

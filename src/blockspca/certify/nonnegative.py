@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, power_of_two
 
 _STEPS = 200  # of the ascent; it ends sooner where x changes by rounding only
 
@@ -27,6 +27,8 @@ def nonnegative_loadings(within: FloatArray) -> FloatArray:
     entries at 0 and from the largest variance, and then takes the leading eigenvector
     of what is not 0, as long as that has one sign.
     """
+    size = float(np.abs(within).max())
+    within = within / power_of_two(size)  # squares neither overflow nor vanish
     leading = leading_eigenvector(within)
     positive = np.maximum(within, 0.0)
     np.fill_diagonal(positive, np.diagonal(within))
