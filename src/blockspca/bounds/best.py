@@ -83,9 +83,8 @@ def best_bound(
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
     Under a limit on time the entry dual comes first, for a moment, so that there is a
-    bound for this k soon, then the root of the direction dual. Only the latter has a search, which may prove
-    what it bounds; it goes on unless the entry dual is much better. The entry dual has
-    the time that is left.
+    bound for this k soon; without one it comes last. The search of the direction dual
+    goes on unless its root is far off; the entry dual has the time that is left.
 
     Parameters
     ----------
