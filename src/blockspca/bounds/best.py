@@ -83,9 +83,9 @@ def best_bound(
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
     Under a limit on time the entry dual comes first, for a moment, so that there is a
-    bound for this k soon, then the root of the direction dual. Only the latter has a search, which may prove
-    what it bounds; it goes on unless the entry dual is much better. The entry dual has
-    the time that is left.
+    bound for this k soon, then the root of the direction dual, whose search goes on
+    unless the entry dual is much better. The entry dual and its search have the time
+    that is left.
 
     Parameters
     ----------
