@@ -158,3 +158,14 @@ def test_a_large_k_of_many_samples_is_proved_by_the_factor_of_the_matrix() -> No
     result = bs.solve(Covariance.from_data(X), 35)
     assert result.status is bs.Status.OPTIMAL
     assert bs.verify(result, Covariance.from_data(X)).complete
+
+
+def test_columns_that_are_centred_again_are_accounted_for() -> None:
+    """Their sums of squares are longer, as they are prepared apart from the others."""
+    n, d = 400_000, 64
+    X = np.zeros((n, d))
+    X[:, 0] = X[:, 1] = np.where(np.arange(n) % 2, -0.9, 0.9) * 2.0**-450
+    cov = Covariance.from_data(X, scale=True, constant="ignore").formed()
+    # A is exactly 1 between the two
+    assert abs(float(cov.submatrix([0, 1])[0, 1]) - 1) <= cov.entry_error
+    assert bs.solve(cov, 1).upper_bound >= 1

@@ -173,6 +173,11 @@ def _row_parts(n: int, d: int) -> list[slice]:
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]
 
 
+def _roundings(n: int, d: int) -> int:
+    """Roundings of a sum over the samples of d columns, as `_centred` adds them up."""
+    return additions(n, _row_parts(n, d)[0].stop)
+
+
 def _centred(
     X: FloatArray, prepare: Preparation, out: FloatArray
 ) -> tuple[FloatArray, FloatArray, np.ndarray]:
@@ -218,8 +223,10 @@ def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
     C = np.empty((n, d))
     variance, uncentred, diagonal = np.empty(d), np.empty(d), np.empty(d)
     constant = np.empty(d, dtype=bool)
+    squares = 0  # roundings of the longest sum of squares
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
         for part in _column_parts(n, d):
+            squares = max(squares, _roundings(n, part.stop - part.start))
             found = _centred(X[:, part], prepare, C[:, part])
             variance[part], uncentred[part], constant[part] = found
             if not prepare.scale:
@@ -228,6 +235,7 @@ def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
             lost = lost[~constant[lost]]
             if len(lost):  # any unit of a feature gives the same correlations
                 units = column_exponents(np.abs(X[:, lost]).max(axis=0))
+                squares = max(squares, _roundings(n, len(lost)))
                 again = np.empty((n, len(lost)))
                 found = _centred(np.ldexp(X[:, lost], -units), prepare, again)
                 C[:, lost], (variance[lost], uncentred[lost], _) = again, found
@@ -238,10 +246,6 @@ def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
     if not prepare.scale:
         return DenseDataSource(C, uncentred, variance, 0)
     uncentred /= prepare.scales(variance, constant) ** 2
-    squares = max(
-        additions(n, _row_parts(n, part.stop - part.start)[0].stop)
-        for part in _column_parts(n, d)
-    )
     return DenseDataSource(C, uncentred, diagonal, squares)
 
 

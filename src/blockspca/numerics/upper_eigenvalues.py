@@ -34,8 +34,10 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
     if n == 0:
         return 0.0
     size = float(np.abs(B).max())
-    if size == 0 or not np.isfinite(size):
-        return size
+    if not np.isfinite(size):
+        return float("inf")  # never what is not a number: comparisons would drop it
+    if size == 0:
+        return 0.0
     scale = power_of_two(size)
     B = B / scale
     if estimate is None or not np.isfinite(estimate / scale):

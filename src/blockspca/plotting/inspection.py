@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inspection.alternatives import Alternatives
-from ..inspection.stability import Stability
 from .figures import axes
+
+if TYPE_CHECKING:
+    from ..inspection.alternatives import Alternatives
+    from ..inspection.stability import Stability
 
 MOST_SETS = 200  # shown, of a list of alternatives
 MOST_FEATURES = 40

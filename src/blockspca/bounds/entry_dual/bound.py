@@ -349,6 +349,7 @@ class EntryDual:
         """Enlarge the core by the features that the density is at; clip their U."""
         assert point.presence is not None
         core, shares = self.core, point.shares
+        size = max(size, len(core))  # a limit on memory does not take features out
         score = point.presence.copy()
         score[core] += 2.0
         chosen = np.sort(np.argsort(-score, kind="stable")[:size])

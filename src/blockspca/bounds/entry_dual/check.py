@@ -100,11 +100,25 @@ def dense_problem(
     cov: Covariance, features: NDArray[np.intp], unit: float
 ) -> FloatArray:
     """A between features, in units, with very negative variances raised."""
-    A = cov.submatrix(features) / unit
+    A = cov.submatrix(features)
+    refuse_large(unit, len(features), float(np.abs(A).max(initial=0.0)))
+    A = A / unit
     A = (A + A.T) / 2  # of data, entries are computed twice
     n = len(features)
     A[np.diag_indices(n)] = np.maximum(np.diagonal(A), LOWEST)
     return A
+
+
+def refuse_large(unit: float, k: int, largest: float) -> None:
+    """Refuse a unit in which entries would underflow.
+
+    It is at most |x'Ax| ≤ k · largest for the component that it was made for; then what
+    underflows is below 2⁻¹⁰⁷⁴ of that, and nothing beside its rounding.
+    """
+    if not unit <= 4.0 * k * largest:
+        raise ValueError(
+            f"entry dual: unit = {unit:g} is too large for entries up to {largest:g}."
+        )
 
 
 def searched_value(value: float, unit: float, k: int, cov: Covariance) -> float:
@@ -136,7 +150,10 @@ def proved_value(
     w = record.weights_in(unit)
     pairs = pairs.outside(members).above(w)
     diagonal = np.maximum(cov.diagonal() / unit, LOWEST)
-    block = cov.submatrix(core) / unit if len(core) else np.zeros((0, 0))
+    block = cov.submatrix(core) if len(core) else np.zeros((0, 0))
+    entries = (block, cov.diagonal(), pairs.values * unit, w * w * unit)
+    refuse_large(unit, k, max(float(np.abs(v).max(initial=0.0)) for v in entries))
+    block = block / unit
     shares = record.shares_as_floats
     # Where the leading eigenvectors are; the proof does not rely on it.
     largest = float((diagonal + (k - 1) * w * w).max())

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from .record import MOST_BYTES, ONE
+from .record import MOST_BYTES, MOST_RATIO, ONE
 
 MAGIC = b"ES01"
 _HEADER = struct.Struct("<4sqddqqq")
@@ -48,8 +48,11 @@ class LoggedPoint:
             raise ValueError("entry dual: a weight is negative, or not a number.")
         if np.abs(self.shares.astype(int)).max(initial=0) > ONE:
             raise ValueError("entry dual: a share is not between −1 and 1.")
-        if not 0 < self.ratio < np.inf:
-            raise ValueError(f"entry dual: r = {self.ratio} is not positive.")
+        if not 1 / MOST_RATIO <= self.ratio <= MOST_RATIO:
+            raise ValueError(
+                f"entry dual: r = {self.ratio} is not between 1/{MOST_RATIO:g} and "
+                f"{MOST_RATIO:g}."
+            )
 
 
 @dataclass

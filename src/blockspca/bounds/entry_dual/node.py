@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...numerics.rounding import EPS
-
-_MOST_RATIO = 16.0  # of r, either way
+from .record import MOST_RATIO
 
 
 @dataclass(frozen=True)
@@ -86,4 +85,4 @@ def best_ratio(node: Node, k: int) -> float:
     if fixed <= 0 or free <= 0:
         return node.ratio
     ratio = float(np.sqrt(q * fixed / (f * free)))
-    return float(np.clip(ratio, 1 / _MOST_RATIO, _MOST_RATIO))
+    return float(np.clip(ratio, 1 / MOST_RATIO, MOST_RATIO))

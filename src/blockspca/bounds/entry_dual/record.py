@@ -20,6 +20,8 @@ from ..._validation import FloatArray
 _HEADER = struct.Struct("<4sqqd")
 _MAGIC = b"ED01"
 ONE = 2**14  # the share 1 as an integer
+#: Of the ratio of multipliers at a node of the search, either way.
+MOST_RATIO = 16.0
 MOST_BYTES = 2**30  # of a record; more is none of ours
 
 

@@ -213,6 +213,8 @@ class EntrySearch:
         if is_below(M, self.tau - rounding):
             return node, True
         bound = eigenvalue_ceiling(M) + rounding
+        if np.isnan(bound):
+            bound = np.inf
         return replace(node, bound=min(bound, node.bound)), False
 
     def _logged(self, node: Node) -> LoggedPoint | None:
