@@ -90,10 +90,11 @@ build)
     tried=$(mktemp -d)
     trap 'rm -rf "$tried"' EXIT
     "$venv/bin/python" -m venv "$tried/venv"
-    for file in dist/*.tar.gz dist/*.whl; do # the wheel last: it stays
-        "$tried/venv/bin/python" -m pip install --quiet --force-reinstall "$file"
-    done
+    "$tried/venv/bin/python" -m pip install --quiet dist/*.whl
     (cd "$tried" && venv/bin/blockspca info && venv/bin/blockspca demo >/dev/null)
+    "$tried/venv/bin/python" -m pip install --quiet --no-deps --force-reinstall \
+        dist/*.tar.gz
+    (cd "$tried" && venv/bin/blockspca --version)
     ls dist
     ;;
 *)
