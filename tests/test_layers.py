@@ -23,7 +23,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 LAYERS = {
-    "base": "_typing _validation _moved _html _json_reader _feature_names",
+    "base": "_typing _validation _moved _html _json_reader _feature_names proof_file",
     "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",

@@ -32,6 +32,7 @@ from .ingest import (
 )
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
+from .origin import Origin, data_sha256, matrix_origin, unshifted
 from .sources import (
     DenseDataSource,
     MappedDataSource,
@@ -80,12 +81,18 @@ class Covariance:
 
     is_derived = False
     _formed: Covariance | None = None
+    #: which data a proof about A is about; None where the proof format has no word
+    data_origin: Origin | None = None
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None = None
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None = None,
+        data_origin: Origin | None = None,
     ) -> None:
         self._source = source
         self.feature_names = feature_names
+        self.data_origin = data_origin
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,7 +138,7 @@ class Covariance:
             symmetric = own_matrix(A)
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(MatrixSource(symmetric), names)
+        return cls(MatrixSource(symmetric), names, matrix_origin(A, symmetric))
 
     @classmethod
     def from_data(
@@ -208,10 +215,12 @@ class Covariance:
         prepare = Preparation(center, scale, ddof, names, constant)
         prepare.check_samples(n)
         source: Source
+        numbers: Any = None
         if sparse:
             source = sparse_data(X, prepare)
+            numbers = unshifted(source, X)
         elif mapped and (on_disk := mapped_data(X, prepare)):
-            source = on_disk
+            source, numbers = on_disk, X
         else:
             X = numeric_array(X, "X")
             with np.errstate(over="ignore", invalid="ignore"):
@@ -220,6 +229,7 @@ class Covariance:
                 refuse_infinite(X, "X", names)
             if finite or not np.isnan(X).any():
                 source = dense_data(X, prepare)
+                numbers = data_sha256(X)  # X is not kept
             elif missing == "pairwise":
                 source = pairwise_data(X, np.isnan(X), prepare)
             else:
@@ -230,7 +240,10 @@ class Covariance:
                     f"{describe(columns.tolist(), names)}; fill them, drop those "
                     "features, or pass missing='pairwise'."
                 )
-        return cls(refuse_overflow(source), names)
+        origin = None
+        if numbers is not None:
+            origin = Origin("data", numbers, n, d, center, scale, int(ddof))
+        return cls(refuse_overflow(source), names, origin)
 
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.
@@ -329,7 +342,9 @@ class Covariance:
             return self
         if deadline is not None and not deadline.affords(2 * seconds):
             return self
-        self._formed = Covariance(form(self._source), self.feature_names)
+        self._formed = Covariance(
+            form(self._source), self.feature_names, self.data_origin
+        )
         return self._formed
 
     @property
