@@ -307,5 +307,5 @@ def test_labels_of_h5ad_are_in_obs(tmp_path):
 
 def test_labels_need_columns_with_names(tmp_path):
     np.save(tmp_path / "t.npy", np.eye(3))
-    with pytest.raises(ReadError, match="label='x' does not apply to .npy"):
+    with pytest.raises(ReadError, match=r"label='x' does not apply to \.npy"):
         read_table(tmp_path / "t.npy", label="x")

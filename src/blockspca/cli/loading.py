@@ -81,8 +81,8 @@ def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     if options.transpose and options.label is not None:
         asked = Argument("label", options.label)
         raise ReadError(
-            f"{file}: {asked} names a column, and with --transpose columns are samples; "
-            "leave one of the two out.",
+            f"{file}: {asked} names a column, and with --transpose columns are "
+            "samples; leave one of the two out.",
             asked,
         )
     if options.transpose:
