@@ -67,6 +67,8 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
+    dominant : Covariance or None
+        A matrix D, if one is known, for which D − A is positive semidefinite.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Covariance:
     """
 
     is_derived = False
+    dominant: Covariance | None = None
     _formed: Covariance | None = None
 
     def __init__(
