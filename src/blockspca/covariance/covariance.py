@@ -11,41 +11,31 @@ from .._validation import (
     FloatArray,
     check_names,
     check_positive_integer,
-    describe,
     is_sparse,
-    numeric_array,
     split_names,
 )
 from ..limits import Deadline
-from .dask_source import DaskSource, dask_data, is_dask
-from .formed import MEMORY, FormedSource, form, seconds_to_form
-from .ingest import (
-    NO_VARIANCE,
-    Preparation,
-    checked_sparse,
-    dense_data,
-    mapped_data,
-    pairwise_data,
-    refuse_infinite,
-    refuse_overflow,
-    sparse_data,
-)
+from .dask_source import DaskSource
+from .formed import FormedSource, form, worth_forming
+from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
+<<<<<<< HEAD
 from .origin import Origin, data_sha256, matrix_origin, unshifted
+=======
+from .kinds import source_of
+from .pairwise import PairwiseSource
+>>>>>>> main
 from .sources import (
     DenseDataSource,
     MappedDataSource,
     MatrixSource,
     MomentSource,
-    PairwiseSource,
     Source,
     SparseDataSource,
 )
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
-
-MAP_FROM = 2**28  # bytes of memory-mapped data that are not copied into memory
 
 
 class Covariance:
@@ -68,6 +58,8 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
+    dominant : Covariance or None
+        A matrix D, if one is known, for which D − A is positive semidefinite.
 
     Examples
     --------
@@ -80,6 +72,7 @@ class Covariance:
     """
 
     is_derived = False
+    dominant: Covariance | None = None
     _formed: Covariance | None = None
     #: which data a proof about A is about; None where the proof format has no word
     data_origin: Origin | None = None
@@ -195,6 +188,7 @@ class Covariance:
         >>> Covariance.from_data(frame, scale=True).feature_names
         ('a', 'b')
         """
+<<<<<<< HEAD
         if missing not in ("raise", "pairwise"):
             raise ValueError(
                 f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
@@ -244,6 +238,10 @@ class Covariance:
         if numbers is not None:
             origin = Origin("data", numbers, n, d, center, scale, int(ddof))
         return cls(refuse_overflow(source), names, origin)
+=======
+        prepare = Preparation(center, scale, ddof, None, constant)
+        return cls(*source_of(X, prepare, missing, feature_names))
+>>>>>>> main
 
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.
@@ -333,14 +331,7 @@ class Covariance:
         """
         if self._formed is not None:
             return self._formed
-        n, d = self.n_samples, self.n_features
-        most = MEMORY if memory is None else memory // 2  # a derived one is a copy
-        if self.is_derived or n is None or n <= d or 8 * d * d > most:
-            return self
-        seconds = seconds_to_form(self._source)
-        if not np.isfinite(seconds):
-            return self
-        if deadline is not None and not deadline.affords(2 * seconds):
+        if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
         self._formed = Covariance(
             form(self._source), self.feature_names, self.data_origin
