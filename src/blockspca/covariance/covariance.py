@@ -20,12 +20,9 @@ from .formed import FormedSource, form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
-<<<<<<< HEAD
-from .origin import Origin, data_sha256, matrix_origin, unshifted
-=======
 from .kinds import source_of
+from .origin import Origin, matrix_origin
 from .pairwise import PairwiseSource
->>>>>>> main
 from .sources import (
     DenseDataSource,
     MappedDataSource,
@@ -188,60 +185,8 @@ class Covariance:
         >>> Covariance.from_data(frame, scale=True).feature_names
         ('a', 'b')
         """
-<<<<<<< HEAD
-        if missing not in ("raise", "pairwise"):
-            raise ValueError(
-                f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
-            )
-        X, names = split_names(X)
-        sparse = is_sparse(X)
-        if is_dask(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-            names = check_names(feature_names, X.shape[1])
-            prepare = Preparation(center, scale, ddof, names, constant)
-            prepare.check_samples(X.shape[0])
-            return cls(refuse_overflow(dask_data(X, prepare)), names)
-        mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-        mapped = mapped and 8 * X.size > MAP_FROM
-        if not mapped:
-            X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
-        n, d = X.shape
-        names = check_names(names if feature_names is None else feature_names, d)
-        prepare = Preparation(center, scale, ddof, names, constant)
-        prepare.check_samples(n)
-        source: Source
-        numbers: Any = None
-        if sparse:
-            source = sparse_data(X, prepare)
-            numbers = unshifted(source, X)
-        elif mapped and (on_disk := mapped_data(X, prepare)):
-            source, numbers = on_disk, X
-        else:
-            X = numeric_array(X, "X")
-            with np.errstate(over="ignore", invalid="ignore"):
-                finite = bool(np.isfinite(X.sum()))  # then every number is
-            if not finite:
-                refuse_infinite(X, "X", names)
-            if finite or not np.isnan(X).any():
-                source = dense_data(X, prepare)
-                numbers = data_sha256(X)  # X is not kept
-            elif missing == "pairwise":
-                source = pairwise_data(X, np.isnan(X), prepare)
-            else:
-                gaps = np.isnan(X)
-                columns = np.flatnonzero(gaps.any(axis=0))
-                raise ValueError(
-                    f"X has {int(gaps.sum())} missing value(s), in feature(s) "
-                    f"{describe(columns.tolist(), names)}; fill them, drop those "
-                    "features, or pass missing='pairwise'."
-                )
-        origin = None
-        if numbers is not None:
-            origin = Origin("data", numbers, n, d, center, scale, int(ddof))
-        return cls(refuse_overflow(source), names, origin)
-=======
         prepare = Preparation(center, scale, ddof, None, constant)
         return cls(*source_of(X, prepare, missing, feature_names))
->>>>>>> main
 
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from .._validation import is_sparse, numeric_array
-from .sources import SparseDataSource
+from .ingest import Preparation
+from .sources import DenseDataSource, MappedDataSource, Source, SparseDataSource
 
 _BLOCK = 2**20  # numbers that are hashed at a time, 8 MiB
 
@@ -94,14 +95,30 @@ def matrix_origin(given: Any, own: Any) -> Origin:
     return Origin("matrix", own if same else data_sha256(given), d, d)
 
 
-def unshifted(source: SparseDataSource, X: Any) -> Any:
-    """Return the sparse data as they were passed in: those of the source, if it can be.
+def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
+    """Say which data a source was made from; None if the format has no word for them.
 
-    Columns without zeros were centred where they are stored, and `scale` may have
-    changed units.
+    Data that the source has changed, or does not keep, are hashed at once.
+    """
+    numbers: Any = None
+    if isinstance(source, SparseDataSource):
+        numbers = X if _is_changed(source) else source.X
+    elif isinstance(source, MappedDataSource):
+        numbers = X
+    elif isinstance(source, DenseDataSource):
+        numbers = data_sha256(numeric_array(X, "X"))
+    if numbers is None:
+        return None
+    center, scale, ddof = prepare.center, prepare.scale, int(prepare.ddof)
+    n, d = X.shape
+    return Origin("data", numbers, n, d, center, scale, ddof)
+
+
+def _is_changed(source: SparseDataSource) -> bool:
+    """Tell whether columns were centred where they are stored, or put in other units.
+
+    Those without zeros are, and those that `scale` divides may be.
     """
     stored = np.diff(source.X.indptr)
-    changed = bool(
-        (stored == source.n_samples).any() or (source.factor != source.factor[0]).any()
-    )
-    return X if changed else source.X
+    scaled = bool((source.factor != source.factor[0]).any())
+    return scaled or bool((stored == source.n_samples).any())
