@@ -64,9 +64,8 @@ def test_pages_of_all_kinds_of_fits(X, tmp_path: Path, kind: str) -> None:
 def test_a_pickle_is_without_the_data(X, tmp_path: Path) -> None:
     model = SparsePCA(1, k=2).fit(X)
     stored = pickle.dumps(model)
-    assert (
-        len(stored) < len(pickle.dumps(SparsePCA(1, k=2).fit(np.tile(X, (50, 1))))) + 99
-    )
+    larger = pickle.dumps(SparsePCA(1, k=2).fit(np.tile(X, (50, 1))))
+    assert len(larger) < 1.1 * len(stored)
     again = pickle.loads(stored)
     np.testing.assert_array_equal(again.components_, model.components_)
     with pytest.raises(ValueError, match=r"not part of a pickled model; pass them"):

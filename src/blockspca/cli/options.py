@@ -158,6 +158,15 @@ class ReadOptions:
         list[str] | None,
         _option(_READ, "A column to leave out; may be repeated.", "--drop"),
     ] = None
+    label: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "A column (of obs, in h5ad) with the kind of each sample: no feature; the "
+            "report colours by it.",
+            "--label",
+        ),
+    ] = None
     header: Annotated[
         bool | None,
         _option(

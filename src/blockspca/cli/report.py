@@ -10,6 +10,8 @@ import typer
 
 from .constraining import ConstraintOptions
 from .display import Display
+from .inspecting import InspectOptions, inspect
+from .loading import Loaded
 from .options import (
     File,
     Force,
@@ -43,6 +45,7 @@ def report(
     solving: SolveOptions,
     show: ShowOptions,
     constraining: ConstraintOptions,
+    inspecting: InspectOptions,
     n_components: NComponents = 1,
     scheme: SchemeOption = SchemeName.DISJOINT,
     force: Force = False,
@@ -55,6 +58,7 @@ def report(
     sparsity = parse_sparsity(k, n_components)
     check_name("--output", output, ".html", ".htm")
     check_free([output], force)
+    inspecting.check(reading, constraining)
     _check_extra()
     from .loading import load
 
@@ -69,13 +73,19 @@ def report(
         constraining,
     )
     path, interrupted = None, found.interrupted
+    more: dict[str, Any] = {}
     if not interrupted:
         path = _path(found, solving, display)
         interrupted = was_interrupted(path.values())
+        if not interrupted:
+            more, interrupted = inspect(
+                found, inspecting, solving, constraining, display
+            )
         if interrupted:
             say_interrupted(display)
     with display.working("Drawing"):
-        text = _page(found, path, _parameters(k, n_components, scheme, solving))
+        parameters = _parameters(k, n_components, scheme, solving)
+        text = _page(found, path, parameters, more)
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
     end(found.components.results, display, interrupted)
@@ -126,7 +136,35 @@ def _parameters(
     }
 
 
-def _page(found: Fit, path: SparsityPath | None, parameters: dict[str, Any]) -> str:
+def preprocessing(loaded: Loaded) -> str:
+    """Say in a sentence what was done to the file before anything was solved."""
+    options = loaded.options
+    if loaded.table.is_matrix:
+        said = "The file holds the matrix itself; nothing was done to it before."
+    else:
+        centred = "not centred" if options.no_center else "centred"
+        scaled = ", and divided by their standard deviations" if options.scale else ""
+        said = f"Before, the features were {centred}{scaled or ', and not scaled'}."
+    more = []
+    if options.missing.value == "pairwise":
+        more.append("Entries use the samples that both of their features have.")
+    if options.constant.value == "ignore":
+        more.append("Constant features have no loading.")
+    left_out = [*(options.drop or ()), *([options.label] if options.label else [])]
+    if left_out and not loaded.file.name.endswith(".h5ad"):
+        more.append(f"Left out: {', '.join(left_out)}.")
+    if options.background is not None:
+        times = "" if options.weight == 1 else f", times {options.weight:g},"
+        more.append(f"The covariance of {options.background.name}{times} is taken off.")
+    return " ".join([said, *more])
+
+
+def _page(
+    found: Fit,
+    path: SparsityPath | None,
+    parameters: dict[str, Any],
+    more: dict[str, Any],
+) -> str:
     from ..report import Report, build_report
     from .fit import verify_commands
 
@@ -148,5 +186,9 @@ def _page(found: Fit, path: SparsityPath | None, parameters: dict[str, Any]) -> 
             },
             verify_commands=verify_commands(found),
             seconds=found.seconds,
+            labels=loaded.table.labels,
+            label_name=loaded.options.label or "label",
+            preprocessing=preprocessing(loaded),
+            **more,
         )
     )
