@@ -37,8 +37,10 @@ def test_a_page_from_a_model(X, tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=[f"gene {i}" for i in range(8)])
     frame.index = [f"patient {i}" for i in range(40)]
     model = SparsePCA(2, k=[3, 2]).fit(frame)
-    path = model.report(tmp_path / "x.html", title="My genes")
+    kinds = ["ill", "well"] * 20
+    path = model.report(tmp_path / "x.html", title="My genes", color=kinds)
     text = path.read_text()
+    assert "well" in text
     assert "<title>My genes" in text
     assert "gene 0" in text
     assert "patient 7" in text

@@ -82,7 +82,12 @@ SAME = 1e-6  # relative: data whose first component differs by more are others
 
 
 def write_report(
-    estimator: Any, path: str | Path, X: Any, title: str, force: bool
+    estimator: Any,
+    path: str | Path,
+    X: Any,
+    color: Sequence[Any] | None,
+    title: str,
+    force: bool,
 ) -> Path:
     """Write the page of a fitted estimator; X is that of the fit, None if it is kept.
 
@@ -128,6 +133,7 @@ def write_report(
             if value is not None
         },
         seconds=estimator._seconds,
+        labels=None if color is None else tuple(map(str, color)),
     )
     return write_file(path, build_report(page), force=force)
 

@@ -417,7 +417,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         )
 
     def report(
-        self, path: str | Path, X: Any = None, *, title: str = "", force: bool = False
+        self,
+        path: str | Path,
+        X: Any = None,
+        *,
+        color: Sequence[Any] | None = None,
+        title: str = "",
+        force: bool = False,
     ) -> Path:
         """Write one HTML page about the fit: components, blocks, path, certificates.
 
@@ -428,6 +434,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         X : array, sparse matrix or DataFrame, optional
             What `fit` was given. It is needed for a model that was pickled; one that
             is still as fitted keeps it, and does not copy it.
+        color : sequence, optional
+            A label for each sample, which the scores are coloured by.
         title : str
             The heading.
         force : bool
@@ -449,7 +457,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         from ._estimator_output import write_report
 
         check_is_fitted(self)
-        return write_report(self, path, X, title, force)
+        return write_report(self, path, X, color, title, force)
 
     @property
     def _n_features_out(self) -> int:
