@@ -22,6 +22,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # From the bottom up; each layer with its modules, a package standing for all in it.
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
+# The estimator lies above pictures and the report: it has methods that draw it.
 LAYERS = {
     "base": "_typing _validation _moved _html _json_reader _feature_names proof_file",
     "limits": "limits _messages proof_settings",
@@ -41,10 +42,10 @@ LAYERS = {
     "components": "components",
     "inspection": "inspection",
     "model selection": "model_selection",
-    "estimator": "estimator _sklearn _estimator_output tl",
     "io": "io",
     "plotting": "plotting",
     "report": "report",
+    "estimator": "estimator _sklearn _estimator_input _estimator_output tl",
     "explorer": "explorer",
     "datasets": "datasets",
     "reproduction": "reproduction",

@@ -139,7 +139,7 @@ class Covariance:
         scale: bool = False,
         ddof: int = 1,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
     ) -> Covariance:
         """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
@@ -164,9 +164,9 @@ class Covariance:
         missing : {"raise", "pairwise"}
             What to do with NaN. "pairwise" computes each A_ij from the samples that
             have both i and j; the result may be indefinite.
-        constant : {"raise", "ignore"}
-            What to do with columns that are constant if `scale` is True. "ignore"
-            gives them variance 0: they keep their index, and no component uses them.
+        constant : {"warn", "ignore", "raise"}
+            What to do with columns that are constant if `scale` is True. Ignored, they
+            have variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -208,7 +208,7 @@ class Covariance:
         center: bool = True,
         scale: bool = False,
         ddof: int = 1,
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
         memory_limit: int | None = None,
     ) -> Covariance:
