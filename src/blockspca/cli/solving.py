@@ -7,11 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-<<<<<<< HEAD
-from functools import partial
 from pathlib import Path
-=======
->>>>>>> main
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -130,11 +126,8 @@ def fit_components(
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraints,
-<<<<<<< HEAD
-            proof=proof,
-=======
             start=start,
->>>>>>> main
+            proof=proof,
         )
     seconds = time.perf_counter() - started
     pca = None
