@@ -24,7 +24,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 # The estimator lies above pictures and the report: it has methods that draw it.
 LAYERS = {
-    "base": "_typing _validation _moved _html _json_reader _feature_names proof_file",
+    "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
+    "proof_file",
     "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",

@@ -142,9 +142,12 @@ class Components:
 
     @property
     def explained_variance_ratio(self) -> FloatArray:
-        """Adjusted variance over total variance; zeros if nothing varies."""
+        """Adjusted variance over total variance; zeros if nothing varies.
+
+        NaN if the total is negative, as that of a contrast may be: it is no variance.
+        """
         if self.total_variance <= 0:
-            return np.zeros(len(self))
+            return np.full(len(self), 0.0 if self.total_variance == 0 else np.nan)
         return self.adjusted_explained_variance / self.total_variance
 
     @property
@@ -289,6 +292,9 @@ class Components:
     def __str__(self) -> str:
         share = float(self.explained_variance_ratio.sum())
         lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
+        if self.total_variance < 0:  # a contrast: there is nothing to be a share of
+            most = f"at most {self.joint_upper_bound:.6g} is possible together"
+            return "\n".join([*lines, most])
         lines.append(
             f"together: {share:.2%} of the variance, counted once; at most "
             f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
