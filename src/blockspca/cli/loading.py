@@ -31,6 +31,16 @@ class Loaded:
         )
 
 
+def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
+    """Read a file as it is, for whom nothing else of the library is to be used."""
+    import numpy as np
+
+    with display.reading(file.name) as tick:
+        values = _read(file, options, tick).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.asarray(dense, dtype=np.float64)
+
+
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     """Read a file and make its covariance; anything wrong with it is a ReadError."""
     with display.reading(file.name) as tick:
