@@ -21,6 +21,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 
 # From the bottom up; each layer with its modules, a package standing for all in it.
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
+# The estimator lies above the explorer: it opens one on its data when asked to.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 LAYERS = {
     "base": "_typing _validation _moved _html _json_reader _feature_names",
@@ -38,14 +39,14 @@ LAYERS = {
     "certify": "certify",
     "checker": "checker",
     "pipeline": "pipeline",
-    "components": "components",
+    "components": "components _scheme_names",
     "inspection": "inspection",
     "model selection": "model_selection",
-    "estimator": "estimator _sklearn _estimator_output tl",
     "io": "io",
     "plotting": "plotting",
     "report": "report",
-    "explorer": "explorer",
+    "explore": "explore",
+    "estimator": "estimator _sklearn _estimator_output tl",
     "datasets": "datasets",
     "reproduction": "reproduction",
     "cli": "cli __main__",

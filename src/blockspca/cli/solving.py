@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from .._scheme_names import DISJOINT_SCHEMES, SchemeName, as_scheme
 from .constraining import ConstraintOptions
 from .display import Display
 from .errors import ExitCode, in_options
@@ -19,23 +18,9 @@ from .loading import Loaded
 from .options import SolveOptions, whole
 
 if TYPE_CHECKING:
-    from ..components import Components, Scheme
+    from ..components import Components
     from ..result import Result
 
-
-class SchemeName(str, Enum):
-    """How a further component depends on the earlier ones."""
-
-    DISJOINT = "disjoint"
-    PROJECTION = "projection"
-    ORTHOGONAL = "orthogonal"
-    HOTELLING = "hotelling"
-    RESIDUAL = "residual"
-    RESIDUAL_DISJOINT = "residual-disjoint"
-    UNCORRELATED = "uncorrelated"
-
-
-DISJOINT_SCHEMES = (SchemeName.DISJOINT, SchemeName.RESIDUAL_DISJOINT)
 
 NComponents = Annotated[
     int, typer.Option("--n-components", "-n", help="How many components.", **whole(1))
@@ -60,30 +45,6 @@ class Fit:
     @property
     def interrupted(self) -> bool:
         return self.pca is None
-
-
-def as_scheme(name: SchemeName) -> Scheme:
-    """Return the library's object for a scheme."""
-    from .. import components
-
-    schemes: dict[SchemeName, Callable[[], Scheme]] = {
-        SchemeName.DISJOINT: components.DisjointSupports,
-        SchemeName.PROJECTION: components.ProjectionDeflation,
-        SchemeName.ORTHOGONAL: components.Orthogonalised,
-        SchemeName.HOTELLING: components.HotellingDeflation,
-        SchemeName.RESIDUAL: components.ResidualDeflation,
-        SchemeName.RESIDUAL_DISJOINT: partial(components.ResidualDeflation, True),
-        SchemeName.UNCORRELATED: components.UncorrelatedScores,
-    }
-    return schemes[name]()
-
-
-def scheme_called(name: str) -> SchemeName | None:
-    """Return the scheme that certificates call so."""
-    from ..components.schemes import scheme_name
-
-    known = {scheme_name(as_scheme(scheme)): scheme for scheme in SchemeName}
-    return known.get(name)
 
 
 AUTO = "auto"

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._scheme_names import SchemeName, as_scheme, scheme_called
 from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions, whole
-from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certificate import Certificate
@@ -67,7 +67,6 @@ def verify(
     from ..components.earlier import check_earlier_bound
     from ..components.finish import check_finished
     from .loading import load
-    from .solving import as_scheme
 
     display = Display(show)
     summary = _summary_of(certificate)
@@ -214,8 +213,6 @@ def _check_place(path: Path, claim: Certificate, index: int) -> None:
 
 def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
     """Return the scheme that a certificate names; it must be the one asked for."""
-    from .solving import scheme_called
-
     known = scheme_called(claim.scheme)
     if not claim.scheme:
         return scheme or SchemeName.DISJOINT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from .errors import Argument, ReadError, text_column
 from .table import Request, Table
@@ -134,13 +134,20 @@ def _h5_names(file: Any, axis: str) -> tuple[str, ...] | None:
 
 def var_column(path: Path, name: str) -> list[str]:
     """Read a column of `var`, one text for each feature, of an AnnData file."""
+    return annotation(path, "var", name)
+
+
+def annotation(path: Path, axis: Literal["var", "obs"], name: str) -> list[str]:
+    """Read a column of `var` or `obs`, one text for each row, of an AnnData file."""
     h5py = _needed(path, "h5py")
     try:
         with h5py.File(path, "r") as file:
-            columns = file.get("var", {})
+            columns = file.get(axis, {})
             if name not in columns:
                 known = ", ".join(key for key in columns if key != "__categories")
-                raise ReadError(f"{path} has no var column {name!r}; it has {known}.")
+                raise ReadError(
+                    f"{path} has no {axis} column {name!r}; it has {known}."
+                )
             return _h5_column(columns, name)
     except (OSError, KeyError) as error:
         reason = str(error).splitlines()[0]
@@ -159,7 +166,7 @@ def _h5_column(columns: Any, name: str) -> list[str]:
     if labels is None:
         values = list(codes)
     elif (codes < 0).any():
-        raise KeyError(f"var[{name!r}] has missing values")
+        raise KeyError(f"column {name!r} has missing values")
     else:
         values = [labels[code] for code in codes]
     return [v.decode() if isinstance(v, bytes) else str(v) for v in values]

@@ -81,7 +81,7 @@ class _Parser:
         if first_line is None:
             raise ReadError(f"{self.path} has no rows; give a file with numbers.")
         rows = csv.reader(
-            chain([first_line], lines), delimiter=_delimiter(self.path, first_line)
+            chain([first_line], lines), delimiter=delimiter_of(self.path, first_line)
         )
         first = [cell.strip() for cell in next(rows)]
         named = self.header
@@ -257,7 +257,7 @@ def _may_be_names(values: FloatArray) -> bool:
     return not any(np.all(np.diff(row) == 1) for row in body)
 
 
-def _delimiter(path: Path, first_line: str) -> str:
+def delimiter_of(path: Path, first_line: str) -> str:
     """Tabs for .tsv; otherwise what the first line has most of."""
     if ".tsv" in path.name.lower():
         return "\t"
