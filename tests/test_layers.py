@@ -21,8 +21,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 
 # From the bottom up; each layer with its modules, a package standing for all in it.
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
-# The estimator lies above the explorer: it opens one on its data when asked to.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
+# The estimator lies above pictures, report and explorer: it has methods for them.
 LAYERS = {
     "base": "_typing _validation _moved _html _json_reader _feature_names",
     "limits": "limits _messages proof_settings",
@@ -39,14 +39,14 @@ LAYERS = {
     "certify": "certify",
     "checker": "checker",
     "pipeline": "pipeline",
-    "components": "components _scheme_names",
+    "components": "components",
     "inspection": "inspection",
     "model selection": "model_selection",
     "io": "io",
     "plotting": "plotting",
     "report": "report",
     "explore": "explore",
-    "estimator": "estimator _sklearn _estimator_output tl",
+    "estimator": "estimator _sklearn _estimator_input _estimator_output tl",
     "datasets": "datasets",
     "reproduction": "reproduction",
     "cli": "cli __main__",

@@ -44,7 +44,7 @@ AT_NO_COST = 0.01
 
 def solve(
     cov: Covariance | Any,
-    k: int,
+    k: int | float,
     *,
     solver: Solver | Callable[..., Any] | str | None = None,
     threshold: ThresholdStrategy | float | str | None = None,
@@ -64,8 +64,8 @@ def solve(
     Parameters
     ----------
     cov : Covariance or symmetric matrix
-    k : int
-        How many features the component may use.
+    k : int or float
+        How many features the component may use; 0.05 is a share of all features.
     solver : Solver, name or callable f(A, k) -> x, optional
         The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`. By
         default `LocalSearch()`, whose cost grows with k³, and `TruncatedPower()` for k
@@ -88,7 +88,8 @@ def solve(
     rng : int or Generator, optional
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         What the component must be besides sparse: features in or out, so many of a
         group, no negative loading. The proof is then for the constrained problem, and
@@ -302,7 +303,7 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
 
 def solve_path(
     cov: Covariance | Any,
-    k_max: int,
+    k_max: int | float,
     *,
     limits: Limits | float | None = None,
     n_jobs: int | None = None,
@@ -326,7 +327,8 @@ def solve_path(
         Most threads, of the scan, of a proof, of the direction dual and of BLAS, as in
         `solve`. The answer is the same for every value.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         As in `solve`, for every k. The path begins where all features to include have
         a place.

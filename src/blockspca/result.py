@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._html import Markup, bar, table
-from ._messages import advice, proof_in_words
+from ._messages import advice, gap_in_percent, proof_in_words
 from ._validation import FloatArray, pandas_for
 from .limits import Status
 
@@ -371,7 +371,7 @@ class Result:
 
     def __str__(self) -> str:
         shown = list(self.loadings.items())[:SHOWN]
-        gap = "0" if self.status is Status.OPTIMAL else f"{self.gap:.2%}"
+        gap = gap_in_percent(self.gap, self.status)
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "

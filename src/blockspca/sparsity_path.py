@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._html import table
-from ._messages import proof_in_words
+from ._messages import gap_in_percent, proof_in_words
 from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
@@ -117,7 +117,7 @@ class SparsityPath(Mapping[int, Result]):
                 k,
                 f"{result.objective:.6g}",
                 f"{result.upper_bound:.6g}",
-                "0 %" if result.status is Status.OPTIMAL else f"{result.gap:.2%}",
+                gap_in_percent(result.gap, result.status),
                 proof_in_words(result),
                 ", ".join(result.features[:SHOWN]),
             )

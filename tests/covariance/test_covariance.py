@@ -222,7 +222,7 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
     import blockspca.covariance.sources as sources
 
     monkeypatch.setattr(sources, "PART_BYTES", 8 * 9 * 5)
-    monkeypatch.setattr("blockspca.covariance.covariance.MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
     X = (10 * np.random.default_rng(0).normal(size=(23, 9))).astype(dtype)
     np.save(tmp_path / "X.npy", X)
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
@@ -236,7 +236,7 @@ def test_memory_mapped_data_stays_on_disk(tmp_path, monkeypatch, dtype, scale, c
 
 
 def test_memory_mapped_data_with_gaps_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("blockspca.covariance.covariance.MAP_FROM", 0)
+    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
     X = np.random.default_rng(0).normal(size=(23, 9))
     X[3, 4] = np.nan
     np.save(tmp_path / "X.npy", X)
@@ -283,7 +283,7 @@ def test_ignored_constants_have_zero_rows(kind, tmp_path, monkeypatch):
             data = np.vstack([X, np.where(np.arange(8) == 2, np.nan, X[0])])
             options["missing"] = "pairwise"
         elif kind == "disk":
-            monkeypatch.setattr("blockspca.covariance.covariance.MAP_FROM", 0)
+            monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
             np.save(tmp_path / "X.npy", X)
             data = np.load(tmp_path / "X.npy", mmap_mode="r")
         elif kind == "dask":
@@ -304,7 +304,7 @@ def test_chunks_keep_constant_columns_exact():
     cov = Covariance.from_chunks(np.split(X, 3))
     assert (cov.rows([2]) == 0).all()
     with pytest.raises(ValueError, match="constant"):
-        Covariance.from_chunks(np.split(X, 3), scale=True)
+        Covariance.from_chunks(np.split(X, 3), scale=True, constant="raise")
 
 
 def test_chunks_that_do_not_fit():

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-import blockspca.covariance.covariance as covariance_module
+import blockspca.covariance.kinds as kinds_module
 from blockspca import Covariance, DataChangedError
 from blockspca.covariance.fingerprint import part_fingerprint, refuse_change
 from blockspca.solvers import BranchAndBound
@@ -179,7 +179,7 @@ def test_data_with_gaps_edited_in_place():
 @pytest.fixture
 def on_disk(tmp_path, monkeypatch):
     """Data on disk as a map to be read, and one to be written to."""
-    monkeypatch.setattr(covariance_module, "MAP_FROM", 0)
+    monkeypatch.setattr(kinds_module, "MAP_FROM", 0)
     X = np.random.default_rng(3).standard_normal((30, 8)) * np.arange(1, 9)
     np.save(tmp_path / "X.npy", X)
     reads = np.load(tmp_path / "X.npy", mmap_mode="r")

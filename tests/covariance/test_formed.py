@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-import blockspca.covariance.covariance as covariance_module
 import blockspca.covariance.formed as formed_module
+import blockspca.covariance.kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 from blockspca import Covariance
 from blockspca._kernels import sparse_gram
@@ -53,7 +53,7 @@ def test_entries_are_exact_to_within_entry_error(
     kind, scale, seed, tmp_path, monkeypatch
 ) -> None:
     """In blocks of a few samples, so that there are several."""
-    monkeypatch.setattr(covariance_module, "MAP_FROM", 0)
+    monkeypatch.setattr(kinds_module, "MAP_FROM", 0)
     monkeypatch.setattr(sources_module, "PART_BYTES", 200)
     monkeypatch.setattr(formed_module, "_block", lambda n: 3)
     monkeypatch.setattr(formed_module, "_FEATURES_AT_ONCE", 2)
@@ -135,7 +135,11 @@ def test_when_it_is_formed(tmp_path, monkeypatch) -> None:
     assert formed.feature_names is cov.feature_names
     assert "more samples than features" in repr(formed)
     tall[0, 0] = np.nan
-    assert not Covariance.from_data(tall, missing="pairwise").formed().in_memory
+    with_gaps = Covariance.from_data(tall, missing="pairwise").formed()
+    assert with_gaps.in_memory
+    assert not with_gaps.known_psd
+    wide[0, 0] = np.nan
+    assert not Covariance.from_data(wide, missing="pairwise").formed().in_memory
 
 
 @pytest.mark.parametrize("scheme", [None, bs.ResidualDeflation(), bs.Orthogonalised()])

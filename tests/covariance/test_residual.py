@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from blockspca import Covariance
-from blockspca.covariance.derived import masked, restricted
+from blockspca.covariance.derived import ResidualDataSource, masked, restricted
+from blockspca.covariance.formed import form
 from blockspca.covariance.residual import regressed, residual
 
 Exact = list[list[Fraction]]
@@ -190,3 +191,15 @@ def test_an_indefinite_matrix_loses_only_what_varies():
     view = residual(cov, V)
     assert largest_error(view, exact_residual(exact(A), V[1:])) <= view.entry_error
     assert not view.known_psd
+
+
+def test_a_residual_of_data_that_is_formed_states_the_error_of_its_columns():
+    """`form` asks how exact sums of blocks are; the columns are no more exact."""
+    X = np.random.default_rng(0).normal(size=(60, 8))
+    cov = Covariance.from_data(X)
+    V = np.zeros((1, 8))
+    V[0, :3] = 3**-0.5
+    left = residual(cov, V)._source
+    assert isinstance(left, ResidualDataSource)
+    left.column_errors[2] = 0.1
+    assert form(left).entry_error() >= 0.1 * np.sqrt(left.diagonal().max())

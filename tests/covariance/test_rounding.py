@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-import blockspca.covariance.covariance as covariance_module
 import blockspca.covariance.ingest as ingest_module
+import blockspca.covariance.kinds as kinds_module
 import blockspca.covariance.sources as sources_module
 from blockspca import Covariance
 from blockspca.covariance.derived import masked, restricted
@@ -40,7 +40,7 @@ SCALES = (
 @pytest.fixture
 def make(tmp_path, monkeypatch):
     """Return a function (X, kind, options) → Covariance."""
-    monkeypatch.setattr(covariance_module, "MAP_FROM", 0)
+    monkeypatch.setattr(kinds_module, "MAP_FROM", 0)
     monkeypatch.setattr(sources_module, "PART_BYTES", 128)  # several parts a file
 
     def build(X, kind, **options):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca._scheme_names import SchemeName, as_scheme
 from blockspca.components.solve import collect
 from blockspca.explore import engine as engine_module
 from blockspca.explore.engine import Engine
@@ -77,7 +76,7 @@ def test_components_are_those_of_the_library(engine, dataset, state):
         dataset.covariance(state),
         state.k,
         state.n_components,
-        scheme=as_scheme(SchemeName(state.scheme)),
+        scheme=state.scheme,
         constraints=constraints_of(state, dataset),
     )
     for ours, theirs in zip(answer.results, expected.results, strict=True):

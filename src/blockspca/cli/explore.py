@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._scheme_names import SchemeName
 from .display import Display
 from .fit import certificate_name
 from .options import File, ReadOptions, ShowOptions, real, whole
-from .solving import NComponents, SchemeOption
+from .solving import NComponents, SchemeName, SchemeOption
 
 if TYPE_CHECKING:
     from ..explore.dataset import Dataset
@@ -31,15 +30,6 @@ def explore(
     ] = 5,
     n_components: NComponents = 1,
     scheme: SchemeOption = SchemeName.DISJOINT,
-    labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--labels",
-            help="Colours of the samples: a text file of one label a line, a column of "
-            "the CSV file, or of obs of the h5ad file; may be repeated.",
-            metavar="FILE_OR_COLUMN",
-        ),
-    ] = None,
     groups: Annotated[
         str | None,
         typer.Option(
@@ -77,8 +67,8 @@ def explore(
     display = Display(show)
     from .loading import load
 
-    loaded = load(file, _without_labels(reading, labels or [], file), display)
-    dataset = as_dataset(loaded, labels or [], groups)
+    loaded = load(file, reading, display)
+    dataset = as_dataset(loaded, groups)
     asked = {
         "k": min(k, dataset.n_features),
         "n_components": n_components,
@@ -102,23 +92,14 @@ def explore(
     run(server, ready)
 
 
-def _without_labels(reading: ReadOptions, labels: list[str], file: Path) -> ReadOptions:
-    """Leave the columns that are labels out of the numbers."""
-    from ..io.labels import is_column
-
-    columns = [name for name in labels if is_column(name, file)]
-    more = [name for name in columns if name not in (reading.drop or ())]
-    return replace(reading, drop=[*(reading.drop or ()), *more]) if more else reading
-
-
-def as_dataset(loaded: Loaded, labels: list[str], groups: str | None) -> Dataset:
+def as_dataset(loaded: Loaded, groups: str | None) -> Dataset:
     """What the page explores, with all it needs to write commands and scripts."""
     from ..explore.dataset import Dataset, Source
     from ..io.groups import read_groups
-    from ..io.labels import read_labels
     from .loading import read_file
 
     options, background = loaded.options, loaded.options.background
+    held = loaded.table.labels
     return Dataset(
         table=loaded.table,
         name=loaded.file.name,
@@ -127,7 +108,7 @@ def as_dataset(loaded: Loaded, labels: list[str], groups: str | None) -> Dataset
         constant=options.constant.value,
         background=None if background is None else read_file(background, options),
         groups=None if groups is None else read_groups(groups, loaded.file),
-        labels={Path(name).name: read_labels(name, loaded.file) for name in labels},
+        labels={} if held is None else {options.label or "label": held},
         source=Source(
             file=str(loaded.file),
             background="" if background is None else str(background),
@@ -170,7 +151,9 @@ def commands(
 
 def _arguments(options: ReadOptions) -> dict[str, Any]:
     """The options as arguments of `read_table`, those that are not default."""
-    given = {name: getattr(options, name) for name in ("key", "index", "header")}
+    given = {
+        name: getattr(options, name) for name in ("key", "index", "header", "label")
+    }
     if options.drop:
         given["drop"] = list(options.drop)
     return {name: value for name, value in given.items() if value is not None}

@@ -65,7 +65,8 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
     from dataclasses import replace
 
-    from ..io import read_table
+    from ..io import ReadError, read_table
+    from ..io.errors import Argument
 
     more = {} if tick is None else {"tick": tick}
     table = read_table(
@@ -74,8 +75,16 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         index=options.index,
         drop=options.drop or (),
         header=options.header,
+        label=options.label,
         **more,
     )
+    if options.transpose and options.label is not None:
+        asked = Argument("label", options.label)
+        raise ReadError(
+            f"{file}: {asked} names a column, and with --transpose columns are "
+            "samples; leave one of the two out.",
+            asked,
+        )
     if options.transpose:
         table = table.transposed()
     if options.names is not None:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from .._scheme_names import DISJOINT_SCHEMES, SchemeName, as_scheme
 from .constraining import ConstraintOptions
 from .display import Display
 from .errors import ExitCode, in_options
@@ -19,7 +19,20 @@ from .options import SolveOptions, whole
 
 if TYPE_CHECKING:
     from ..components import Components
+    from ..model_selection.choose_each_k import Chosen
     from ..result import Result
+
+
+class SchemeName(str, Enum):
+    """How a further component depends on the earlier ones."""
+
+    DISJOINT = "disjoint"
+    PROJECTION = "projection"
+    ORTHOGONAL = "orthogonal"
+    HOTELLING = "hotelling"
+    RESIDUAL = "residual"
+    RESIDUAL_DISJOINT = "residual-disjoint"
+    UNCORRELATED = "uncorrelated"
 
 
 NComponents = Annotated[
@@ -45,6 +58,15 @@ class Fit:
     @property
     def interrupted(self) -> bool:
         return self.pca is None
+
+
+def scheme_called(name: str) -> SchemeName | None:
+    """Return the scheme that certificates call so."""
+    from ..components.scheme_names import as_scheme
+    from ..components.schemes import scheme_name
+
+    known = {scheme_name(as_scheme(scheme.value)): scheme for scheme in SchemeName}
+    return known.get(name)
 
 
 AUTO = "auto"
@@ -86,18 +108,21 @@ def fit_components(
         from ..components import solve_components
         from ..covariance.pca import pca_variances
     started = time.perf_counter()
+    start = None
     if k is None:
-        k = _choose(loaded, n_components, scheme, solving, display)
+        chosen = _choose(loaded, n_components, scheme, solving, display)
+        k, start = chosen.ks, None if constraints is not None else chosen.supports
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
             k,
             n_components,
-            scheme=as_scheme(scheme),
+            scheme=scheme.value,
             limits=solving.limits(),
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraints,
+            start=start,
         )
     seconds = time.perf_counter() - started
     pca = None
@@ -146,27 +171,28 @@ def _choose(
     scheme: SchemeName,
     solving: SolveOptions,
     display: Display,
-) -> int:
-    """Choose k by the library's rule, and say why."""
-    from ..covariance.covariance import refuse_constant
-    from ..model_selection.choose_k import K_MAX, choose_k
+) -> Chosen:
+    """Choose a k for each component by the library's rule, and say why."""
+    from ..components.scheme_names import as_scheme
+    from ..limits import Budget
+    from ..model_selection.choose_each_k import choose_each_k
+    from ..model_selection.choose_k import as_rows
 
-    d = refuse_constant(loaded.cov)  # features that vary
-    k_max = min(K_MAX, d)
-    if scheme in DISJOINT_SCHEMES:  # every component needs features of its own
-        k_max = max(1, min(k_max, d // n_components))
     table, options = loaded.table, loaded.options
     if options.background is not None:
         raise ValueError("-k auto with --background is not offered; give a k.")
+    has_data = not (table.is_matrix or options.no_center)
     with display.working("Choosing k"):
-        choice = choose_k(
-            loaded.cov if table.is_matrix or options.no_center else table.values,
-            k_max,
-            scale=options.scale,
-            missing=options.missing.value,
-            constant=options.constant.value,
-            feature_names=table.feature_names,
+        found = choose_each_k(
+            loaded.cov,
+            as_rows(table.values) if has_data else None,
+            n_components,
+            as_scheme(scheme.value),
+            how={"scale": options.scale, "missing": options.missing.value},
+            budget=Budget(solving.limits()),
             n_jobs=solving.jobs,
         )
-    display.note(in_options(choice.reason))
-    return choice.k
+    for j, choice in enumerate(found.choices):
+        which = f"component {j + 1}: " if n_components > 1 else ""
+        display.note(in_options(which + choice.reason))
+    return found

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._scheme_names import SchemeName, as_scheme, scheme_called
 from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions, whole
+from .solving import SchemeName
 
 if TYPE_CHECKING:
     from ..certificate import Certificate
@@ -66,6 +66,7 @@ def verify(
     from ..components.checks import check_relations
     from ..components.earlier import check_earlier_bound
     from ..components.finish import check_finished
+    from ..components.scheme_names import as_scheme
     from .loading import load
 
     display = Display(show)
@@ -80,7 +81,7 @@ def verify(
     claims = [_read(path) for path in files]
     for j, claim in enumerate(claims):
         _check_place(files[j], claim, j)
-    chosen = as_scheme(_scheme_of(claims[-1], scheme))
+    chosen = as_scheme(_scheme_of(claims[-1], scheme).value)
     loaded = load(file, reading, display)
     cov = loaded.cov.formed()  # as `solve` did
     complete = True
@@ -213,6 +214,8 @@ def _check_place(path: Path, claim: Certificate, index: int) -> None:
 
 def _scheme_of(claim: Certificate, scheme: SchemeName | None) -> SchemeName:
     """Return the scheme that a certificate names; it must be the one asked for."""
+    from .solving import scheme_called
+
     known = scheme_called(claim.scheme)
     if not claim.scheme:
         return scheme or SchemeName.DISJOINT

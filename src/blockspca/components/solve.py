@@ -33,7 +33,8 @@ from .joint import joint_proof
 from .joint_start import begun_together
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
-from .schemes import DisjointSupports, Scheme, SolveOne, scheme_name
+from .scheme_names import as_scheme
+from .schemes import Scheme, SolveOne, scheme_name
 from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
@@ -225,15 +226,21 @@ class Components:
             for index, result in enumerate(self.results)
         ]
 
-    def to_frame(self) -> Any:
+    def to_frame(self, names: Sequence[Any] | None = None) -> Any:
         """Return the loadings as a pandas DataFrame, features × components.
 
         Only features that a component uses; their names are the index.
+
+        Parameters
+        ----------
+        names : sequence, optional
+            One for each feature, of any kind; those of the covariance by default.
         """
         pandas = pandas_for("to_frame")
         used = np.flatnonzero(self.components.any(axis=0))
-        names = self.results[0].feature_names
-        labels = used if names is None else [names[i] for i in used]
+        if names is None:
+            names = self.results[0].feature_names
+        labels = used if names is None else [names[i] for i in used.tolist()]
         columns = [f"component {j + 1}" for j in range(len(self))]
         return pandas.DataFrame(
             self.components[:, used].T, index=labels, columns=columns
@@ -270,10 +277,10 @@ class Components:
 
 def solve_components(
     cov: Covariance | Any,
-    k: int | Sequence[int],
+    k: int | float | Sequence[int | float],
     n_components: int,
     *,
-    scheme: Scheme | None = None,
+    scheme: Scheme | str | None = None,
     sweeps: int = 0,
     limits: Limits | float | None = None,
     progress: Listener | bool | None = None,
@@ -289,13 +296,14 @@ def solve_components(
     Parameters
     ----------
     cov : Covariance or symmetric matrix
-    k : int or sequence of int
-        How many features each component may use.
+    k : int, float or sequence of these
+        How many features each component may use; 0.05 is a share of all features.
     n_components : int
-    scheme : scheme, optional
-        `DisjointSupports()` by default; `ResidualDeflation()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
-        `HotellingDeflation()`.
+    scheme : scheme or str, optional
+        `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
+        ("residual", "residual-disjoint"), `ProjectionDeflation()` ("projection"),
+        `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
+        `HotellingDeflation()` ("hotelling").
     sweeps : int
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
@@ -306,7 +314,8 @@ def solve_components(
         the time and nodes that are left; a sweep that is not the last has half of them.
         The gap and the memory apply to each.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         As in `solve`, for every component. With disjoint supports nothing can be
         included in more than one, and `Orthogonalised` does not know constraints. The
@@ -342,7 +351,7 @@ def solve_components(
     sweeps = check_count(sweeps, "sweeps")
     cov = as_covariance(cov)
     usable = refuse_constant(cov)
-    scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
+    scheme = as_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
     if len(sparsities) > usable:
         raise ValueError(
@@ -408,29 +417,6 @@ def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
         result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
     )
     return replace(result, certificate=certificate)
-
-
-#: What the command line calls the schemes, and a user may try in Python.
-_SCHEMES = {
-    "projection": "ProjectionDeflation()",
-    "orthogonal": "Orthogonalised()",
-    "orthogonalised": "Orthogonalised()",
-    "hotelling": "HotellingDeflation()",
-    "residual": "ResidualDeflation()",
-    "uncorrelated": "UncorrelatedScores()",
-}
-
-
-def _checked_scheme(scheme: Any) -> Scheme:
-    if isinstance(scheme, type) or not all(
-        hasattr(scheme, name) for name in ("check", "problem", "solve")
-    ):
-        raise TypeError(
-            f"scheme = {scheme!r} is not a scheme; pass an instance: "
-            f"{_SCHEMES.get(str(scheme).lower(), 'DisjointSupports()')}, from "
-            "blockspca."
-        )
-    return scheme
 
 
 def collect(

@@ -11,40 +11,27 @@ from .._validation import (
     FloatArray,
     check_names,
     check_positive_integer,
-    describe,
     is_sparse,
-    numeric_array,
     split_names,
 )
 from ..limits import Deadline
-from .dask_source import DaskSource, dask_data, is_dask
-from .formed import MEMORY, FormedSource, form, seconds_to_form
-from .ingest import (
-    NO_VARIANCE,
-    Preparation,
-    checked_sparse,
-    dense_data,
-    mapped_data,
-    pairwise_data,
-    refuse_infinite,
-    refuse_overflow,
-    sparse_data,
-)
+from .dask_source import DaskSource
+from .formed import FormedSource, form, worth_forming
+from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
+from .kinds import source_of
+from .pairwise import PairwiseSource
 from .sources import (
     DenseDataSource,
     MappedDataSource,
     MatrixSource,
     MomentSource,
-    PairwiseSource,
     Source,
     SparseDataSource,
 )
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
-
-MAP_FROM = 2**28  # bytes of memory-mapped data that are not copied into memory
 
 
 class Covariance:
@@ -67,6 +54,8 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
+    dominant : Covariance or None
+        A matrix D, if one is known, for which D − A is positive semidefinite.
 
     Examples
     --------
@@ -79,6 +68,7 @@ class Covariance:
     """
 
     is_derived = False
+    dominant: Covariance | None = None
     _formed: Covariance | None = None
 
     def __init__(
@@ -142,7 +132,7 @@ class Covariance:
         scale: bool = False,
         ddof: int = 1,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
     ) -> Covariance:
         """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
@@ -167,9 +157,9 @@ class Covariance:
         missing : {"raise", "pairwise"}
             What to do with NaN. "pairwise" computes each A_ij from the samples that
             have both i and j; the result may be indefinite.
-        constant : {"raise", "ignore"}
-            What to do with columns that are constant if `scale` is True. "ignore"
-            gives them variance 0: they keep their index, and no component uses them.
+        constant : {"warn", "ignore", "raise"}
+            What to do with columns that are constant if `scale` is True. Ignored, they
+            have variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -188,49 +178,8 @@ class Covariance:
         >>> Covariance.from_data(frame, scale=True).feature_names
         ('a', 'b')
         """
-        if missing not in ("raise", "pairwise"):
-            raise ValueError(
-                f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
-            )
-        X, names = split_names(X)
-        sparse = is_sparse(X)
-        if is_dask(X) and X.ndim == 2 and X.dtype.kind in "fiub":
-            names = check_names(feature_names, X.shape[1])
-            prepare = Preparation(center, scale, ddof, names, constant)
-            prepare.check_samples(X.shape[0])
-            return cls(refuse_overflow(dask_data(X, prepare)), names)
-        mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
-        mapped = mapped and 8 * X.size > MAP_FROM
-        if not mapped:
-            X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
-        n, d = X.shape
-        names = check_names(names if feature_names is None else feature_names, d)
-        prepare = Preparation(center, scale, ddof, names, constant)
-        prepare.check_samples(n)
-        source: Source
-        if sparse:
-            source = sparse_data(X, prepare)
-        elif mapped and (on_disk := mapped_data(X, prepare)):
-            source = on_disk
-        else:
-            X = numeric_array(X, "X")
-            with np.errstate(over="ignore", invalid="ignore"):
-                finite = bool(np.isfinite(X.sum()))  # then every number is
-            if not finite:
-                refuse_infinite(X, "X", names)
-            if finite or not np.isnan(X).any():
-                source = dense_data(X, prepare)
-            elif missing == "pairwise":
-                source = pairwise_data(X, np.isnan(X), prepare)
-            else:
-                gaps = np.isnan(X)
-                columns = np.flatnonzero(gaps.any(axis=0))
-                raise ValueError(
-                    f"X has {int(gaps.sum())} missing value(s), in feature(s) "
-                    f"{describe(columns.tolist(), names)}; fill them, drop those "
-                    "features, or pass missing='pairwise'."
-                )
-        return cls(refuse_overflow(source), names)
+        prepare = Preparation(center, scale, ddof, None, constant)
+        return cls(*source_of(X, prepare, missing, feature_names))
 
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.
@@ -252,7 +201,7 @@ class Covariance:
         center: bool = True,
         scale: bool = False,
         ddof: int = 1,
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
         memory_limit: int | None = None,
     ) -> Covariance:
@@ -320,14 +269,7 @@ class Covariance:
         """
         if self._formed is not None:
             return self._formed
-        n, d = self.n_samples, self.n_features
-        most = MEMORY if memory is None else memory // 2  # a derived one is a copy
-        if self.is_derived or n is None or n <= d or 8 * d * d > most:
-            return self
-        seconds = seconds_to_form(self._source)
-        if not np.isfinite(seconds):
-            return self
-        if deadline is not None and not deadline.affords(2 * seconds):
+        if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
         self._formed = Covariance(form(self._source), self.feature_names)
         return self._formed

@@ -24,10 +24,15 @@ class DerivedCovariance(Covariance):
     is_derived = True
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None, origin: str
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None,
+        origin: str,
+        dominant: Covariance | None = None,
     ) -> None:
         super().__init__(source, feature_names)
         self.origin = origin
+        self.dominant = dominant
 
     def __repr__(self) -> str:
         return f"Covariance(n_features={self.n_features}, {self.origin})"
@@ -157,10 +162,16 @@ class ResidualDataSource(DenseDataSource):
         ‖ĉ_i‖ ε_j + ε_i (‖ĉ_j‖ + ε_j), and n u ‖ĉ_i‖ ‖ĉ_j‖ for a sum of n products, with
         as much again for the diagonal as computed, and what underflows.
         """
-        n, error = self.n_samples, float(self.column_errors.max())
+        return self.rounding_of(self.n_samples)
+
+    def rounding_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum of products takes so many roundings."""
+        error = float(self.column_errors.max())
+        n = self.n_samples
+        # The diagonal was added up as it came, by n roundings.
         largest = float(self._diagonal.max()) * (1 + (n + 2) * EPS)
-        products = (n + 4) * EPS * largest + SMALLEST * (n + 4)
-        return (2 * np.sqrt(largest) + error) * error * (1 + 8 * EPS) + products
+        summed = (products + 4) * EPS * largest + SMALLEST * (n + 4)
+        return (2 * np.sqrt(largest) + error) * error * (1 + 8 * EPS) + summed
 
     def factor_error(self) -> float:
         return float(np.linalg.norm(self.column_errors)) * (1 + self.n_features * EPS)

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.threads import scan_threads
+from .pairwise import PairwiseSource
 from .rounding import additions
 from .sources import (
     DenseDataSource,
@@ -38,11 +40,34 @@ Check = Callable[[], None]
 
 
 class FormedSource(MomentSource):
-    """A as it was formed from `base`, data: a matrix that is known PSD."""
+    """A as it was formed from `base`, data: known PSD, unless they have gaps."""
 
     def __init__(self, A: FloatArray, base: Source, error: float) -> None:
         super().__init__(A, error)
         self.base = base
+
+
+def worth_forming(
+    source: Source, deadline: Deadline | None = None, memory: int | None = None
+) -> bool:
+    """Tell whether A is formed: it is smaller than the data, and fits memory and time.
+
+    Twice its size counts, as what deflation leaves of it is a copy; without a limit,
+    `MEMORY` of it is taken.
+    """
+    n, d = _samples(source), source.n_features
+    most = MEMORY if memory is None else memory // 2
+    if n is None or n <= d or 8 * d * d > most:
+        return False
+    seconds = seconds_to_form(source)
+    if not math.isfinite(seconds):
+        return False
+    return deadline is None or deadline.affords(2 * seconds)
+
+
+def _samples(source: Source) -> int | None:
+    """The samples, also of data with gaps, of which no entry of A has all."""
+    return len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
 
 
 def seconds_to_form(source: Source) -> float:
@@ -53,6 +78,8 @@ def seconds_to_form(source: Source) -> float:
         return float((stored**2).sum()) / 2 / _PRODUCTS + _cost.passes(4, d * d)
     if isinstance(source, (DenseDataSource, MappedDataSource)) and n is not None:
         return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
+    if isinstance(source, PairwiseSource):
+        return 4 * _cost.product(d, len(source.X), d) + _cost.passes(8, d * d)
     return math.inf
 
 
@@ -62,6 +89,8 @@ def form(source: Source, check: Check = lambda: None) -> FormedSource:
         return _from_sparse(source, check)
     if isinstance(source, (DenseDataSource, MappedDataSource)):
         return _from_dense(source, check)
+    if isinstance(source, PairwiseSource):
+        return _from_gaps(source, check)
     raise TypeError(f"source = {type(source).__name__} is not data that A is formed of")
 
 
@@ -88,6 +117,21 @@ def _from_dense(
                 target += C[:, beside].T @ C[:, j - i :]
     _mirror(A)
     return FormedSource(A, source, error)
+
+
+def _from_gaps(source: PairwiseSource, check: Check) -> FormedSource:
+    """Rows of A, each entry from the samples that have both: not known to be PSD."""
+    d = source.n_features
+    A = np.empty((d, d))
+    for i in range(0, d, _FEATURES_AT_ONCE):
+        check()
+        rows = slice(i, min(i + _FEATURES_AT_ONCE, d))
+        A[rows, i:] = source.submatrix(rows, slice(i, d))
+    A[np.arange(d), np.arange(d)] = source.diagonal()
+    _mirror(A)
+    formed = FormedSource(A, source, source.entry_error())
+    formed.known_psd = False
+    return formed
 
 
 def _block(n: int) -> int:

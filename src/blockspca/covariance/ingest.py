@@ -24,7 +24,6 @@ from .rounding import (
 from .sources import (
     DenseDataSource,
     MappedDataSource,
-    PairwiseSource,
     Source,
     SparseDataSource,
     sample_parts,
@@ -47,7 +46,7 @@ class Preparation:
     scale: bool
     ddof: int
     names: tuple[str, ...] | None
-    constant: Literal["raise", "ignore"] = "raise"
+    constant: Literal["warn", "ignore", "raise"] = "warn"
 
     def __post_init__(self) -> None:
         check_flag(self.center, "center")
@@ -55,9 +54,10 @@ class Preparation:
         ddof = self.ddof
         if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
             raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
-        if self.constant not in ("raise", "ignore"):
+        if self.constant not in ("warn", "ignore", "raise"):
             raise ValueError(
-                f"constant = {self.constant!r} is not known; pass 'raise' or 'ignore'."
+                f"constant = {self.constant!r} is not known; pass 'warn', 'ignore' or "
+                "'raise'."
             )
 
     def check_samples(self, n: int) -> None:
@@ -78,12 +78,22 @@ class Preparation:
             return np.sqrt(variance)
         if constant.all():
             raise ValueError(NO_VARIANCE)
+        columns = np.flatnonzero(constant).tolist()
+        said = (
+            f"scale=True, but {len(columns)} feature(s) are constant: "
+            f"{describe(columns, self.names)}"
+        )
         if self.constant == "raise":
-            columns = np.flatnonzero(constant).tolist()
             raise ValueError(
-                f"scale=True, but {len(columns)} feature(s) are constant: "
-                f"{describe(columns, self.names)}; drop them, pass constant='ignore' "
-                "to give them no loading, or pass scale=False."
+                f"{said}; drop them, pass constant='ignore' to give them no loading, "
+                "or pass scale=False."
+            )
+        if self.constant == "warn":
+            warnings.warn(
+                f"{said}; they get no loading. Drop them, or pass constant='ignore', "
+                "to go without this warning.",
+                UserWarning,
+                stacklevel=4,  # the caller of Covariance.from_data
             )
         return np.sqrt(np.where(constant, np.inf, variance))
 
@@ -313,55 +323,6 @@ def _sparse_moments(
     total += (n - stored) * mean**2
     total[constant] = 0.0
     return mean, total / (n - prepare.ddof), constant
-
-
-def pairwise_data(
-    X: FloatArray, gaps: np.ndarray, prepare: Preparation
-) -> PairwiseSource:
-    n, d = X.shape
-    center, ddof, names = prepare.center, prepare.ddof, prepare.names
-    observed = (~gaps).astype(np.float64)
-    counts = observed.sum(axis=0)
-    if not counts.all():
-        empty = np.flatnonzero(counts == 0).tolist()
-        raise ValueError(
-            f"feature(s) {describe(empty, names)} have no values at all; drop them."
-        )
-    if prepare.scale:  # any unit of a feature gives the same correlations
-        X = np.ldexp(X, -column_exponents(np.nanmax(np.abs(X), axis=0)))
-    filled = np.where(gaps, 0.0, X)
-    lowest = np.nanmin(X, axis=0)
-    constant = lowest == np.nanmax(X, axis=0)
-    if center:
-        # Any shift leaves a centred product as it is; this one saves digits, and makes
-        # a constant exactly zero.
-        shift = np.where(constant, lowest, filled.sum(axis=0) / counts)
-        filled = np.where(gaps, 0.0, X - shift)
-        # A second one saves those that the rounding of the first, if large, had lost.
-        filled -= np.where(gaps, 0.0, filled.sum(axis=0) / counts)
-    else:
-        constant &= lowest == 0
-    source = PairwiseSource(filled, observed, ddof, center)
-    # Two features share at least count_i + count_j − n samples, so the full check is
-    # needed only if the two most incomplete ones could share too few.
-    if np.sort(counts)[:2].sum() - n * min(d - 1, 1) < ddof + 1:
-        step = max(1, 2**22 // d)
-        for i in range(0, d, step):
-            shared = source.counts(slice(i, i + step), slice(None))
-            if shared.min() < ddof + 1:
-                a, b = np.unravel_index(shared.argmin(), shared.shape)
-                pair = describe([i + int(a), int(b)], names)
-                raise ValueError(
-                    f"features {pair} have {int(shared.min())} sample(s) in common, "
-                    f"too few for a covariance with ddof = {ddof}; drop one of them."
-                )
-    with np.errstate(over="ignore", invalid="ignore"):  # refused here
-        variance = source.diagonal()
-    variance[constant] = 0.0
-    refuse_out_of_range(variance, constant, prepare)
-    if prepare.scale:
-        source.scale = prepare.scales(variance, constant)
-    return source
 
 
 def mapped_data(X: Any, prepare: Preparation) -> MappedDataSource | None:

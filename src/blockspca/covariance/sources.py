@@ -17,7 +17,6 @@ from .._validation import FloatArray
 from .fingerprint import Fingerprint, part_fingerprint, refuse_change
 from .rounding import (
     EPS,
-    SMALLEST,
     additions,
     additions_by_levels,
     factor_norm_error,
@@ -387,78 +386,3 @@ class SparseDataSource:
         sums = additions_by_levels(most)
         n = self.n_samples
         return moment_error(n, largest, factor, products=products, sums=sums)
-
-
-class PairwiseSource:
-    """Each A_ij from the samples where both i and j are observed; may be indefinite.
-
-    With N = M'M the counts of common samples (M the mask of observed entries) and the
-    gaps of X filled with zeros, A_ij = (X'X − (X'M)(M'X)/N)_ij / (N_ij − ddof), the
-    means being those over the common samples.
-    """
-
-    known_psd = False
-
-    def __init__(
-        self, X: FloatArray, observed: FloatArray, ddof: int, center: bool
-    ) -> None:
-        self.X, self.observed = X, observed
-        self.ddof, self.center = ddof, center
-        self.scale: FloatArray | None = None
-        self.n_samples = None
-        self.n_features = X.shape[1]
-
-    def counts(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        return self.observed[:, rows].T @ self.observed[:, columns]
-
-    def diagonal(self) -> FloatArray:
-        counts = self.observed.sum(axis=0)
-        total = np.einsum("ij,ij->j", self.X, self.X)
-        if self.center:
-            total -= self.X.sum(axis=0) ** 2 / counts
-        variance = total / (counts - self.ddof)
-        return variance if self.scale is None else variance / self.scale**2
-
-    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        Xr, Xc = self.X[:, rows], self.X[:, columns]
-        counts = self.counts(rows, columns)
-        product = Xr.T @ Xc
-        if self.center:
-            product -= (
-                (Xr.T @ self.observed[:, columns])
-                * (self.observed[:, rows].T @ Xc)
-                / counts
-            )
-        product /= counts - self.ddof
-        if self.scale is not None:
-            product /= self.scale[rows][:, None]
-            product /= self.scale[columns]
-        return product
-
-    def matvec(self, x: FloatArray) -> FloatArray:
-        return product_by_rows(self, x)
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs complete data; a pairwise-complete covariance has no factor."
-        )
-
-    def entry_error(self) -> float:
-        """Bound |computed A_ij − A_ij|.
-
-        With s = max of the sums of squares (over scale²), in units of u · s: n for the
-        product, 2n + 4 for the two sums, their product and the quotient, 4 for the
-        rounding of the shifted data, 4 for divisor and scales, and with `scale` half of
-        3n + 12 for each deviation. That is below 8 (n + 4), over the smallest divisor
-        that can occur.
-        """
-        n = len(self.X)
-        squares = np.einsum("ij,ij->j", self.X, self.X)
-        smallest = 1.0
-        if self.scale is not None:
-            squares = squares / self.scale**2
-            smallest = float(self.scale.min())
-        shared = max(1.0, 2 * self.observed.sum(axis=0).min() - n - self.ddof)
-        underflow = SMALLEST * (n + 4) * (4 + np.sqrt(n * squares.max()))
-        error = 4 * (n + 4) * EPS * squares.max() + underflow / min(smallest, 1.0) ** 2
-        return float(error / shared)

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .._scheme_names import SchemeName, as_scheme
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..certify.constrained import solve_constrained
 from ..components.requests import check_constraints
+from ..components.scheme_names import as_scheme
 from ..components.schemes import Scheme
 from ..components.solve import next_component, placed
 from ..components.solving import SolveWithin
@@ -267,7 +267,7 @@ class Engine:
             if found is None:
                 return None
             results = (*results, found)
-        scheme = as_scheme(SchemeName(state.scheme))
+        scheme = as_scheme(state.scheme)
         return Answer(state, problem.cov, scheme, results)
 
     def solve(
@@ -282,7 +282,7 @@ class Engine:
         it was interrupted.
         """
         problem = self.problem(state)
-        scheme = as_scheme(SchemeName(state.scheme))
+        scheme = as_scheme(state.scheme)
         sparsities = [state.k] * state.n_components
         scheme.check(sparsities, problem.cov.n_features)
         if problem.constraints is not None:

@@ -95,6 +95,7 @@ def _report(engine: Engine, answer: Answer) -> bytes:
     from ..report import Report, build_report
 
     dataset, state = engine.dataset, answer.state
+    held = dataset.labels.get(state.label or "")
     interrupted = answer.results[-1].status is Status.INTERRUPTED
     page = Report(
         cov=answer.cov,
@@ -110,6 +111,8 @@ def _report(engine: Engine, answer: Answer) -> bytes:
             if value not in ("", None, False)
         },
         verify_commands=tuple(commands(engine, state)[1:]),
+        labels=None if held is None else tuple(str(one) for one in held),
+        label_name=state.label or "label",
         seconds=float(np.sum([result.time for result in answer.results])),
     )
     return build_report(page).encode()

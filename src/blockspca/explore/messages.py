@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._messages import proof_in_words
-from .._scheme_names import SchemeName
+from ..components.scheme_names import SCHEMES
 from ..inspection.alternatives import Alternatives
 from ..inspection.importance import FeatureImportance
 from ..inspection.stability import Stability
@@ -41,7 +41,7 @@ def hello(dataset: Dataset, state: State) -> dict[str, Any]:
         "path_k": min(PATH_K, d),
         "max_k": min(MAX_K, d),
         "max_components": min(MAX_COMPONENTS, d),
-        "schemes": [scheme.value for scheme in SchemeName],
+        "schemes": list(SCHEMES),
         "groups": len({label for label in dataset.group_labels if label}),
         "background": dataset.background is not None,
         "labels": list(dataset.labels),

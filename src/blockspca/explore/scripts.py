@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._scheme_names import IN_PYTHON, SchemeName
 from .dataset import Dataset
 from .state import State
 
@@ -77,7 +76,7 @@ def _solving(dataset: Dataset, state: State) -> list[str]:
             ]
     lines += ["found = bs.solve_components("]
     lines += [f"    cov, k={state.k}, n_components={state.n_components},"]
-    lines += [f"    scheme=bs.{IN_PYTHON[SchemeName(state.scheme)]},"]
+    lines += [f"    scheme={state.scheme!r},"]
     lines += [f"    limits={state.seconds!r},"]
     constraints = _constraints(dataset, state)
     if constraints:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from .._scheme_names import SchemeName
+from ..components.scheme_names import SCHEMES
 
 #: Of what a page may ask for: more would hold up everybody else on the server.
 MAX_K = 200
@@ -33,7 +33,7 @@ class State:
     ----------
     k, n_components : int
     scheme : str
-        A `SchemeName`.
+        A name of `components.scheme_names.SCHEMES`.
     scale : bool
         Whether features are divided by their standard deviations.
     include, exclude : tuple of int
@@ -60,7 +60,7 @@ class State:
 
     k: int = 5
     n_components: int = 1
-    scheme: str = SchemeName.DISJOINT.value
+    scheme: str = "disjoint"
     scale: bool = False
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
@@ -181,9 +181,9 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _scheme(value: Any) -> str:
-    names = [scheme.value for scheme in SchemeName]
-    if value not in names:
-        raise StateError(f"scheme = {str(value)[:40]!r} is not one of {names}.")
+    if not isinstance(value, str) or value not in SCHEMES:
+        known = ", ".join(SCHEMES)
+        raise StateError(f"scheme = {str(value)[:40]!r} is not one of {known}.")
     return str(value)
 
 

@@ -1,0 +1,88 @@
+"""Which source the data of each kind get: told by their type, never by an option."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .._validation import (
+    check_names,
+    describe,
+    is_sparse,
+    numeric_array,
+    split_names,
+)
+from .dask_source import dask_data, is_dask
+from .ingest import (
+    Preparation,
+    checked_sparse,
+    dense_data,
+    mapped_data,
+    refuse_infinite,
+    refuse_overflow,
+    sparse_data,
+)
+from .pairwise import pairwise_data
+from .sources import Source
+
+MAP_FROM = 2**28  # bytes of memory-mapped data that are not copied into memory
+
+
+def source_of(
+    X: Any,
+    prepare: Preparation,
+    missing: Literal["raise", "pairwise"],
+    feature_names: Sequence[str] | None,
+) -> tuple[Source, tuple[str, ...] | None]:
+    """Return the source of data, and the names of its features, if there are any."""
+    if missing not in ("raise", "pairwise"):
+        raise ValueError(
+            f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
+        )
+    X, names = split_names(X)
+    sparse, in_place = is_sparse(X), _stays_in_place(X)
+    if not in_place:
+        X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
+    n, d = X.shape
+    names = check_names(names if feature_names is None else feature_names, d)
+    prepare = replace(prepare, names=names)
+    prepare.check_samples(n)
+    source: Source | None = None
+    if is_dask(X):
+        source = dask_data(X, prepare)
+    elif sparse:
+        source = sparse_data(X, prepare)
+    elif in_place:
+        source = mapped_data(X, prepare)  # None if values are missing
+    if source is None:
+        source = _in_memory(numeric_array(X, "X"), prepare, missing)
+    return refuse_overflow(source), names
+
+
+def _stays_in_place(X: Any) -> bool:
+    """Tell whether data are read where they are: a dask array, or a large file."""
+    if is_dask(X):
+        return X.ndim == 2 and X.dtype.kind in "fiub"
+    mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
+    return mapped and 8 * X.size > MAP_FROM
+
+
+def _in_memory(X: np.ndarray, prepare: Preparation, missing: str) -> Source:
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(np.isfinite(X.sum()))  # then every number is
+    if not finite:
+        refuse_infinite(X, "X", prepare.names)
+    if finite or not np.isnan(X).any():
+        return dense_data(X, prepare)
+    gaps = np.isnan(X)
+    if missing == "pairwise":
+        return pairwise_data(X, gaps, prepare)
+    columns = np.flatnonzero(gaps.any(axis=0))
+    raise ValueError(
+        f"X has {int(gaps.sum())} missing value(s), in feature(s) "
+        f"{describe(columns.tolist(), prepare.names)}; fill them, drop those "
+        "features, or pass missing='pairwise'."
+    )
