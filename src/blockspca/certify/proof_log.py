@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bounds.direction_dual.point import direction_point
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
 from ..constraints import Constraints
@@ -27,7 +28,7 @@ from ..covariance.derived import restricted
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
-from ..proof_file import FORMAT, VERSION, WITH_SECTIONS, Proof, Section
+from ..proof_file import FORMAT, VERSION, WITH_DIRECTIONS, WITH_SECTIONS, Proof, Section
 from ..result import Result, is_within_gap
 from ..search.tree_log import above, below, root_order, tree_text
 from .adaptive_screening import Candidates
@@ -36,6 +37,9 @@ Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
 
 _SEARCHED = (BoundName.PROOF_TREE, BoundName.GROWTH, BoundName.SCREENING)
+
+# Of the bound by the direction dual; the format page says why it is larger.
+DIRECTION_ROOM = 2.0**-20
 
 # Nodes of one tree, at the most. As a rule it has as many as the search opened; where
 # that had other arguments than a tree, it may need any number.
@@ -121,7 +125,7 @@ def record_proof(
         ) from None
     with single_threaded():
         recording = _Recording(part, results, budget, candidates, features)
-        for k in range(1, results[-1].k + 1):
+        for k in range(recording.first, results[-1].k + 1):
             recording.add(k)
     origin = cov.data_origin
     assert origin is not None
@@ -179,13 +183,16 @@ class _Recording:
         steps.sort(key=lambda step: -step.upper_bound)  # the least of a k comes last
         self.targets = {step.k: step.upper_bound / self.unit for step in steps}
         self.names = {step.k: step.bound_name for step in steps}
+        self.first = min(self.targets)  # that k alone, where no chain was needed
+        self.claimed = {result.k: result for result in self.results}
         opened = sum(result.nodes for result in self.results[-1:])
         self.most_nodes = _NODES + _NODES_PER_NODE * opened
 
     def add(self, k: int) -> None:
         """Record the best bound for k: that of the result, if a rule reaches it."""
         previous = float(self.upper[k - 1]) if k > 1 else -np.inf
-        target = max(self.targets.get(k, np.inf), above(previous))
+        wanted = self.targets.get(k, np.inf)
+        target = max(wanted, above(previous))
         value, record = np.inf, None
         if self.names.get(k) in _SEARCHED:
             value, record = self._tree(k, target)
@@ -196,10 +203,33 @@ class _Recording:
                 value, record = min(
                     (value, record), searched, key=lambda found: found[0]
                 )
+        if value > wanted and k in self.claimed and self._needs_no_chain(k):
+            directed = self._direction(k, wanted)
+            value, record = min((value, record), directed, key=lambda found: found[0])
         if record is not None:
             self.upper[k] = value
             bound = float(value * self.unit).hex()
             self.records[k] = {"k": k, "upper": bound, **record}
+
+    def _needs_no_chain(self, k: int) -> bool:
+        """Whether the result has its bound by the direction dual, or by nothing."""
+        return self.names.get(k) in (BoundName.DIRECTION_DUAL, BoundName.NONE)
+
+    def _direction(self, k: int, target: float) -> Found:
+        """The direction dual, which needs no smaller k."""
+        support = np.searchsorted(self.features, self.claimed[k].support)
+        point = direction_point(
+            self.cov,
+            k,
+            support,
+            target * self.unit,
+            self.budget,
+            self.budget.limits.memory,
+        )
+        if point is None:
+            return _NOTHING
+        value = point.value + DIRECTION_ROOM * abs(point.value)
+        return value / self.unit, point.to_record()
 
     def _closed_form(self, k: int) -> Found:
         """The least bound that needs no tree, with its record."""
@@ -285,7 +315,10 @@ class _Recording:
                 )
         lists = max(self.results[-1].k - 1, 1)
         header = {**header, "row_list": lists, "claims": claims}
-        section = Section(header, self._needed())
+        records = self._needed()
+        if any(record["rule"] == "direction" for record in records):
+            header["version"] = WITH_DIRECTIONS
+        section = Section(header, records)
         return Proof((section,), "; ".join(weaker), self.nodes)
 
     def _claim(self, result: Result, bound: float) -> dict[str, Any]:
