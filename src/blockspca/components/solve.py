@@ -39,7 +39,7 @@ from .recording import check_recorded, recorded_apart
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
 from .scheme_names import as_scheme
-from .schemes import Scheme, scheme_name
+from .schemes import Scheme, SolveOne, scheme_name
 from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
@@ -405,10 +405,9 @@ def solve_components(
             share = shared_out(budget, len(sparsities) - j, part)
             chosen = {**options, "start": starts[j]} if starts else options
             solve_one = SolveWithin(share, Deadline(share.time), tell, chosen)
-            result = scheme.solve(cov, tuple(results), sparsity, solve_one)
-            result = tidied(result, partial(scheme.problem, cov, tuple(results)))
-            if constraints is None:
-                result = with_earlier_bound(result, cov, results, scheme)
+            result = next_component(
+                cov, tuple(results), sparsity, scheme, solve_one, constraints is None
+            )
             results.append(result)
             budget.nodes += result.nodes
             if result.status is Status.INTERRUPTED:
@@ -421,15 +420,33 @@ def solve_components(
             results = begun_together(cov, results, scheme, solve_one)
             again = SolveAgain(cov, scheme, sparsities, budget, tell, options)
             results = list(swept(cov, results, scheme, sweeps, again))
-        placed = [_placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
+        named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
-        found = collect(cov, tuple(placed), scheme, budget, first, prove=proved)
+        found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
         if not proof:
             return found
-        return replace(found, proof=recorded_apart(cov, placed, budget.limits))
+        return replace(found, proof=recorded_apart(cov, named, budget.limits))
 
 
-def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
+def next_component(
+    cov: Covariance,
+    earlier: tuple[Result, ...],
+    k: int,
+    scheme: Scheme,
+    solve_one: SolveOne,
+    free: bool,
+) -> Result:
+    """Solve for the component after the earlier ones; `free` is without constraints.
+
+    Bounds of earlier components hold for this one too where the scheme says so, but not
+    those of components that had to keep constraints.
+    """
+    result = scheme.solve(cov, earlier, k, solve_one)
+    result = tidied(result, partial(scheme.problem, cov, earlier))
+    return with_earlier_bound(result, cov, earlier, scheme) if free else result
+
+
+def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     """Return the result with a certificate that says to which problem it belongs."""
     if result.certificate is None or (index == 0 and not swept):
         return result
