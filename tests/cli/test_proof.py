@@ -59,3 +59,19 @@ def test_verify_replays_a_proof(table, tmp_path):
     target.write_text(json.dumps(claims) + "\n" + "".join(rest))
     done = CliRunner().invoke(app, ["verify", str(target), str(table)])
     assert isinstance(done.exception, VerificationError)  # `main` makes 4 of it
+
+
+def test_explain_shows_a_proof(table, tmp_path):
+    target, page = tmp_path / "out.proof", tmp_path / "out.html"
+    words = ["path", str(table), "--k-max", "3", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    words = ["explain", str(target), str(table), "--html", str(page)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "k = 1: at most" in done.output
+    text = page.read_text(encoding="utf-8")
+    for name in "abcde":
+        assert name in text
+    assert "Screening with τ" in text
+    done = CliRunner().invoke(app, ["explain", str(table)])
+    assert isinstance(done.exception, ValueError)

@@ -36,9 +36,17 @@ def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
     import numpy as np
 
     with display.reading(file.name) as tick:
-        values = _read(file, options, tick).values
+        values = read_file(file, options, tick).values
     dense = values.toarray() if hasattr(values, "toarray") else values
     return np.asarray(dense, dtype=np.float64)
+
+
+def names_of(
+    file: Path, options: ReadOptions, display: Display
+) -> tuple[str, ...] | None:
+    """Read the names of the features of a file, if it has any."""
+    with display.reading(file.name) as tick:
+        return read_file(file, options, tick).feature_names
 
 
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
