@@ -19,6 +19,7 @@ from .h5ad import refuse_other_than_h5ad, write_h5ad
 from .options import (
     File,
     Force,
+    ProofFile,
     ReadOptions,
     ShowOptions,
     SolveOptions,
@@ -48,6 +49,7 @@ class WriteOptions:
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON.")
     ] = False
+    proof: ProofFile = None
     force: Force = False
 
     @property
@@ -58,6 +60,8 @@ class WriteOptions:
         """Refuse, before the work, a place where nothing could be written."""
         from ..io.writing import check_free
 
+        if self.proof is not None:
+            check_free([self.proof], self.force)
         if self.output is None:
             return
         if self.is_h5ad:
@@ -80,7 +84,7 @@ def fit(
 ) -> None:
     """Find components of k features each, with a proof of how good they are."""
     from ..io.writing import to_json
-    from .solving import fit_components
+    from .solving import fit_components, write_proof
 
     display = Display(show)
     asked.sparsity()  # what is wrong with it is said before the file is read
@@ -88,9 +92,18 @@ def fit(
     from .loading import load
 
     loaded = load(file, reading, display)
-    found = fit_components(loaded, asked, solving, display, constraining)
+    found = fit_components(
+        loaded,
+        asked,
+        solving,
+        display,
+        constraining,
+        proof=writing.proof is not None,
+    )
     summary = summarise(found, None if writing.is_h5ad else writing.output)
     with saying_instead(found, display):
+        if writing.proof is not None:
+            write_proof(found.components, writing.proof, display)
         written = _write(found, summary, writing)
     if writing.as_json:
         typer.echo(to_json(summary), nl=False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -19,8 +19,10 @@ from .options import SolveOptions, Sparsity, whole
 
 if TYPE_CHECKING:
     from ..components import Components
+    from ..limits import Budget
     from ..model_selection.choose_each_k import Chosen
     from ..result import Result
+    from ..sparsity_path import SparsityPath
 
 
 class SchemeName(str, Enum):
@@ -119,6 +121,8 @@ def fit_components(
     solving: SolveOptions,
     display: Display,
     constraining: ConstraintOptions | None = None,
+    *,
+    proof: bool = False,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
     k, n_components, scheme = asked.sparsity(), asked.n_components, asked.scheme
@@ -129,9 +133,10 @@ def fit_components(
     with display.working("Loading the solver"):
         from ..components import solve_components
         from ..covariance.pca import pca_variances
-    started = time.perf_counter()
+        from ..limits import Budget
+    budget = Budget(solving.limits())
     if k is None:
-        chosen = _choose(loaded, n_components, scheme, solving, display)
+        chosen = _choose(loaded, asked, budget, solving.jobs, display)
         k = [*chosen.ks]
         if start is None and constraints is None:
             start = [*chosen.supports]
@@ -141,13 +146,14 @@ def fit_components(
             k,
             n_components,
             scheme=scheme.value,
-            limits=solving.limits(),
+            limits=budget.left(),
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraints,
             start=start,
+            proof=proof,
         )
-    seconds = time.perf_counter() - started
+    seconds = budget.elapsed()
     pca = None
     if not was_interrupted(components.results):
         with display.working("Comparing with PCA"), suppress(KeyboardInterrupt):
@@ -156,6 +162,17 @@ def fit_components(
     if found.interrupted:
         say_interrupted(display, len(components), n_components)
     return found
+
+
+def write_proof(
+    solved: Components | SparsityPath, target: Path, display: Display
+) -> None:
+    """Write the proof that was recorded, and say where it says less than the result."""
+    assert solved.proof is not None
+    solved.write_proof(target)
+    if solved.proof.message:
+        display.note(solved.proof.message)
+    display.note(f"Written: {target}")
 
 
 def was_interrupted(results: Iterable[Result]) -> bool:
@@ -236,14 +253,13 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
 
 def _choose(
     loaded: Loaded,
-    n_components: int,
-    scheme: SchemeName,
-    solving: SolveOptions,
+    asked: ComponentOptions,
+    budget: Budget,
+    n_jobs: int | None,
     display: Display,
 ) -> Chosen:
     """Choose a k for each component by the library's rule, and say why."""
     from ..components.scheme_names import as_scheme
-    from ..limits import Budget
     from ..model_selection.choose_each_k import choose_each_k
     from ..model_selection.choose_k import as_rows
 
@@ -255,13 +271,13 @@ def _choose(
         found = choose_each_k(
             loaded.cov,
             as_rows(table.values) if has_data else None,
-            n_components,
-            as_scheme(scheme.value),
+            asked.n_components,
+            as_scheme(asked.scheme.value),
             how={"scale": options.scale, "missing": options.missing.value},
-            budget=Budget(solving.limits()),
-            n_jobs=solving.jobs,
+            budget=budget,
+            n_jobs=n_jobs,
         )
     for j, choice in enumerate(found.choices):
-        which = f"component {j + 1}: " if n_components > 1 else ""
+        which = f"component {j + 1}: " if asked.n_components > 1 else ""
         display.note(in_options(which + choice.reason))
     return found
