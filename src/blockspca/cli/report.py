@@ -34,9 +34,6 @@ from .solving import (
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
 
-PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
-PATH_SHARE = 0.25  # of a time limit, kept for that curve
-
 
 def report(
     file: File,
@@ -103,6 +100,8 @@ def _check_extra() -> None:
 
 def _without_path(solving: SolveOptions) -> SolveOptions:
     """Return the limits of the components: the time less what the curve needs."""
+    from ..report.first_component import PATH_SECONDS, PATH_SHARE
+
     if solving.time is None:
         return solving
     kept = min(PATH_SECONDS, PATH_SHARE * solving.time)
@@ -110,19 +109,14 @@ def _without_path(solving: SolveOptions) -> SolveOptions:
 
 
 def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
-    from ..pipeline import solve_path
+    from ..report.first_component import path_of
 
-    cov = found.loaded.cov
-    largest = max(result.k for result in found.components.results)
-    limits = solving.limits()
-    seconds = PATH_SECONDS
-    if limits.time is not None:
-        seconds = max(0.0, min(seconds, limits.time - found.seconds))
     with display.solving() as progress:
-        return solve_path(
-            cov,
-            min(cov.n_features, max(10, 2 * largest)),
-            limits=replace(limits, time=seconds),
+        return path_of(
+            found.loaded.cov,
+            found.components,
+            solving.limits(),
+            found.seconds,
             n_jobs=solving.jobs,
             progress=progress,
         )
