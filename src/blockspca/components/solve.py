@@ -29,7 +29,8 @@ from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
-from .joint import joint_proof
+from .joint import NODES, adds_plain, are_orthogonal, entries_proof, joint_proof
+from .joint_entries import JointEntries
 from .joint_start import begun_together
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
@@ -38,6 +39,7 @@ from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
 from .variance import (
+    ENTRIES,
     SHARED,
     adjusted_variance,
     joint_upper_bound,
@@ -68,10 +70,12 @@ class Components:
         The trace of A.
     joint_upper_bound : float
         Proved: no components with the same sparsities, however chosen, have a larger
-        sum of adjusted variances. See `variance.joint_upper_bound` for the proof.
+        sum of adjusted variances. Where the scheme's are orthogonal: no orthogonal ones
+        have a larger sum of variances x_j'Ax_j, nor of adjusted ones. See
+        `variance.joint_upper_bound` for the proof.
     joint_bound_name : str
-        Which argument gave it: "components", "eigenvalues", "variances" or "shared
-        support".
+        Which argument gave it: "components", "eigenvalues", "variances", "shared
+        support" or "entry dual".
     scheme : Scheme
     r2 : float
         The share of the variance of all features that linear regression on the scores
@@ -81,8 +85,8 @@ class Components:
         Where components were solved again, given the others (`sweeps`): the first one
         before that. It is certified for A itself, which the joint bound needs. The
         problem of each of the `results` then is what *all* others leave of A.
-    joint_proof : SharedSupport or None
-        What the joint bound rests on if it is named "shared support".
+    joint_proof : SharedSupport, JointEntries or None
+        What the joint bound rests on if it is named "shared support" or "entry dual".
     """
 
     results: tuple[Result, ...]
@@ -95,7 +99,7 @@ class Components:
     scheme: Scheme
     r2: float = float("nan")
     first: Result | None = None
-    joint_proof: SharedSupport | None = None
+    joint_proof: SharedSupport | JointEntries | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -139,10 +143,19 @@ class Components:
         return self.adjusted_explained_variance / self.total_variance
 
     @property
+    def joint_total(self) -> float:
+        """What the joint bound is about: the sum of the variances x_j'Ax_j.
+
+        Of `DisjointSupports` and `Orthogonalised`; of the adjusted ones otherwise.
+        """
+        if adds_plain(self.scheme):
+            return float(self.explained_variance.sum())
+        return float(self.adjusted_explained_variance.sum())
+
+    @property
     def joint_gap(self) -> float:
-        """(joint_upper_bound − sum of adjusted variances) / that sum."""
-        total = float(self.adjusted_explained_variance.sum())
-        return relative_gap(total, self.joint_upper_bound)
+        """(joint_upper_bound − joint_total) / joint_total."""
+        return relative_gap(self.joint_total, self.joint_upper_bound)
 
     def problem(self, index: int, cov: Covariance | Any) -> Covariance:
         """Return the matrix that component `index` is certified for.
@@ -431,25 +444,36 @@ def collect(
     scores = score_covariance(cov, components)
     sparsities = [result.k for result in results]
     stopped = results[-1].status is Status.INTERRUPTED
-    proof = joint_proof(cov, results, budget) if prove and not stopped else None
+    adjusted = adjusted_variance(scores)
+    plain = float(np.trace(scores))
+    shared: SharedSupport | None = None
+    entries: JointEntries | None = None
+    if prove and not stopped:
+        if are_orthogonal(scheme):
+            entries = entries_proof(cov, results, plain, budget)
+        # A branch and bound for shared features seldom comes below the other bound.
+        nodes = NODES if entries is None else 1
+        shared = joint_proof(cov, results, budget, nodes)
     bound, name = joint_upper_bound(
         cov,
         first or results[0],
         sparsities,
         budget,
-        math.inf if proof is None else proof.upper_bound,
+        math.inf if shared is None else shared.upper_bound,
+        math.inf if entries is None else entries.upper_bound,
     )
-    adjusted = adjusted_variance(scores)
+    proofs = {SHARED: shared, ENTRIES: entries}
+    total = plain if adds_plain(scheme) else float(adjusted.sum())
     return Components(
         results=results,
         components=components,
         explained_variance=np.diagonal(scores).copy(),
         adjusted_explained_variance=adjusted,
         total_variance=float(cov.diagonal().sum()),
-        joint_upper_bound=max(bound, float(adjusted.sum())),
+        joint_upper_bound=max(bound, total),
         joint_bound_name=name,
         scheme=scheme,
         r2=predicted(cov, components),
         first=first,
-        joint_proof=proof if name == SHARED else None,
+        joint_proof=proofs.get(name),
     )
