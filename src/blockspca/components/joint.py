@@ -7,6 +7,7 @@ eigenvalues (`joint_entries`), in which every component has its own k.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from .joint_entries import JointEntries, joint_entries
 from .orthogonal import Orthogonalised
 from .requests import is_disjoint
 from .shared_support import SharedSupport, bound_shared
+from .variance import ENTRIES, SHARED, joint_upper_bound
 
 NODES = 100  # of a branch and bound, up to 60 features
 STEPS = 100  # of an ascent, as many as it takes
@@ -37,6 +39,47 @@ def are_orthogonal(scheme: Any) -> bool:
 def adds_plain(scheme: Any) -> bool:
     """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
     return are_orthogonal(scheme) and getattr(scheme, "adds_variances", False)
+
+
+def joint_claim(
+    cov: Covariance,
+    results: Sequence[Result],
+    first: Result,
+    scheme: Any,
+    plain: float,
+    budget: Budget,
+    *,
+    prove: bool,
+) -> tuple[float, str, SharedSupport | JointEntries | None]:
+    """Return the least joint bound, its name, and what it rests on.
+
+    Parameters
+    ----------
+    first : Result
+        Of the first component, certified for A.
+    plain : float
+        The sum of the variances x_j'Ax_j.
+    prove : bool
+        Whether to take the time for more than closed forms.
+    """
+    shared: SharedSupport | None = None
+    entries: JointEntries | None = None
+    if prove:
+        if are_orthogonal(scheme):
+            entries = entries_proof(cov, results, plain, budget)
+        # A branch and bound for shared features seldom comes below the other bound.
+        shared = joint_proof(cov, results, budget, NODES if entries is None else 1)
+    bound, name = joint_upper_bound(
+        cov,
+        first,
+        [result.k for result in results],
+        budget,
+        math.inf if shared is None else shared.upper_bound,
+        math.inf if entries is None else entries.upper_bound,
+    )
+    proofs: dict[str, SharedSupport | JointEntries | None]
+    proofs = {SHARED: shared, ENTRIES: entries}
+    return bound, name, proofs.get(name)
 
 
 def entries_proof(

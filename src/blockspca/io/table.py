@@ -133,7 +133,7 @@ class Table:
         center: bool = True,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
     ) -> Covariance:
         """Return A: the matrix itself, or the covariance of the data."""
         from ..covariance.covariance import Covariance
