@@ -295,37 +295,31 @@ class FloatTree:
             raise self.fail("B_pp < τ")
         return found
 
-    def open_by_suffix(self, B: np.ndarray, m: int) -> list[int]:
+    def open_by_suffix(self, B: np.ndarray, m: int) -> np.ndarray:
         """Return the t whose suffix bound first[m][t] is not shown to be at most τ₁.
 
-        `T[q]` is T[q + 1][t] of the page, rounded up: (a + b)/2 + √(((a − b)/2)² + r²)
-        in float64 is within 8u(|a| + |b| + r) of the exact number: that is added.
+        T[q] is there for the N − q + 1 places t that have q features from t on. It is
+        rounded up: (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within
+        8u(|a| + |b| + r) of the exact number, and that is added.
         """
         N, chosen = len(B), self.k - m
-        caps = np.array([self.chain.get(chosen + q, np.inf) for q in range(1, m)])
+        if m > N:
+            return np.zeros(0, dtype=np.int64)
+        a = np.diagonal(B)
         squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
-        T = np.full(m - 1, -np.inf)
-        found = []
-        for t in range(N - 1, -1, -1):
-            after = N - t - 1
-            a, b, r2 = B[t, t], T[: min(m - 1, after)], sums[t]
-            if after >= m - 1:
-                last = b[m - 2]
-                fits = a <= self.tau and last <= self.tau
-                if not fits or r2[m - 2] > below((self.tau - a) * (self.tau - last)):
-                    found.append(t)
-            T = T.copy()
-            T[0] = min(max(T[0], a), caps[0])
-            size = min(m - 2, after)
-            if size > 0:
-                b, r2 = b[:size], r2[:size]
+        T = first = a
+        for q in range(1, m):
+            if q > 1:
+                a, b, r2 = a[: N - q + 1], T[1:], sums[: N - q + 1, q - 2]
                 first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
-                first += 8 * UNIT * (abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
-                T[1 : size + 1] = np.minimum(
-                    np.maximum(T[1 : size + 1], first), caps[1 : size + 1]
-                )
-        return found
+                first += 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
+            T = np.maximum.accumulate(first[::-1])[::-1]
+            T = np.minimum(T, self.chain.get(chosen + q, np.inf))
+        a, b, r2 = a[: N - m + 1], T[1:], sums[: N - m + 1, m - 2]
+        fits = (a <= self.tau) & (b <= self.tau)
+        fits &= r2 <= below((self.tau - a) * (self.tau - b))
+        return np.flatnonzero(~fits)
 
     def check_positive(self, B: np.ndarray, chosen: int) -> None:
         """Eliminate all of F: then all pivots are positive, and P ∪ F has less than τ.

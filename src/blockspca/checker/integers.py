@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from math import isqrt
 
 import numpy as np
@@ -27,6 +28,7 @@ from .proof_file import Node, Problem, ProofError, Record
 from .screening import Level, UpperBounds, above, rows_above
 
 BITS = 64
+SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
 
@@ -229,17 +231,18 @@ class IntegerTree:
         """Drop all i with M_ii ≥ 0 and Σ (m − 1 largest M_ij²) ≤ M_ii (τ − u) q."""
         if m < 2 or self.k - 1 not in self.chain:
             raise ProofError(f"k = {self.k}: D needs m ≥ 2 and U of k - 1, at most τ")
+        short, q = shortened(M, q)
         room = self.chain[self.k - 1] * q
         ranked = [
             sorted(((x * x, j) for j, x in enumerate(row) if j != i), reverse=True)
-            for i, row in enumerate(M)
+            for i, row in enumerate(short)
         ]
         left = set(range(len(M)))
         while True:
             out = set()
             for i in left:
                 squares = [square for square, j in ranked[i] if j in left][: m - 1]
-                if M[i][i] >= 0 and sum(squares) <= M[i][i] * room:
+                if short[i][i] >= 0 and sum(squares) <= short[i][i] * room:
                     out.add(i)
             if not out:
                 break
@@ -280,38 +283,54 @@ class IntegerTree:
     def open_by_suffix(self, M: list[list[int]], q: int, m: int) -> list[int]:
         """Return the t whose suffix bound first[m][t] is not at most τ.
 
-        Kept are slacks q (τ − T[j][t]), rounded down; None stands for T = −∞. With α =
-        τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] = (α + β − √((α − β)² + 4r²))/2.
+        `slacks` are q (τ − T[j][t]), rounded down, for the t with j features from t on.
+        With α = τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] is
+        (α + β − √((α − β)² + 4r²))/2, and at least 0 if α, β ≥ 0 and r² ≤ αβ.
         """
-        chosen = self.k - m
-        caps = [self.chain.get(chosen + j) for j in range(m)]
-        slack: list[int | None] = [None] * m
-        found = []
-        for t in reversed(range(len(M))):
-            alpha = M[t][t]
-            squares = sorted((x * x for x in M[t][t + 1 :]), reverse=True)
-            total, fresh = 0, list(slack)
-            for j in range(1, m + 1):
-                beta = slack[j - 1] if j > 1 else None
-                if j > 1 and beta is None:
-                    break  # fewer than j features: so it is for every larger j
-                if j > 1:
-                    total += squares[j - 2]
-                if j == m:
-                    assert beta is not None
-                    if alpha < 0 or beta < 0 or total > alpha * beta:
-                        found.append(t)
-                    break
-                first = alpha
-                if beta is not None:
-                    square = (alpha - beta) ** 2 + 4 * total
-                    root = isqrt(square - 1) + 1 if square else 0  # rounded up
-                    first = (alpha + beta - root) // 2
-                before, cap = slack[j], caps[j]
-                first = first if before is None else min(first, before)
-                fresh[j] = first if cap is None else max(first, cap * q)
-            slack = fresh
-        return found
+        M, q = shortened(M, q)
+        N = len(M)
+        sums = []
+        for t, row in enumerate(M):
+            squares = sorted((x * x for x in row[t + 1 :]), reverse=True)
+            sums.append(list(accumulate(squares[: m - 1])))
+        slacks = first = [row[t] for t, row in enumerate(M)]
+        for j in range(1, m):
+            if j > 1:
+                first = [
+                    _slack(M[t][t], slacks[t + 1], sums[t][j - 2])
+                    for t in range(N - j + 1)
+                ]
+            slacks = list(accumulate(reversed(first), min))[::-1]
+            if self.k - m + j in self.chain:
+                cap = self.chain[self.k - m + j] * q
+                slacks = [max(slack, cap) for slack in slacks]
+        return [
+            t
+            for t in range(N - m + 1)
+            if min(M[t][t], slacks[t + 1]) < 0
+            or sums[t][m - 2] > M[t][t] * slacks[t + 1]
+        ]
+
+
+def _slack(alpha: int, beta: int, square: int) -> int:
+    """Return ⌊(α + β − √((α − β)² + 4r²))/2⌋, or less."""
+    root = (alpha - beta) ** 2 + 4 * square
+    return (alpha + beta - (isqrt(root - 1) + 1 if root else 0)) // 2
+
+
+def shortened(M: list[list[int]], q: int) -> tuple[list[list[int]], int]:
+    """Return a node with shorter integers whose drops and suffix bounds are no better.
+
+    All is divided by a power of two: the diagonal, which is slack, and q, by which
+    slacks are multiplied, are rounded down, and all |M_ij|, i ≠ j, up.
+    """
+    bits = max((max(map(abs, row)) for row in M), default=0).bit_length() - SHORT
+    if bits <= 0:
+        return M, q
+    short = [[-(-abs(x) >> bits) for x in row] for row in M]
+    for i, row in enumerate(short):
+        row[i] = M[i][i] >> bits
+    return short, q >> bits
 
 
 def skip_node(nodes: Iterator[Node]) -> None:
