@@ -98,7 +98,7 @@ class RowLists:
         self, bounds: UpperBounds, rows: np.ndarray, columns: np.ndarray, length: int
     ) -> None:
         self.columns = columns
-        self.length = min(length, len(columns) - 1)
+        self.length = max(0, min(length, len(columns) - 1))
         self.whole = self.length == len(columns) - 1
         self.place = np.full(len(bounds.diagonal), -1)
         self.place[rows] = np.arange(len(rows))

@@ -38,7 +38,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         from ..covariance.covariance import refuse_constant
         from ..io import ReadError
 
-        table = _read(file, options, tick)
+        table = read_file(file, options, tick)
     with display.working("Computing variances"):
         _check(table, file, options)
         try:
@@ -61,7 +61,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     return Loaded(file, options, table, cov)
 
 
-def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
+def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
     from dataclasses import replace
 
@@ -99,7 +99,7 @@ def _less_background(cov: Covariance, options: ReadOptions) -> Covariance:
     from ..covariance.contrast import contrastive
 
     assert options.background is not None
-    table = _read(options.background, options)
+    table = read_file(options.background, options)
     _check(table, options.background, options)
     background = table.covariance(
         center=not options.no_center,
