@@ -24,11 +24,13 @@ from math import isqrt
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled
-from .proof_file import Node, Problem, ProofError, Record
+from .direction import find_vectors
+from .proof_file import Direction, Node, Problem, ProofError, Record
 from .screening import Level, UpperBounds, above, rows_above
 
 BITS = 64
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
+LARGEST_N = 250  # samples: larger matrices take minutes to eliminate
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
 
@@ -87,7 +89,7 @@ class IntegerMatrix:
         """Return a real number in units, rounded down."""
         found = Fraction(value) * Fraction(2) ** -self.exponent // 1
         if abs(found) > 2**LARGEST:
-            raise ProofError(f"{value} is out of all proportion to the data")
+            raise ProofError(f"the bound {value} is out of all proportion to the data")
         return found
 
     def largest_diagonal(self, k: int) -> int:
@@ -189,6 +191,49 @@ class IntegerMatrix:
             if len(again) == len(waiting):
                 raise ProofError(f"k = {k}: feature {again[0]} cannot be dropped")
             waiting = again
+
+    def check_direction(self, k: int, upper: int, given: Direction) -> None:
+        """Rule "direction", with columns c_i = g_i/2^h and integer vectors v_i·2^b.
+
+        Ã_ij is the product of g_i and g_j within a unit, so that U ≥ k units + kρ +
+        λmax(VV') is what has to hold. That matrix is cut to 48 bits before it is
+        eliminated: with X' = ⌊X/2^s⌋, X ⪰ 2^s (X' − nI).
+        """
+        n, data = self.problem.n, self.data
+        if n > LARGEST_N:
+            raise ProofError(f"k = {k}: direction in integers is for n ≤ {LARGEST_N}")
+        self.number(given.rho)  # refuses what floats could not hold
+        rho = Fraction(given.rho) * data.denominator * 2**data.two_bits  # of g_i'g_i
+        products = [dot(g, g) for g in map(self.column, range(len(self.diagonal)))]
+        names = [i for i, product in enumerate(products) if product > rho]
+        columns = [self.column(i) for i in names]
+        h = max((abs(y) for g in columns for y in g), default=1).bit_length()
+        C = np.array([[y / 2**h for y in g] for g in columns]).reshape(-1, n).T
+        with np.errstate(all="ignore"):
+            V = find_vectors(C, float(rho / 4**h), given, 2.0**-34)
+        if not np.isfinite(V).all():
+            raise ProofError(f"k = {k}: the directions give no vectors")
+        bits = (53 - len(names).bit_length()) // 2
+        b = 2 * bits - 1 - int(np.frexp(np.abs(V).max(initial=0.0))[1])
+        whole = np.rint(np.ldexp(V, b)).astype(np.int64)
+        for place, (i, g) in enumerate(zip(names, columns, strict=True)):
+            v = whole[:, place].tolist()
+            room = (products[i] - rho) * (rho * Fraction(4) ** (b - h) + dot(v, v))
+            if dot(g, v) ** 2 < room:
+                raise ProofError(
+                    f"k = {k}: the vector of feature {i} is not good enough"
+                )
+        level = (upper - k) * Fraction(2) ** self.exponent - k * Fraction(given.rho)
+        level *= data.denominator * 2**data.two_bits * Fraction(4) ** (b - h)
+        X = [[-x for x in row] for row in _gram(whole, bits)]
+        for i, row in enumerate(X):
+            row[i] += level // 1
+        shift = max(abs(x) for row in X for x in row).bit_length() - 48
+        X = [[_shift(x, -shift) for x in row] for row in X]
+        for i, row in enumerate(X):
+            row[i] -= n
+        if not is_positive_semidefinite(X):
+            raise ProofError(f"k = {k}: U is below what the directions show")
 
     def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""
@@ -367,6 +412,21 @@ def eliminate(
         right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
         found.append(left + right)
     return found
+
+
+def _gram(V: np.ndarray, bits: int) -> list[list[int]]:
+    """Return VV' for integers below 4^bits: products of halves are exact in float64."""
+    high, low = (part.astype(float) for part in (V >> bits, V & (2**bits - 1)))
+    cross = high @ low.T
+    parts = [high @ high.T, cross, cross.T, low @ low.T]
+    rows = zip(*(part.astype(np.int64).tolist() for part in parts), strict=True)
+    return [
+        [
+            (hh << 2 * bits) + ((hl + lh) << bits) + ll
+            for hh, hl, lh, ll in zip(*row, strict=True)
+        ]
+        for row in rows
+    ]
 
 
 def _shift(value: int, bits: int) -> int:
