@@ -94,6 +94,10 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         drop=options.drop or (),
         header=options.header,
         label=options.label,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        na=options.na or (),
+        numeric_only=options.numeric_only,
         **more,
     )
     if options.transpose and options.label is not None:
