@@ -159,9 +159,13 @@ class ReducedCostFixing:
         """√β: S is positive, and has not lost q."""
         return float(np.sqrt(4 * max(self.height - t, 0.0)))
 
-    def deflating(self, t: float) -> FloatArray:
-        """√β q, by which M is deflated to see what is needed at t."""
-        return self._root(t) * self.leading
+    def deflating(self, t: float, least: float) -> FloatArray:
+        """√β q with β ≥ least, by which M is deflated to see what is needed at t.
+
+        What the test says does not depend on β, but with a small one its matrix is
+        nearly singular.
+        """
+        return max(self._root(t), float(np.sqrt(least))) * self.leading
 
     def _holds(
         self,

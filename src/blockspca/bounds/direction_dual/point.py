@@ -34,6 +34,7 @@ _MOST_ROUNDS = 40
 
 FIXING_ROOM = 2.0**-20
 CLOSING_ROOM = 2.0**-34
+LEAST_BETA = 0.01  # of ρ; where the gap is 1e-4 of ρ, inverses lose two digits less
 
 # Densities stay in the coordinates of the samples, and ascents do not stop in order to
 # show that most columns need no term: the format has no words for either.
@@ -197,7 +198,8 @@ class _Rounds:
                 _as_point(problem, ascent, best),
                 np.sort(features[needed]),
                 np.sort(features[node.free]),
-                ascent.tests.deflating(level) * np.sqrt(problem.unit),
+                ascent.tests.deflating(level, LEAST_BETA * best.multiplier)
+                * np.sqrt(problem.unit),
             )
         )
         return True
