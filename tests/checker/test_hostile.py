@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,7 @@ def test_a_key_more_or_less_is_refused(line):
         (("data", "kind", None), "text"),
         (("data", "center", True), "keys"),
         (("data", "n", 4), "n = d"),
+        (("data", {**LINES[0]["data"], "n": 10**30, "d": 10**30}), "the data are"),
         (("data", "d", True), "integer"),
         (("data", "sha256", LINES[0]["data"]["sha256"].upper()), "64 digits"),
         (("data", "sha256", "0" * 64), "other data"),
@@ -445,14 +447,12 @@ def test_bounds_an_ulp_too_low_are_refused(seed):
     Y = np.tril(Y) + np.tril(Y, -1).T
     Y[0, 1] = Y[1, 0] = 3.0
     a, b = Y[0, 0], Y[1, 1]
-    square = int((a - b) ** 2) + 36
-    if round(square**0.5) ** 2 == square:
-        pytest.skip("the eigenvalue is rational")
+    while round(((a - b) ** 2 + 36) ** 0.5) ** 2 == (a - b) ** 2 + 36:
+        a += 1  # the eigenvalue was rational
     S = np.array([[a, 3.0], [3.0, b]])
     upper = float(np.linalg.eigvalsh(S.astype(np.longdouble).astype(float))[1])
-    # Exact: upper is too low if and only if (upper − a)(upper − b) < 9.
-    from fractions import Fraction
 
+    # Exact: upper is too low if and only if (upper − a)(upper − b) < 9.
     def too_low(value: float) -> bool:
         return (Fraction(value) - int(a)) * (Fraction(value) - int(b)) < 9
 

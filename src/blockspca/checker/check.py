@@ -90,8 +90,8 @@ def check_proof(
         again in integers.
     """
     start = time.perf_counter()
-    sections = read_proof(proof)
     Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
+    sections = read_proof(proof, Y.shape)
     ways: list[type] = [FloatMatrix, IntegerMatrix]
     if exact or floats:
         ways = [IntegerMatrix] if exact else [FloatMatrix]
@@ -110,8 +110,6 @@ def _check_section(
 ) -> Matrix:
     """Check a section in the first arithmetic that can; return its matrix."""
     problem = section.problem
-    if Y.shape != (problem.n, problem.d):
-        raise ProofError(f"the data are {Y.shape}, the proof's {problem.n, problem.d}")
     if digest != problem.sha256:
         raise ProofError("these are other data: the hash is not that of the proof")
     if problem.without:

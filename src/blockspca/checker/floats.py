@@ -65,9 +65,10 @@ class FloatMatrix:
             self.factor = Fraction(2) ** -shift
             self.A = (scaled + scaled.T) / 2
             same = np.array_equal(Y, Y.T) and np.array_equal(np.ldexp(scaled, shift), Y)
-            self.e = 0.0 if same else 2 * UNIT
+            self.error = 0.0 if same else 2 * UNIT
             self.low = self.high = np.diagonal(self.A).copy()
             self.product_error = 0.0
+            self.e = Fraction(self.error)
             return
         H, delta, norms = _centred(scaled, problem.center)
         if problem.scale:
@@ -79,18 +80,19 @@ class FloatMatrix:
                 H *= np.where(still, 0.0, np.sqrt(N) / norms)
                 parts = np.where(still, 0.0, np.sqrt(n) * delta / norms)
             phi = 1.01 * ((n + 8) * UNIT + 2 * (UNIT + float(parts.max())))
-            self.e = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
+            self.error = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
         else:
             self.factor = N * Fraction(4) ** -shift
             most = float(norms.max())
             error = 2.1 * UNIT * most**2 + n * float(delta.max()) ** 2
-            self.e = above(error, n) + n * 2.0**-1000
+            self.error = above(error, n) + n * 2.0**-1000
         self.A = H
         squares = np.einsum("si,si->i", H, H)
         self.low, self.high = below(squares, n), above(squares, n)
         self.product_error = float(above(1.01 * n * UNIT * self.high.max()))
-        if not np.isfinite(self.e) or n * UNIT > 0.01:
+        if not np.isfinite(self.error) or n * UNIT > 0.01:
             raise ProofError("float64 cannot hold these data")
+        self.e = Fraction(self.error)  # records and claims are compared exactly
 
     # -- numbers: exact fractions of float64 ----------------------------------------
 
@@ -117,9 +119,9 @@ class FloatMatrix:
     def upper_bounds(self) -> UpperBounds:
         """Return what screening needs."""
         if self.problem.kind == "matrix":
-            return UpperBounds(self.high, None, self.e, self._matrix_entries)
-        roots = above(np.sqrt(above(self.high + self.e)))
-        return UpperBounds(self.high, roots, self.e, self._data_entries)
+            return UpperBounds(self.high, None, self.error, self._matrix_entries)
+        roots = above(np.sqrt(above(self.high + self.error)))
+        return UpperBounds(self.high, roots, self.error, self._data_entries)
 
     def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
         return lambda rows: np.abs(self.A[np.ix_(columns[rows], columns)])
@@ -171,13 +173,13 @@ class FloatMatrix:
             raise ProofError(f"k = {k}: rho is too small for float64")
         C = np.ascontiguousarray(self.A[:, self.high > rho])
         a = self.high[self.high > rho]
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # what is not finite does not fit
             V = find_vectors(C, rho, given, (16 * n + 64) * UNIT)
-        squares = above(np.einsum("si,si->i", V, V), n)
-        products = np.abs(np.einsum("si,si->i", C, V))
-        products = below(products - 1.01 * n * UNIT * above(np.sqrt(a * squares)))
-        fits = (products >= 0) & np.isfinite(squares)
-        fits &= below(products**2) >= above((a - rho) * (rho + squares))
+            squares = above(np.einsum("si,si->i", V, V), n)
+            products = np.abs(np.einsum("si,si->i", C, V))
+            products = below(products - 1.01 * n * UNIT * above(np.sqrt(a * squares)))
+            fits = (products >= 0) & np.isfinite(squares)
+            fits &= below(products**2) >= above((a - rho) * (rho + squares))
         if not fits.all():
             raise ProofError(f"k = {k}: a vector of the directions is not good enough")
         lost = above(1.01 * len(a) * UNIT * float(squares.sum()), len(a))
