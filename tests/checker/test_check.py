@@ -24,6 +24,7 @@ from proof_builder import (
     direction_proof,
     exact_forms,
     random_problem,
+    rounds_proof,
     sha256,
 )
 
@@ -99,6 +100,30 @@ def test_directions_of_another_writer_hold(seed):
     for mode in ({"exact": True}, {"floats": True}):
         with pytest.raises(ProofError, match="k = "):
             check_proof(as_bytes(lines), Y, **mode)
+
+
+def test_rounds_of_another_writer_hold():
+    """They end with one set or by their last inequality; both kinds occur."""
+    kinds = set()
+    for seed in range(70):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(3, 7)), 7
+        Y = rng.standard_normal((n, d)) * rng.gamma(1.0, size=d) ** 2
+        data = describe(Y, "data", scale=seed % 4 == 0, ddof=seed % 2)
+        lines = rounds_proof(Y, data, int(rng.integers(1, 5)), rng)
+        if not lines:
+            continue
+        check_proof(as_bytes(lines), Y, floats=True)
+        with pytest.raises(ProofError, match="not done in integers"):
+            check_proof(as_bytes(lines), Y, exact=True)
+        (section,) = read_proof(as_bytes(lines))
+        claim = section.claims[0]
+        assert Truth(Y, data).allows(claim.k, claim.objective, claim.upper_bound)
+        rounds = lines[1]["rounds"]
+        count = sum(len(one["in"]) for one in rounds)
+        kinds |= {"in"} if count else set()
+        kinds |= {"one"} if len(rounds[-1]["free"]) == claim.k - count else {"more"}
+    assert kinds == {"in", "one", "more"}
 
 
 def test_all_rules_and_tokens_occur_in_those_proofs():

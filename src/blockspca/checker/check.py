@@ -117,15 +117,15 @@ def _check_section(
         Y = Y if problem.kind == "data" else Y[[*section.kept]]
     for claim in section.claims:
         _check_vector(claim, Y, problem)
+    reasons = []
     for way in ways:
         try:
             matrix = way(Y, problem)
             _check_records(section, matrix)
             return matrix
-        except ProofError:
-            if way is ways[-1]:
-                raise
-    raise AssertionError("there is an arithmetic")
+        except ProofError as error:
+            reasons.append(str(error))
+    raise ProofError("; in integers: ".join(reasons))
 
 
 def _check_records(section: Section, matrix: Matrix) -> None:

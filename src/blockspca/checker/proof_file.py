@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -86,6 +86,17 @@ class Direction:
     rest: float
     weights: list[float]
     directions: list[list[float]]
+    rounds: tuple[Round, ...] = ()
+
+
+@dataclass(frozen=True)
+class Round:
+    """Features that every better set has, and those that it may have besides."""
+
+    direction: Direction
+    needed: tuple[int, ...]
+    free: tuple[int, ...]
+    vector: list[float]
 
 
 @dataclass(frozen=True)
@@ -217,6 +228,12 @@ def _real(value: Any, where: str) -> float:
 _integer, _boolean = _of(int, "an integer"), _of(bool, "true or false")
 _text, _list = _of(str, "a text"), _of(list, "a list")
 _integers, _reals = _many(_integer), _many(_real)
+DIRECTION: dict[str, Reader] = {
+    "rho": _real,
+    "rest": _real,
+    "weights": _reals,
+    "directions": _many(_reals),
+}
 
 
 # -- Header, claims, records --------------------------------------------------------
@@ -234,8 +251,8 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         readers["without"] = _integers
     header = _take(value, where, **readers)
     least = 2 if "without" in header else 1
-    if header["format"] != "blockspca-proof" or not least <= header["version"] <= 3:
-        raise ProofError(f"{where}: no blockspca-proof of version {least} to 3")
+    if header["format"] != "blockspca-proof" or not least <= header["version"] <= 4:
+        raise ProofError(f"{where}: no blockspca-proof of version {least} to 4")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
     problem = _problem(header["data"], header.get("without", []), where)
@@ -316,8 +333,9 @@ def _record(value: Any, where: str, section: Section) -> Record:
     if rule == "tree":
         readers |= {"features": _integers, "tree": _text}
     if rule == "direction":
-        readers |= {"rho": _real, "rest": _real, "weights": _reals}
-        readers["directions"] = _many(_reals)
+        readers |= DIRECTION
+        if "rounds" in value:
+            readers["rounds"] = _list
     found = _take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
@@ -331,6 +349,11 @@ def _record(value: Any, where: str, section: Section) -> Record:
         tree, depth = _tree(found["tree"], len(features), where)
     source = found.get("from", 0)
     direction = _direction(found, where, section) if rule == "direction" else None
+    if direction is not None and "rounds" in found:
+        if section.version < 4:
+            raise ProofError(f"{where}: rounds are of version 4")
+        rounds = tuple(_round(item, where, section) for item in found["rounds"])
+        direction = replace(direction, rounds=rounds)
     return Record(
         found["k"],
         found["upper"],
@@ -353,6 +376,27 @@ def _direction(found: dict[str, Any], where: str, section: Section) -> Direction
     if sizes != [section.problem.n] * len(weights):
         raise ProofError(f"{where}: a direction of n numbers is needed per weight")
     return Direction(rho, rest, weights, found["directions"])
+
+
+def _round(value: Any, where: str, section: Section) -> Round:
+    readers = {**DIRECTION, "in": _integers, "free": _integers}
+    if type(value) is dict and "vector" in value:
+        readers["vector"] = _reals
+    found = _take(value, f"{where}, round", **readers)
+    vector = found.get("vector", [])
+    for key in ("in", "free"):
+        if found[key] != sorted(found[key]):
+            raise ProofError(f"{where}: {key} must be ascending")
+    if len(vector) != section.problem.n and (
+        vector or found["in"] or "vector" in found
+    ):
+        raise ProofError(f"{where}: a round needs a vector of n numbers")
+    return Round(
+        _direction(found, where, section),
+        _positions(found["in"], section.kept, where),
+        _positions(found["free"], section.kept, where),
+        vector,
+    )
 
 
 def _tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
