@@ -102,13 +102,13 @@ def test_matrix(matrix, error, words):
         (X, {"center": 1}, TypeError, "center = 1 is of type int; pass True or False"),
         (
             np.where([1, 0, 0], 7.0, X),
-            {"scale": True},
+            {"scale": True, "constant": "raise"},
             ValueError,
             "constant: 0;.*drop",
         ),
         (
             sp.csr_array(np.where([1, 0, 0], 0.0, X)),
-            {"scale": True},
+            {"scale": True, "constant": "raise"},
             ValueError,
             "constant: 0",
         ),
@@ -124,7 +124,7 @@ def test_matrix(matrix, error, words):
         (pl.Series([1.0, 2.0]), {}, TypeError, "polars Series"),
         (
             sp.csr_array(np.where([1, 0, 0], 123.456, X)),
-            {"scale": True},
+            {"scale": True, "constant": "raise"},
             ValueError,
             "constant: 0",
         ),

@@ -129,3 +129,38 @@ def test_names_of_columns_are_kept_as_they_are(X):
     assert SparsePCA(1, k=3).fit(X).loadings_.index.dtype.kind == "i"
     with pytest.raises(TypeError, match="is not a list of names"):
         SparsePCA(1, k=3).fit(X, feature_names="abcdefghijkl")
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_a_background_is_taken_off(form):
+    """Features 6 to 8 vary most in both; features 0 to 3 in the target alone."""
+    rng = np.random.default_rng(0)
+    target, background = rng.normal(size=(50, 12)), rng.normal(size=(60, 12))
+    target[:, :4] += 2 * rng.normal(size=(50, 1))
+    for data in (target, background):
+        data[:, 6:9] += 3 * rng.normal(size=(len(data), 1))
+    alone = SparsePCA(1, k=3).fit(form(target))
+    assert alone.supports_[0].tolist() == [6, 7, 8]
+    model = SparsePCA(2, k=3, background_weight=2.0)
+    scores = model.fit_transform(form(target), background=form(background))
+    cov = bs.contrastive(np.cov(target.T), np.cov(background.T), 2.0)
+    best = bs.solve(cov, 3)
+    assert set(model.supports_[0]) <= {0, 1, 2, 3}
+    assert model.results_[0].objective == pytest.approx(best.objective)
+    assert model.status_[0] == "optimal"
+    assert scores.shape == (50, 2)
+    assert np.isnan(model.r2_)  # the trace of the difference is negative
+    assert "%" not in str(model.solution_).splitlines()[-1]
+
+
+def test_a_background_that_does_not_fit_is_refused(X):
+    with pytest.raises(ValueError, match="11 features"):
+        SparsePCA(1, k=3).fit(X, background=X[:, :11])
+    with pytest.raises(ValueError, match="'auto' cannot be combined"):
+        SparsePCA(1).fit(X, background=X)
+    with pytest.raises(ValueError, match="background_weight"):
+        SparsePCA(1, k=3, background_weight=-1.0).fit(X, background=X)
+    matrix = np.cov(X.T)
+    model = SparsePCA(1, k=3, covariance="precomputed", background_weight=0.5)
+    model.fit(matrix, background=np.diag(np.diagonal(matrix)))
+    assert model.status_ == ["optimal"]

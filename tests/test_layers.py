@@ -24,7 +24,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
 # The estimator lies above pictures, report and explorer: it has methods for them.
 LAYERS = {
-    "base": "_typing _validation _moved _html _json_reader _feature_names",
+    "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
+    "proof_file",
     "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",

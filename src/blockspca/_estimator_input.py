@@ -5,23 +5,53 @@ The estimator only stores its parameters; here they meet the data.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._sklearn import standard_deviations
 from ._validation import FloatArray, is_sparse, share_of, split_names
+from ._warnings import warn_caller
 from .components.requests import is_disjoint
 from .components.schemes import Scheme
+from .constraints import Constraints
+from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
-from .limits import Budget
+from .limits import Budget, Limits
 from .model_selection.choose_each_k import Chosen, choose_each_k
 
-WRAPPED = 4  # frames from a warning here to the call of fit, which scikit-learn wraps
+#: For scikit-learn, which refuses other values with a sentence.
+PARAMETER_CONSTRAINTS: dict[str, Any] = {
+    "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    "k": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Real, 0, 1, closed="neither"),
+        "array-like",
+        StrOptions({"auto"}),
+    ],
+    # Objects of these kinds are checked where they are used.
+    "solver": "no_validation",
+    "threshold": "no_validation",
+    "certify": ["boolean"],
+    "limits": [Limits, Interval(Real, 0, None, closed="left"), None],
+    "scale": ["boolean"],
+    "missing": [StrOptions({"raise", "pairwise"})],
+    "constant": [StrOptions({"warn", "ignore", "raise"})],
+    "scheme": "no_validation",
+    "sweeps": [Interval(Integral, 0, None, closed="left")],
+    "covariance": "no_validation",
+    "transform_method": [StrOptions({"projection", "least-squares"})],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "constraints": [Constraints, None],
+    "start": "no_validation",
+    "background_weight": [Interval(Real, 0, None, closed="left")],
+}
 
 
 def is_precomputed(covariance: Any) -> bool:
@@ -77,11 +107,7 @@ def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
         why = f"{m} components without a common feature have {usable} to share"
     if most != asked:
         now = str(most[0]) if len(set(most)) == 1 else str(most)
-        warnings.warn(
-            f"k = {k} is more than can be had, as {why}; k = {now} is used.",
-            UserWarning,
-            stacklevel=WRAPPED,
-        )
+        warn_caller(f"k = {k} is more than can be had, as {why}; k = {now} is used.")
     return most
 
 
@@ -162,6 +188,32 @@ def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Cova
     if estimator.scale:  # shrinkage gives a variance even to a constant
         A[~varies], A[:, ~varies] = 0.0, 0.0
     return Covariance.from_matrix(A, feature_names=names)
+
+
+def less_background(estimator: Any, cov: Covariance, background: Any) -> Covariance:
+    """Take the covariance of a background off that of the target."""
+    if isinstance(estimator.k, str):
+        raise ValueError(
+            "k = 'auto' cannot be combined with a background: permuted data are no "
+            "reference for a difference; pass a number."
+        )
+    if is_precomputed(estimator.covariance):
+        other = Covariance.from_matrix(background, feature_names=cov.feature_names)
+    elif estimator.covariance is not None:
+        raise ValueError(
+            f"covariance = {estimator.covariance!r} cannot be combined with a "
+            "background; pass covariance=None, or both matrices with "
+            "covariance='precomputed'."
+        )
+    else:
+        other = Covariance.from_data(
+            background,
+            scale=estimator.scale,
+            missing=estimator.missing,
+            constant="ignore",
+            feature_names=cov.feature_names,
+        )
+    return contrastive(cov, other, estimator.background_weight)
 
 
 def _estimated(estimator: Any, X: Any) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._estimator_input import covariance_of, is_precomputed
 from ._validation import FloatArray, is_sparse
+from ._warnings import warn_caller
 from .components import Components
 from .covariance.covariance import Covariance
 from .limits import DEFAULT_LIMITS, as_limits
@@ -56,13 +56,12 @@ def warn_if_not_proved(
     missing = ""
     if len(results) < wanted:
         missing = f" Only {len(results)} of {wanted} components were found."
-    warnings.warn(
+    warn_caller(
         f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
         f"{reason} with a gap of {widest:.2%}.{missing} Give the proof more time, for "
         "example limits=Limits(time=60), or say with limits=Limits(gap=0.01) which gap "
         "is good enough.",
         ConvergenceWarning,
-        stacklevel=4,  # fit is wrapped by scikit-learn
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,16 +14,17 @@ from sklearn.base import (
     _fit_context,
 )
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_input import (
+    PARAMETER_CONSTRAINTS,
     chosen_ks,
     column_labels,
     components_wanted,
     covariance_of,
     features_wanted,
     is_precomputed,
+    less_background,
 )
 from ._estimator_output import publish, total_squares, warn_if_not_proved
 from ._sklearn import validated
@@ -101,6 +101,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What every component must be besides sparse; see `solve`.
     start : sequence of supports, default=None
         One for each component to start from, such as `supports_` of an earlier fit.
+    background_weight : float, default=1.0
+        How heavily a background counts that is given to `fit`.
 
     Attributes
     ----------
@@ -166,32 +168,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     (50, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "k": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="neither"),
-            "array-like",
-            StrOptions({"auto"}),
-        ],
-        # Objects of these kinds are checked where they are used.
-        "solver": "no_validation",
-        "threshold": "no_validation",
-        "certify": ["boolean"],
-        "limits": [Limits, Interval(Real, 0, None, closed="left"), None],
-        "scale": ["boolean"],
-        "missing": [StrOptions({"raise", "pairwise"})],
-        "constant": [StrOptions({"warn", "ignore", "raise"})],
-        "scheme": "no_validation",
-        "sweeps": [Interval(Integral, 0, None, closed="left")],
-        "covariance": "no_validation",
-        "transform_method": [StrOptions({"projection", "least-squares"})],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "constraints": [Constraints, None],
-        "start": "no_validation",
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETER_CONSTRAINTS
 
     def __init__(
         self,
@@ -214,6 +191,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         verbose: bool | int = False,
         constraints: Constraints | None = None,
         start: Any = None,
+        background_weight: float = 1.0,
     ) -> None:
         self.n_components = n_components
         self.k = k
@@ -233,10 +211,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.verbose = verbose
         self.constraints = constraints
         self.start = start
+        self.background_weight = background_weight
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any = None, *, feature_names: Sequence[str] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        background: Any = None,
     ) -> SparsePCA:
         """Find the components.
 
@@ -247,6 +231,10 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : ignored
         feature_names : sequence of str, optional
             Names for arrays and sparse matrices; a DataFrame has its own.
+        background : array, sparse matrix or DataFrame, optional
+            Samples of the same features (or their covariance matrix, if X is one) in
+            which the components should not vary: `background_weight` times their
+            covariance is taken off that of X. See `contrastive`.
 
         Returns
         -------
@@ -262,6 +250,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         scheme = as_scheme(self.scheme, "residual")
         with allowed_threads(check_n_jobs(self.n_jobs)):
             cov = covariance_of(self, X, precomputed, names)
+            if background is not None:
+                cov = less_background(self, cov, self._validated(background))
             m = components_wanted(self.n_components, self.k, X.shape, cov)
             start = self.start
             if isinstance(self.k, str):

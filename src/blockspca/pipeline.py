@@ -55,6 +55,7 @@ def solve(
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[int | str] | np.ndarray | None = None,
+    proof: bool = False,
 ) -> Result:
     """Solve max x'Ax over unit vectors x with at most k nonzeros, with a proof.
 
@@ -97,6 +98,9 @@ def solve(
         that solver and threshold do not go with it.
     start : names or indices of features, optional
         A support to start from, such as yesterday's, of at most k features.
+    proof : bool
+        Record a proof that anybody can check without this library; see
+        `Result.write_proof`.
 
     Returns
     -------
@@ -122,6 +126,22 @@ def solve(
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     given = _check_start(start, cov, k)
+    if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
+        check_recordable(cov, certify, constraints)
+        result = solve(
+            cov,
+            k,
+            solver=solver,
+            threshold=threshold,
+            limits=limits,
+            n_jobs=n_jobs,
+            rng=rng,
+            progress=progress,
+            start=start,
+        )
+        return replace(result, proof=recorded(cov, [result], budget.limits))
     if constraints is not None:
         if solver is not None or threshold is not None:
             raise ValueError(
@@ -310,6 +330,7 @@ def solve_path(
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[int | str] | np.ndarray | None = None,
+    proof: bool = False,
 ) -> SparsityPath:
     """Solve for every k = 1, 2, …, k_max, each with a proof on the original matrix.
 
@@ -334,6 +355,9 @@ def solve_path(
         a place.
     start : names or indices of features, optional
         A support of at most k_max features to start from.
+    proof : bool
+        Record a proof that anybody can check without this library; see
+        `SparsityPath.write_proof`.
 
     Returns
     -------
@@ -358,6 +382,15 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
+    if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
+        check_recordable(cov, True, constraints)
+        path = solve_path(
+            cov, k_max, limits=limits, n_jobs=n_jobs, progress=progress, start=start
+        )
+        path.proof = recorded(cov, list(path.values()), budget.limits)
+        return path
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov = cov.formed(budget, budget.limits.memory)
         if constraints is not None:

@@ -30,6 +30,13 @@ Sparsity = Annotated[
         show_default=False,
     ),
 ]
+ProofFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--proof",
+        help="A file for a proof that needs no blockspca to be checked.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 

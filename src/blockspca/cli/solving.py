@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ..components import Components
     from ..model_selection.choose_each_k import Chosen
     from ..result import Result
+    from ..sparsity_path import SparsityPath
 
 
 class SchemeName(str, Enum):
@@ -101,6 +103,8 @@ def fit_components(
     solving: SolveOptions,
     display: Display,
     constraining: ConstraintOptions | None = None,
+    *,
+    proof: bool = False,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
     constraints = None if constraining is None else constraining.read(loaded)
@@ -123,6 +127,7 @@ def fit_components(
             progress=progress,
             constraints=constraints,
             start=start,
+            proof=proof,
         )
     seconds = time.perf_counter() - started
     pca = None
@@ -133,6 +138,17 @@ def fit_components(
     if found.interrupted:
         say_interrupted(display, len(components), n_components)
     return found
+
+
+def write_proof(
+    solved: Components | SparsityPath, target: Path, display: Display
+) -> None:
+    """Write the proof that was recorded, and say where it says less than the result."""
+    assert solved.proof is not None
+    solved.write_proof(target)
+    if solved.proof.message:
+        display.note(solved.proof.message)
+    display.note(f"Written: {target}")
 
 
 def was_interrupted(results: Iterable[Result]) -> bool:

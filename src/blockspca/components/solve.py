@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from .._messages import proof_in_words
 from .._validation import (
     FloatArray,
     check_count,
+    check_flag,
     check_n_jobs,
     pandas_for,
 )
@@ -25,12 +28,14 @@ from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
+from ..proof_file import MISSING, Proof
 from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
 from .joint import joint_proof
 from .joint_start import begun_together
+from .recording import check_recorded, recorded_apart
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
 from .scheme_names import as_scheme
@@ -84,6 +89,8 @@ class Components:
         problem of each of the `results` then is what *all* others leave of A.
     joint_proof : SharedSupport or None
         What the joint bound rests on if it is named "shared support".
+    proof : Proof or None
+        What `write_proof` writes, if `solve_components` was told to record it.
     """
 
     results: tuple[Result, ...]
@@ -97,6 +104,7 @@ class Components:
     r2: float = float("nan")
     first: Result | None = None
     joint_proof: SharedSupport | None = None
+    proof: Proof | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -134,9 +142,12 @@ class Components:
 
     @property
     def explained_variance_ratio(self) -> FloatArray:
-        """Adjusted variance over total variance; zeros if nothing varies."""
+        """Adjusted variance over total variance; zeros if nothing varies.
+
+        NaN if the total is negative, as that of a contrast may be: it is no variance.
+        """
         if self.total_variance <= 0:
-            return np.zeros(len(self))
+            return np.full(len(self), 0.0 if self.total_variance == 0 else np.nan)
         return self.adjusted_explained_variance / self.total_variance
 
     @property
@@ -206,6 +217,20 @@ class Components:
         *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
+    def write_proof(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proofs of all components, for `python -m blockspca.checker`.
+
+        Each is about A without the features of the earlier ones.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it is replaced if it exists.
+        """
+        if self.proof is None:
+            raise ValueError(MISSING.format(call="solve_components"))
+        return self.proof.write(path)
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
         return [
@@ -267,6 +292,9 @@ class Components:
     def __str__(self) -> str:
         share = float(self.explained_variance_ratio.sum())
         lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
+        if self.total_variance < 0:  # a contrast: there is nothing to be a share of
+            most = f"at most {self.joint_upper_bound:.6g} is possible together"
+            return "\n".join([*lines, most])
         lines.append(
             f"together: {share:.2%} of the variance, counted once; at most "
             f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
@@ -286,6 +314,7 @@ def solve_components(
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[Sequence[int | str]] | None = None,
+    proof: bool = False,
     **options: Any,
 ) -> Components:
     """Find several sparse components, each proved for its own problem.
@@ -322,6 +351,9 @@ def solve_components(
         joint upper bound is for components that keep them.
     start : sequence of supports, optional
         One for each component, to start from, such as `Components.supports` of before.
+    proof : bool
+        Record proofs that anybody can check without this library, of the first
+        component, or of all that are disjoint; see `Components.write_proof`.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
@@ -363,6 +395,8 @@ def solve_components(
         check_constraints(constraints, cov, sparsities, scheme)
         options["constraints"] = constraints
     starts = check_starts(start, cov, sparsities)
+    if check_flag(proof, "proof"):
+        check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov = cov.formed(budget, budget.limits.memory)
@@ -388,7 +422,10 @@ def solve_components(
             results = list(swept(cov, results, scheme, sweeps, again))
         named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
-        return collect(cov, tuple(named), scheme, budget, first, prove=proved)
+        found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
+        if not proof:
+            return found
+        return replace(found, proof=recorded_apart(cov, named, budget.limits))
 
 
 def next_component(

@@ -21,6 +21,7 @@ from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from .kinds import source_of
+from .origin import Origin, matrix_origin
 from .pairwise import PairwiseSource
 from .sources import (
     DenseDataSource,
@@ -70,12 +71,18 @@ class Covariance:
     is_derived = False
     dominant: Covariance | None = None
     _formed: Covariance | None = None
+    #: which data a proof about A is about; None where the proof format has no word
+    data_origin: Origin | None = None
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None = None
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None = None,
+        data_origin: Origin | None = None,
     ) -> None:
         self._source = source
         self.feature_names = feature_names
+        self.data_origin = data_origin
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,7 +128,7 @@ class Covariance:
             symmetric = own_matrix(A)
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(MatrixSource(symmetric), names)
+        return cls(MatrixSource(symmetric), names, matrix_origin(A, symmetric))
 
     @classmethod
     def from_data(
@@ -271,7 +278,9 @@ class Covariance:
             return self._formed
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
-        self._formed = Covariance(form(self._source), self.feature_names)
+        self._formed = Covariance(
+            form(self._source), self.feature_names, self.data_origin
+        )
         return self._formed
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._validation import FloatArray, check_flag, describe
+from .._warnings import warn_caller
 from .fingerprint import Fingerprint, part_fingerprint
 from .rounding import (
     EPS,
@@ -89,11 +89,9 @@ class Preparation:
                 "or pass scale=False."
             )
         if self.constant == "warn":
-            warnings.warn(
+            warn_caller(
                 f"{said}; they get no loading. Drop them, or pass constant='ignore', "
-                "to go without this warning.",
-                UserWarning,
-                stacklevel=4,  # the caller of Covariance.from_data
+                "to go without this warning."
             )
         return np.sqrt(np.where(constant, np.inf, variance))
 
@@ -284,11 +282,10 @@ def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
     source = SparseDataSource(columns, mean, variance, factor)
     refuse_overflow(source)
     if source.entry_error() > 1e-9 * float(variance.max()) > 0:
-        warnings.warn(
+        warn_caller(
             "X is sparse with means that are large beside its deviations: its "
             f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Pass X as a dense array, or subtract a constant.",
-            stacklevel=3,
+            "proofs from closing. Pass X as a dense array, or subtract a constant."
         )
     return source
 
