@@ -42,6 +42,7 @@ def opened(browser, url: str, width: int = 1400, **options):
         viewport={"width": width, "height": 900}, accept_downloads=True, **options
     )
     page = context.new_page()
+    page.set_default_timeout(300_000)  # the first solve on a machine compiles
     said, asked = heard(page)
     page.goto(url)
     wait(page)
@@ -375,6 +376,7 @@ def test_a_server_that_ends_is_noticed(browser):
     page = explore_table(make_dataset(), START)
     context = browser.new_context()
     tab = context.new_page()
+    tab.set_default_timeout(300_000)
     tab.goto(page.url)
     wait(tab)
     shown = names(tab)
