@@ -10,7 +10,7 @@ import typer
 from .constraining import ConstraintOptions
 from .display import Display
 from .options import Missing, ReadOptions, SolveOptions, whole
-from .solving import Fit, as_scheme
+from .solving import Fit
 
 if TYPE_CHECKING:
     from ..limits import Limits
@@ -153,7 +153,7 @@ def _stability(
         ks.pop(),
         n_resamples,
         n_components=len(found.components),
-        scheme=as_scheme(found.scheme),
+        scheme=found.scheme.value,
         center=not loaded.options.no_center,
         scale=loaded.options.scale,
         constraints=constraining.read(loaded),

@@ -31,6 +31,24 @@ class Loaded:
         )
 
 
+def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
+    """Read a file as it is, for whom nothing else of the library is to be used."""
+    import numpy as np
+
+    with display.reading(file.name) as tick:
+        values = read_file(file, options, tick).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.asarray(dense, dtype=np.float64)
+
+
+def names_of(
+    file: Path, options: ReadOptions, display: Display
+) -> tuple[str, ...] | None:
+    """Read the names of the features of a file, if it has any."""
+    with display.reading(file.name) as tick:
+        return read_file(file, options, tick).feature_names
+
+
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     """Read a file and make its covariance; anything wrong with it is a ReadError."""
     with display.reading(file.name) as tick:
@@ -38,7 +56,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         from ..covariance.covariance import refuse_constant
         from ..io import ReadError
 
-        table = _read(file, options, tick)
+        table = read_file(file, options, tick)
     with display.working("Computing variances"):
         _check(table, file, options)
         try:
@@ -61,7 +79,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     return Loaded(file, options, table, cov)
 
 
-def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
+def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
     from dataclasses import replace
 
@@ -76,6 +94,10 @@ def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         drop=options.drop or (),
         header=options.header,
         label=options.label,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        na=options.na or (),
+        numeric_only=options.numeric_only,
         **more,
     )
     if options.transpose and options.label is not None:
@@ -99,7 +121,7 @@ def _less_background(cov: Covariance, options: ReadOptions) -> Covariance:
     from ..covariance.contrast import contrastive
 
     assert options.background is not None
-    table = _read(options.background, options)
+    table = read_file(options.background, options)
     _check(table, options.background, options)
     background = table.covariance(
         center=not options.no_center,

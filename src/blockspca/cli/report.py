@@ -10,6 +10,7 @@ import typer
 
 from .constraining import ConstraintOptions
 from .display import Display
+from .fit import saying_instead
 from .inspecting import InspectOptions, inspect
 from .loading import Loaded
 from .options import (
@@ -18,14 +19,11 @@ from .options import (
     ReadOptions,
     ShowOptions,
     SolveOptions,
-    Sparsity,
     check_name,
 )
 from .solving import (
+    ComponentOptions,
     Fit,
-    NComponents,
-    SchemeName,
-    SchemeOption,
     end,
     say_interrupted,
     was_interrupted,
@@ -34,13 +32,10 @@ from .solving import (
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
 
-PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
-PATH_SHARE = 0.25  # of a time limit, kept for that curve
-
 
 def report(
     file: File,
-    k: Sparsity,
+    asked: ComponentOptions,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The .html file.", show_default=False)
     ],
@@ -49,16 +44,14 @@ def report(
     show: ShowOptions,
     constraining: ConstraintOptions,
     inspecting: InspectOptions,
-    n_components: NComponents = 1,
-    scheme: SchemeOption = SchemeName.DISJOINT,
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
     from ..io.writing import check_free, write_file
-    from .solving import fit_components, parse_sparsity
+    from .solving import fit_components
 
     display = Display(show)
-    sparsity = parse_sparsity(k, n_components)
+    asked.sparsity()  # what is wrong with it is said before the file is read
     check_name("--output", output, ".html", ".htm")
     check_free([output], force)
     inspecting.check(reading, constraining)
@@ -66,15 +59,7 @@ def report(
     from .loading import load
 
     loaded = load(file, reading, display)
-    found = fit_components(
-        loaded,
-        sparsity,
-        n_components,
-        scheme,
-        _without_path(solving),
-        display,
-        constraining,
-    )
+    found = fit_components(loaded, asked, _without_path(solving), display, constraining)
     path, interrupted = None, found.interrupted
     more: dict[str, Any] = {}
     if not interrupted:
@@ -87,11 +72,11 @@ def report(
         if interrupted:
             say_interrupted(display)
     with display.working("Drawing"):
-        parameters = _parameters(k, n_components, scheme, solving)
-        text = _page(found, path, parameters, more)
+        text = _page(found, path, _parameters(asked, solving), more)
+    with saying_instead(found, display):
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
-    end(found.components.results, display, interrupted)
+    end(found.components.results, display, solving, interrupted)
 
 
 def _check_extra() -> None:
@@ -103,6 +88,8 @@ def _check_extra() -> None:
 
 def _without_path(solving: SolveOptions) -> SolveOptions:
     """Return the limits of the components: the time less what the curve needs."""
+    from ..report.first_component import PATH_SECONDS, PATH_SHARE
+
     if solving.time is None:
         return solving
     kept = min(PATH_SECONDS, PATH_SHARE * solving.time)
@@ -110,31 +97,24 @@ def _without_path(solving: SolveOptions) -> SolveOptions:
 
 
 def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
-    from ..pipeline import solve_path
+    from ..report.first_component import path_of
 
-    cov = found.loaded.cov
-    largest = max(result.k for result in found.components.results)
-    limits = solving.limits()
-    seconds = PATH_SECONDS
-    if limits.time is not None:
-        seconds = max(0.0, min(seconds, limits.time - found.seconds))
     with display.solving() as progress:
-        return solve_path(
-            cov,
-            min(cov.n_features, max(10, 2 * largest)),
-            limits=replace(limits, time=seconds),
+        return path_of(
+            found.loaded.cov,
+            found.components,
+            solving.limits(),
+            found.seconds,
             n_jobs=solving.jobs,
             progress=progress,
         )
 
 
-def _parameters(
-    k: str, n_components: int, scheme: SchemeName, solving: SolveOptions
-) -> dict[str, Any]:
+def _parameters(asked: ComponentOptions, solving: SolveOptions) -> dict[str, Any]:
     return {
-        "k": k,
-        "components": n_components,
-        "scheme": scheme.value,
+        "k": asked.k,
+        "components": asked.n_components,
+        "scheme": asked.scheme.value,
         "time limit": solving.time,
         "gap limit": solving.gap,
         "node limit": solving.nodes,

@@ -13,6 +13,7 @@ from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions, whole
+from .replay import is_proof, replay
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="A certificate, or the directory that fit has written.",
+            help="A certificate or a proof, or the directory that fit has written.",
             show_default=False,
         ),
     ],
@@ -59,17 +60,21 @@ def verify(
     """Recompute every claim of a certificate, without the solver's compiled code.
 
     What fit has written beside it tells how the file was read, and which components
-    came before; its names and numbers are compared with the certificate and the file.
+    came before; its names and numbers are compared with the certificate and the file. A
+    proof (fit --proof) is replayed step by step instead, which takes less time.
     """
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
     from ..components.checks import check_relations
     from ..components.earlier import check_earlier_bound
     from ..components.finish import check_finished
+    from ..components.scheme_names import as_scheme
     from .loading import load
-    from .solving import as_scheme
 
     display = Display(show)
+    if is_proof(certificate):
+        replay(certificate, file, reading, display)
+        return
     summary = _summary_of(certificate)
     reading = _as_fit_did(reading, summary, display)
     if certificate.is_dir():
@@ -81,7 +86,7 @@ def verify(
     claims = [_read(path) for path in files]
     for j, claim in enumerate(claims):
         _check_place(files[j], claim, j)
-    chosen = as_scheme(_scheme_of(claims[-1], scheme))
+    chosen = as_scheme(_scheme_of(claims[-1], scheme).value)
     loaded = load(file, reading, display)
     cov = loaded.cov.formed()  # as `solve` did
     complete = True

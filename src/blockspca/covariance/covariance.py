@@ -21,6 +21,7 @@ from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from .kinds import source_of
+from .origin import Origin, matrix_origin
 from .pairwise import PairwiseSource
 from .sources import (
     DenseDataSource,
@@ -70,12 +71,18 @@ class Covariance:
     is_derived = False
     dominant: Covariance | None = None
     _formed: Covariance | None = None
+    #: which data a proof about A is about; None where the proof format has no word
+    data_origin: Origin | None = None
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None = None
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None = None,
+        data_origin: Origin | None = None,
     ) -> None:
         self._source = source
         self.feature_names = feature_names
+        self.data_origin = data_origin
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -121,7 +128,7 @@ class Covariance:
             symmetric = own_matrix(A)
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(MatrixSource(symmetric), names)
+        return cls(MatrixSource(symmetric), names, matrix_origin(A, symmetric))
 
     @classmethod
     def from_data(
@@ -132,7 +139,7 @@ class Covariance:
         scale: bool = False,
         ddof: int = 1,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
     ) -> Covariance:
         """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
@@ -157,9 +164,9 @@ class Covariance:
         missing : {"raise", "pairwise"}
             What to do with NaN. "pairwise" computes each A_ij from the samples that
             have both i and j; the result may be indefinite.
-        constant : {"raise", "ignore"}
-            What to do with columns that are constant if `scale` is True. "ignore"
-            gives them variance 0: they keep their index, and no component uses them.
+        constant : {"warn", "ignore", "raise"}
+            What to do with columns that are constant if `scale` is True. Ignored, they
+            have variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -201,7 +208,7 @@ class Covariance:
         center: bool = True,
         scale: bool = False,
         ddof: int = 1,
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
         memory_limit: int | None = None,
     ) -> Covariance:
@@ -271,7 +278,9 @@ class Covariance:
             return self._formed
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
-        self._formed = Covariance(form(self._source), self.feature_names)
+        self._formed = Covariance(
+            form(self._source), self.feature_names, self.data_origin
+        )
         return self._formed
 
     @property

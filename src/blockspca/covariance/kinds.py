@@ -25,6 +25,7 @@ from .ingest import (
     refuse_overflow,
     sparse_data,
 )
+from .origin import Origin, data_origin
 from .pairwise import pairwise_data
 from .sources import Source
 
@@ -36,8 +37,8 @@ def source_of(
     prepare: Preparation,
     missing: Literal["raise", "pairwise"],
     feature_names: Sequence[str] | None,
-) -> tuple[Source, tuple[str, ...] | None]:
-    """Return the source of data, and the names of its features, if there are any."""
+) -> tuple[Source, tuple[str, ...] | None, Origin | None]:
+    """Return the source of data, the names of its features, and what a proof says."""
     if missing not in ("raise", "pairwise"):
         raise ValueError(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
@@ -59,7 +60,7 @@ def source_of(
         source = mapped_data(X, prepare)  # None if values are missing
     if source is None:
         source = _in_memory(numeric_array(X, "X"), prepare, missing)
-    return refuse_overflow(source), names
+    return refuse_overflow(source), names, data_origin(X, source, prepare)
 
 
 def _stays_in_place(X: Any) -> bool:

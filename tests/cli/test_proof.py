@@ -1,0 +1,77 @@
+"""`--proof`: the commands write what was recorded."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from blockspca.certify.verification import VerificationError
+from blockspca.cli.main import app
+
+
+@pytest.fixture
+def table(tmp_path):
+    file = tmp_path / "data.csv"
+    X = np.random.default_rng(1).normal(size=(12, 5)).round(3)
+    np.savetxt(file, X, delimiter=",", header="a,b,c,d,e", comments="")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("command", "ks"),
+    [(["fit", "-k", "2"], [2]), (["path", "--k-max", "3"], [1, 2, 3])],
+)
+def test_proof_is_written(table, tmp_path, command, ks):
+    target = tmp_path / "out.proof"
+    name, *options = command
+    words = [name, str(table), *options, "--proof", str(target)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    header = json.loads(target.read_text().splitlines()[0])
+    assert [claim["k"] for claim in header["claims"]] == ks
+    again = CliRunner().invoke(app, words)
+    assert again.exit_code != 0  # the file exists
+    assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+
+
+def test_proof_of_what_cannot_be_recorded_is_an_error(table, tmp_path):
+    words = ["fit", str(table), "-k", "2", "-n", "2", "--scheme", "residual"]
+    done = CliRunner().invoke(app, [*words, "--proof", str(tmp_path / "out.proof")])
+    assert done.exit_code != 0
+    assert not (tmp_path / "out.proof").exists()
+
+
+def test_verify_replays_a_proof(table, tmp_path):
+    target = tmp_path / "out.proof"
+    words = ["path", str(table), "--k-max", "3", "--scale", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    done = CliRunner().invoke(app, ["verify", str(target), str(table)])
+    assert done.exit_code == 0, done.output
+    assert "The proof holds." in done.output
+    assert "k = 3    optimal" in done.output
+    # a bound below the optimum is refused
+    header, *rest = target.read_text().splitlines(keepends=True)
+    claims = json.loads(header)
+    claims["claims"][2]["upper_bound"] = claims["claims"][1]["upper_bound"]
+    target.write_text(json.dumps(claims) + "\n" + "".join(rest))
+    done = CliRunner().invoke(app, ["verify", str(target), str(table)])
+    assert isinstance(done.exception, VerificationError)  # `main` makes 4 of it
+
+
+def test_explain_shows_a_proof(table, tmp_path):
+    target, page = tmp_path / "out.proof", tmp_path / "out.html"
+    words = ["path", str(table), "--k-max", "3", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    words = ["explain", str(target), str(table), "--html", str(page)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "k = 1: at most" in done.output
+    text = page.read_text(encoding="utf-8")
+    for name in "abcde":
+        assert name in text
+    assert "Screening with τ" in text
+    done = CliRunner().invoke(app, ["explain", str(table)])
+    assert isinstance(done.exception, ValueError)
