@@ -11,6 +11,7 @@ import numpy as np
 
 from .._messages import count, gap_in_percent, percent, proof_in_words
 from ..certificate import BoundName, Certificate, StepClaim
+from ..components.joint import adds_plain
 from ..result import Result, Status
 from .inspection import about_alternatives, about_stability, importance_rows
 
@@ -74,9 +75,12 @@ def summary(report: Report) -> list[str]:
         )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
+        some = f"No {m} components of as many features, however chosen, explain"
+        if adds_plain(components.scheme):
+            some = f"No {m} orthogonal components of as many features have variances of"
         said.append(
-            f"No {m} components of as many features, however chosen, explain more than "
-            f"{percent(components.joint_gap)} more than these do together."
+            f"{some} more than {percent(components.joint_gap)} more than these do "
+            "together."
         )
     if proved == m:
         said.append(
