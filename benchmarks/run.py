@@ -34,6 +34,7 @@ CASES = {
     "standardised": "correlations and given matrices, k from 30 to 300, ten seconds",
     "constraints": "constraints and alternatives on real sets",
     "limits": "calls with a limit on time: how long they take",
+    "gpu": "the scan on a GPU, from data there to proofs",
     "paper": "every table of the paper",
 }
 

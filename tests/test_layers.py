@@ -41,7 +41,7 @@ LAYERS = {
     "components": "components",
     "inspection": "inspection",
     "model selection": "model_selection",
-    "estimator": "estimator _sklearn _estimator_output tl",
+    "estimator": "estimator _sklearn _samples _estimator_output tl",
     "io": "io",
     "plotting": "plotting",
     "report": "report",

@@ -6,10 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ._validation import FloatArray, is_sparse
 from .components import Components
 from .limits import DEFAULT_LIMITS
 from .result import Result, Status
@@ -59,15 +57,3 @@ def warn_if_not_proved(
         ConvergenceWarning,
         stacklevel=4,  # fit is wrapped by scikit-learn
     )
-
-
-def total_squares(X: Any, mean: FloatArray, scale: FloatArray) -> float:
-    """Σ ‖(x − mean) / scale‖² over the samples."""
-    if not is_sparse(X):
-        centred = np.nan_to_num(X - mean) / scale
-        return float(np.einsum("ij,ij->", centred, centred))
-    columns = X.tocsc()
-    squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-    sums = np.asarray(columns.sum(axis=0)).ravel()
-    squares = squares - 2 * mean * sums + X.shape[0] * mean**2
-    return float((squares / scale**2).sum())

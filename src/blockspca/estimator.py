@@ -18,8 +18,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ._estimator_output import publish, total_squares, warn_if_not_proved
-from ._sklearn import standard_deviations, validated
+from ._estimator_output import publish, warn_if_not_proved
+from ._samples import projected, total_squares
+from ._sklearn import means_and_scales, validated
 from ._validation import (
     FloatArray,
     check_n_jobs,
@@ -32,6 +33,7 @@ from .components.requests import chosen_scheme, is_disjoint
 from .components.variance import adjusted_variance
 from .constraints import Constraints
 from .covariance.covariance import Covariance, refuse_constant
+from .covariance.kinds import stays_in_place
 from .limits import DEFAULT_LIMITS, Limits
 from .model_selection.choose_k import (
     K_MAX,
@@ -432,16 +434,11 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
             feature_names=self._names(),
         )
         refuse_constant(cov)
-        if is_sparse(X):
-            self.mean_ = np.asarray(X.mean(axis=0)).ravel()
-        else:
-            self.mean_ = np.nanmean(X, axis=0)
         varies = cov.diagonal() > 0
-        if self.scale:
-            self.scale_ = np.where(varies, standard_deviations(X, self.mean_), 1.0)
+        self.mean_, self.scale_ = means_and_scales(X, cov, self.scale)
         if self.covariance is None:
             return cov
-        if is_sparse(X) or np.isnan(X).any():
+        if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
             raise TypeError(
                 f"covariance = {self.covariance!r} needs dense data without missing "
                 "values; pass X.toarray(), fill the gaps, or use covariance=None."
@@ -466,7 +463,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         k_max = min(K_MAX, d)
         if is_disjoint(chosen_scheme(self.scheme)):
             k_max = max(1, min(k_max, d // self.n_components))
-        if precomputed:
+        if precomputed or stays_in_place(X):  # nothing to permute
             self.choice_of_k_ = choose_k(cov, k_max)
             return self.choice_of_k_.k
         how = {name: getattr(self, name) for name in ("scale", "missing", "constant")}
@@ -480,9 +477,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _project(self, X: Any) -> FloatArray:
         """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""
         weights = (self.components_ / self.scale_).T
-        if is_sparse(X):
-            return X @ weights - self.mean_ @ weights
-        return np.nan_to_num(X - self.mean_) @ weights
+        return projected(X, self.mean_, weights)
 
     def _inverse_gram(self) -> FloatArray:
         return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)

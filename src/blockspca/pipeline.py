@@ -133,7 +133,7 @@ def solve(
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         if by_default and certify and not _are_blocks_worth_it(cov, k):
             proved = certified_results(
                 cov,
@@ -234,7 +234,7 @@ def _solve_constrained(
 
     rules = checked(constraints, cov.n_features, cov.feature_names, k)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         half = budget.left()
         if half.time is not None:
             half = replace(half, time=half.time / 2)
@@ -357,7 +357,7 @@ def solve_path(
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         if constraints is not None:
             from .certify.constrained_path import solve_constrained_path
 

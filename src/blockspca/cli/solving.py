@@ -197,9 +197,11 @@ def _choose(
     table, options = loaded.table, loaded.options
     if options.background is not None:
         raise ValueError("-k auto with --background is not offered; give a k.")
+    in_file = hasattr(table.values, "columns_of")  # permuting takes it into memory
+    by_fraction = table.is_matrix or options.no_center or in_file
     with display.working("Choosing k"):
         choice = choose_k(
-            loaded.cov if table.is_matrix or options.no_center else table.values,
+            loaded.cov if by_fraction else table.values,
             k_max,
             scale=options.scale,
             missing=options.missing.value,

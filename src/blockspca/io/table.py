@@ -28,6 +28,7 @@ _READERS = {
     ".txt.gz": "delimited:read_delimited",
     ".parquet": "columnar:read_parquet",
     ".h5ad": "columnar:read_h5ad",
+    ".zarr": "columnar:read_zarr",
     ".npy": "arrays:read_npy",
     ".npz": "arrays:read_npz",
     ".mtx": "arrays:read_mtx",
@@ -60,6 +61,7 @@ class Table:
     Attributes
     ----------
     values : array or scipy sparse matrix of shape (n, d)
+        Of a large h5ad or Zarr file, what reads it in blocks of rows.
     feature_names, sample_names : tuple of str or None
         Names of the columns and of the rows, where the file has them.
     is_matrix : bool
@@ -82,7 +84,7 @@ class Table:
         """Swap samples and features."""
         return replace(
             self,
-            values=self.values.T,
+            values=_in_memory(self.values).T,
             feature_names=self.sample_names,
             sample_names=self.feature_names,
         )
@@ -109,7 +111,7 @@ class Table:
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
-        values = self.values
+        values = _in_memory(self.values)
         values = (
             values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
         )
@@ -157,7 +159,9 @@ class Table:
             return None
         support = np.flatnonzero(loadings.any(axis=0))
         values = self.values
-        if hasattr(values, "tocsc"):
+        if hasattr(values, "columns_of"):  # of a file
+            X = values.columns_of(support)
+        elif hasattr(values, "tocsc"):
             X = values.tocsc()[:, support].toarray().astype(np.float64)
         else:
             X = np.array(values[:, support], dtype=np.float64)
@@ -186,7 +190,7 @@ def read_table(
     ----------
     path : str or Path
     key : str, optional
-        Which array of an NPZ file, or which layer of an h5ad file.
+        Which array of an NPZ file, or which layer of an AnnData file.
     index : str, optional
         The column of a CSV, TSV or Parquet file that names the samples.
     drop : iterable of str
@@ -207,7 +211,7 @@ def read_table(
         With one sentence that says what is wrong and what to do.
     """
     path = Path(path)
-    if path.is_dir():
+    if path.is_dir() and not _ends(path, ".zarr"):
         raise ReadError(f"{path} is a directory; give a file.")
     if not path.exists():
         raise ReadError(f"{path} does not exist; check the name.")
@@ -219,7 +223,7 @@ def read_table(
             f"{', '.join(FORMATS)}."
         )
     for given, endings in (
-        (Argument("key", key), (".npz", ".h5ad")),
+        (Argument("key", key), (".npz", ".h5ad", ".zarr")),
         (Argument("index", index), (".csv", ".tsv", ".txt", ".parquet")),
         (Argument("header", header), (".csv", ".tsv", ".txt")),
     ):
@@ -240,6 +244,11 @@ def read_table(
             f"{path} cannot be opened; its permissions forbid it."
         ) from None
     return table.without(request.drop) if request.drop else table
+
+
+def _in_memory(values: Any) -> Any:
+    """Read what is still in its file."""
+    return values.to_memory() if hasattr(values, "to_memory") else values
 
 
 def _ends(path: Path, ending: str) -> bool:
