@@ -8,6 +8,7 @@
 set -eu
 cd "$(dirname "$0")"
 
+export NO_MKDOCS_2_WARNING=1 # a notice of the site's theme, for its developers
 task=${1:-demo}
 venv=${BLOCKSPCA_VENV:-.venv}
 

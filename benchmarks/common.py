@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from blockspca.reproduction.machine import machine
 
@@ -23,6 +24,8 @@ __all__ = [
     "DATA",
     "Options",
     "Report",
+    "contents",
+    "correlations",
     "load",
     "machine",
     "markdown",
@@ -132,10 +135,27 @@ def versions() -> dict[str, str]:
     return found
 
 
-def load(name: str) -> np.ndarray:
-    """Return the matrix A or the data X of a dense set, as float64."""
-    with np.load(DATA / f"{name}.npz") as file:
-        return file["A" if "A" in file else "X"].astype(float)
+def contents(name: str) -> tuple[str, Any]:
+    """Return "A" and the matrix of a set, or "X" and its data, dense or sparse."""
+    path = DATA / f"{name}.npz"
+    with np.load(path, allow_pickle=False) as file:
+        for key in ("A", "X"):
+            if key in file:
+                return key, file[key].astype(float)
+    return "X", sp.load_npz(path).astype(float)
+
+
+def load(name: str) -> Any:
+    """Return the matrix A or the data X of a set, as float64."""
+    return contents(name)[1]
+
+
+def correlations(A: np.ndarray) -> np.ndarray:
+    """Scale a matrix to a diagonal of ones, but for features without variance."""
+    deviations = np.sqrt(np.diagonal(A))
+    deviations = np.where(deviations > 0, deviations, 1.0)
+    A = A / deviations[:, None] / deviations
+    return (A + A.T) / 2
 
 
 def seconds(run: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:

@@ -26,7 +26,7 @@ from blockspca.components.variance import (
     predicted,
     score_covariance,
 )
-from common import DATA, Options, Report
+from common import DATA, Options, Report, load
 
 COMPONENTS, K = 5, 10
 LIMITS = bs.Limits(nodes=2000, time=15.0)  # for all components of a scheme
@@ -55,19 +55,9 @@ COLUMNS = {
 }
 
 
-def read(path: Path) -> Any:
-    """Return a matrix A or data X, as float; sparse data stay sparse."""
-    with np.load(path) as content:
-        if "A" in content or "X" in content:
-            return content["A" if "A" in content else "X"].astype(float)
-    import scipy.sparse as sp
-
-    return sp.load_npz(path).astype(float)
-
-
 def covariance(path: Path) -> tuple[bs.Covariance, np.ndarray | None]:
     """Return A, and data for scikit-learn whose second moments it is, if small."""
-    values = read(path)
+    values = load(path.stem)
     n, d = values.shape
     if n == d:
         cov = bs.Covariance.from_matrix(values)
@@ -147,7 +137,7 @@ def report(options: Options) -> Report:
     found = Report("Several components: what every scheme explains")
     rows: list[dict[str, Any]] = []
     most = 100_000 if options.quick else LARGEST
-    sizes = {path: np.prod(read(path).shape) for path in DATA.glob("*.npz")}
+    sizes = {path: np.prod(load(path.stem).shape) for path in DATA.glob("*.npz")}
     for path in sorted(sizes, key=lambda path: (sizes[path], path)):
         if sizes[path] > most:
             break

@@ -35,6 +35,8 @@ CASES = {
     "constraints": "constraints and alternatives on real sets",
     "limits": "calls with a limit on time: how long they take",
     "gpu": "the scan on a GPU, from data there to proofs",
+    "cluster": "a dask cluster: bytes that move, against the cost model",
+    "proofs": "proofs that are written down: sizes, recording, checking",
     "paper": "every table of the paper",
 }
 

@@ -93,12 +93,12 @@ class State:
                 merged.append([start, stop])
         self.done = merged
 
-    def open_batches(self) -> Iterator[tuple[int, int]]:
+    def open_batches(self, size: int = BATCH) -> Iterator[tuple[int, int]]:
         """Yield the ranges that are not done, in order, without an end."""
         start = 0
         for first, last in [*self.done, [2**62, 2**62]]:
             while start < first:
-                stop = min(start + BATCH, first)
+                stop = min(start + size, first)
                 yield start, stop
                 start = stop
             start = last

@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 import blockspca as bs
-from common import DATA, ROOT, Options, Report
+from common import DATA, ROOT, Options, Report, contents, correlations
 
 Row = dict[str, Any]
 
@@ -40,27 +39,13 @@ KEPT = ROOT / "build" / "standardised"
 ON_PROCESSOR = os.environ.get("BLOCKSPCA_CLOCK") == "processor"
 
 
-def contents(name: str) -> tuple[str, Any]:
-    """Return "A" and a matrix, or "X" and data, dense or sparse."""
-    try:
-        with np.load(DATA / f"{name}.npz") as file:
-            for key in ("A", "X"):
-                if key in file:
-                    return key, file[key].astype(float)
-    except ValueError:
-        pass
-    return "X", sp.load_npz(DATA / f"{name}.npz").astype(float)
-
-
 def problems(name: str) -> list[tuple[str, bs.Covariance, tuple[int, ...]]]:
     """Return the matrices of a set, with the k that each is solved for."""
     key, array = contents(name)
     if key == "X":
         cov = bs.Covariance.from_data(array, scale=True, constant="ignore")
         return [("correlation", cov, OF_CORRELATIONS)]
-    deviations = np.sqrt(np.diagonal(array))
-    scale = np.where(deviations > 0, deviations, 1.0)
-    correlation = bs.Covariance.from_matrix(array / scale / scale[:, None])
+    correlation = bs.Covariance.from_matrix(correlations(array))
     ks = tuple(sorted({*OF_CORRELATIONS, *OF_MATRICES}))
     given = bs.Covariance.from_matrix(array)
     return [("correlation", correlation, ks), ("as given", given, OF_MATRICES)]

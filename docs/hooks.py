@@ -1,10 +1,12 @@
-"""The gallery of the site: each `examples/plot_*.py` run, with text and pictures."""
+"""What the site adds to its pages: the gallery, notebooks, and formulas as MathML."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import html
 import io
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,30 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.src_uri != PAGE:
         return markdown
     return "\n".join([markdown, *_sections])
+
+
+# What pymdownx.arithmatex makes of $x$ and of $$x$$, escaped for HTML.
+_FORMULA = re.compile(
+    r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL
+)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Turn formulas into MathML, which browsers draw by themselves."""
+    return _FORMULA.sub(_mathml, html)
+
+
+def _mathml(found: re.Match[str]) -> str:
+    from latex2mathml.converter import convert
+
+    kind = "block" if found[1] == "div" else "inline"
+    return convert(html.unescape(found[2]), display=kind)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the theme's search dialog the name that screen readers need."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
 
 
 def _run(path: Path) -> tuple[str, list[bytes]]:

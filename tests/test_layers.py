@@ -22,8 +22,10 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 # From the bottom up; each layer with its modules, a package standing for all in it.
 # Kernels import nothing, and scans, blocks and searches use them: they lie below all.
 # Solvers lie below blocks, as blocks are given to solvers, and no solver knows blocks.
+# The estimator lies above pictures, report and explorer: it has methods for them.
 LAYERS = {
-    "base": "_typing _validation _moved _html _json_reader _feature_names",
+    "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
+    "proof_file",
     "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",
@@ -41,11 +43,11 @@ LAYERS = {
     "components": "components",
     "inspection": "inspection",
     "model selection": "model_selection",
-    "estimator": "estimator _sklearn _samples _estimator_output tl",
     "io": "io",
     "plotting": "plotting",
     "report": "report",
-    "explorer": "explorer",
+    "explore": "explore",
+    "estimator": "estimator _sklearn _estimator_input _samples _estimator_output tl",
     "datasets": "datasets",
     "reproduction": "reproduction",
     "cli": "cli __main__",

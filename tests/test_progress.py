@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 import blockspca as bs
-from blockspca.progress import ProgressLog
+from blockspca.progress import LateLine, ProgressLog, as_listener
 from blockspca.proof_settings import ProofSettings
 from blockspca.result import Status
 
@@ -56,7 +59,7 @@ def test_the_log_has_a_line_for_each_k_and_a_report():
     lines = [line for line in out.getvalue().splitlines() if line.strip()]
     assert lines[0].split()[:4] == ["k", "survivors", "nodes", "objective"]
     assert [int(line.split()[0]) for line in lines[1:5]] == [1, 2, 3, 4]
-    assert lines[-1].startswith("4 of 4 proved optimal, widest gap 0.00%")
+    assert lines[-1].startswith("4 of 4 proved optimal, widest gap 0,")
 
 
 def test_the_report_speaks_of_one_node():
@@ -89,3 +92,58 @@ def test_a_log_is_silent_for_ten_seconds():
     with ProgressLog(Console(file=out, width=120)) as log:
         log(bs.Event("proof", 0, 9, 9, 2.0, 2.5, nodes=3))
     assert out.getvalue().strip() == ""
+
+
+def test_a_line_comes_late_and_goes():
+    out = io.StringIO()
+    with LateLine(out, patience=0.0) as line:
+        line(bs.Event("proof", 0, 9, 9, 2.0, 2.5, nodes=3))
+        while not out.getvalue():
+            time.sleep(0.01)
+        text = line.line()
+    assert text.startswith("blockspca: k = 9, objective 2, gap 25.00%, 3 nodes, 0 s")
+    assert "Ctrl-C keeps what is known" in text
+    assert "\n" not in out.getvalue()
+    assert out.getvalue().endswith(" \r")
+    quick = io.StringIO()
+    with LateLine(quick) as line:
+        line(bs.Event("scan", 1, 4, 9, 2.0))
+        assert "reading the matrix, 25%" in line.line()
+    assert quick.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("terminal", "notebook", "shown"),
+    [(False, False, False), (True, False, True), (False, True, True)],
+)
+def test_a_solve_is_watched_in_terminals_and_notebooks(
+    monkeypatch, terminal, notebook, shown
+):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: terminal, raising=False)
+    if notebook:
+        monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    with as_listener(None) as listener:
+        assert isinstance(listener, LateLine) is shown
+        with as_listener(None) as inner:  # a call within that call
+            assert not isinstance(inner, LateLine)
+    with as_listener(False) as listener:
+        assert not isinstance(listener, LateLine)
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(as_listener(None).__enter__())
+    )
+    thread.start()
+    thread.join()
+    assert not isinstance(found[0], LateLine)
+
+
+def test_the_bar_has_a_label_and_one_clock_that_goes_on():
+    console = Console(file=io.StringIO(), width=120, force_terminal=True)
+    with ProgressLog(console) as log:
+        assert log.bar.tasks[0].description == "starting"
+        log(bs.Event("scan", 4, 4, 9, 2.0))
+        assert log.bar.tasks[0].description == "reading the matrix"
+        clocks = [c for c in log.bar.columns if type(c).__name__ != "TextColumn"]
+        assert [type(column).__name__ for column in clocks] == ["BarColumn", "Clock"]
+        log.started -= 100  # the bar is full; its work may go on
+        assert clocks[1].render(log.bar.tasks[0]).plain == "100 s"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from copy import copy
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ._estimator_input import covariance_of, is_precomputed
+from ._warnings import warn_caller
 from .components import Components
-from .limits import DEFAULT_LIMITS
+from .covariance.covariance import Covariance
+from .limits import DEFAULT_LIMITS, as_limits
+from .numerics.linalg import rayleigh
 from .result import Result, Status
 
 
@@ -49,11 +55,89 @@ def warn_if_not_proved(
     missing = ""
     if len(results) < wanted:
         missing = f" Only {len(results)} of {wanted} components were found."
-    warnings.warn(
+    warn_caller(
         f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
         f"{reason} with a gap of {widest:.2%}.{missing} Give the proof more time, for "
         "example limits=Limits(time=60), or say with limits=Limits(gap=0.01) which gap "
         "is good enough.",
         ConvergenceWarning,
-        stacklevel=4,  # fit is wrapped by scikit-learn
     )
+
+
+SAME = 1e-6  # relative: data whose first component differs by more are others
+
+
+def write_report(
+    estimator: Any,
+    path: str | Path,
+    X: Any,
+    color: Sequence[Any] | None,
+    title: str,
+    force: bool,
+) -> Path:
+    """Write the page of a fitted estimator; X is that of the fit, None if it is kept.
+
+    Raises
+    ------
+    ValueError
+        If there are no data, or data that the components do not belong to.
+    """
+    from .io.writing import check_free, write_file
+    from .report import Report, build_report
+    from .report.first_component import path_of
+
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"path = {str(path)!r} must end with .html.")
+    check_free([path], force)
+    data = estimator._data if X is None else X
+    if data is None:
+        raise ValueError(
+            "the data are not part of a pickled model; pass them as report(path, X)."
+        )
+    cov = fitted_covariance(estimator, data)
+    found: Components = estimator.solution_
+    matrix = is_precomputed(estimator.covariance)
+    index = getattr(data, "index", None)  # of a pandas DataFrame
+    page = Report(
+        cov=cov,
+        components=found,
+        path=path_of(
+            cov,
+            found,
+            as_limits(estimator._limits()),
+            n_jobs=estimator.n_jobs,
+            progress=False,
+        ),
+        scores=None if matrix else estimator.transform(data),
+        sample_names=None if index is None else tuple(map(str, index)),
+        title=title or "Sparse components",
+        source=type(data).__name__,
+        parameters={
+            name: value
+            for name, value in estimator.get_params(deep=False).items()
+            if value is not None
+        },
+        seconds=estimator._seconds,
+        labels=None if color is None else tuple(map(str, color)),
+    )
+    return write_file(path, build_report(page), force=force)
+
+
+def fitted_covariance(estimator: Any, data: Any) -> Covariance:
+    """The matrix that the components of a fit belong to, from the data of that fit."""
+    twin = copy(estimator)  # what is set on it is not set on the model
+    twin.constant = "ignore"  # whatever was to be said of them has been
+    names = estimator.results_[0].feature_names
+    matrix = is_precomputed(estimator.covariance)
+    X = estimator._validated(data, reset=False)
+    cov = covariance_of(twin, X, matrix, names)
+    first = estimator.results_[0]
+    value = rayleigh(cov.submatrix(first.support), first.x[first.support])
+    if not np.isclose(value, first.objective, rtol=SAME, atol=0.0):
+        raise ValueError(
+            f"X is not what the model was fitted to: the first component has variance "
+            f"{value:.6g} there, and had {first.objective:.6g}; pass the data of the "
+            "fit."
+        )
+    return cov

@@ -29,6 +29,25 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if abs(share) < 10 else f"{100 * share:.0f} %"
 
 
+def gap_in_percent(gap: float, status: Status | None) -> str:
+    """Return a gap for a table or log; one that is proved to be none is 0.
+
+    Examples
+    --------
+    >>> from blockspca._messages import gap_in_percent
+    >>> from blockspca.limits import Status
+    >>> gap_in_percent(8e-10, Status.OPTIMAL), gap_in_percent(0.025, Status.TIME_LIMIT)
+    ('0', '2.50%')
+    >>> gap_in_percent(8e-6, Status.TIME_LIMIT), gap_in_percent(float("inf"), None)
+    ('<0.01%', 'unknown')
+    """
+    if status is Status.OPTIMAL:
+        return "0"
+    if gap == float("inf"):
+        return "unknown"
+    return "<0.01%" if 0 < gap < 0.0001 else f"{gap:.2%}"
+
+
 def proof_in_words(result: Proved) -> str:
     """Say how sure an objective is, in half a sentence."""
     if result.status is Status.OPTIMAL:

@@ -193,12 +193,29 @@ def check_names(names: Sequence[Any] | None, d: int) -> tuple[str, ...] | None:
     return names
 
 
+def share_of(k: Any, d: int) -> Any:
+    """Return the k that a share of d features is; what is no share is left as it is.
+
+    A share is a float between 0 and 1: 0.05 is a twentieth, and at least one feature.
+
+    Examples
+    --------
+    >>> from blockspca._validation import share_of
+    >>> share_of(0.05, 200), share_of(0.05, 3), share_of(7, 200), share_of(1.0, 200)
+    (10, 1, 7, 1.0)
+    """
+    if isinstance(k, (float, np.floating)) and 0 < k < 1:
+        return max(1, round(float(k) * d))
+    return k
+
+
 def check_sparsity(k: Any, d: int, argument: str = "k") -> int:
-    """Check that k is an integer with 1 ≤ k ≤ d."""
+    """Check that k is an integer with 1 ≤ k ≤ d, or a share of d; see `share_of`."""
+    k = share_of(k, d)
     if isinstance(k, bool) or not isinstance(k, numbers.Integral):
         raise TypeError(
             f"{argument} = {k!r} is a {type(k).__name__}; pass an integer between 1 "
-            f"and {d}, the number of features to use."
+            f"and {d}, the number of features to use, or a share such as 0.05."
         )
     k = int(k)
     if not 1 <= k <= d:

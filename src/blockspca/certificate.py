@@ -49,6 +49,7 @@ class BoundName(str, Enum):
     DIRECTION_DUAL = "direction dual", "the dual over directions"
     ENTRY_DUAL = "entry dual", "the dual over entries"
     LARGEST_EIGENVALUE = "largest eigenvalue", "the largest eigenvalue of A"
+    TARGET = "target", "a bound of the target, of which a contrast is less"
     SOFT_THRESHOLD = (
         "soft threshold",
         "the blocks of A after soft thresholding, and k − 1 times the threshold",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,35 +12,29 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
-    clone,
 )
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from ._estimator_input import (
+    PARAMETER_CONSTRAINTS,
+    chosen_ks,
+    column_labels,
+    components_wanted,
+    covariance_of,
+    features_wanted,
+    is_precomputed,
+    less_background,
+)
 from ._estimator_output import publish, warn_if_not_proved
 from ._samples import projected, total_squares
-from ._sklearn import means_and_scales, validated
-from ._validation import (
-    FloatArray,
-    check_n_jobs,
-    check_names,
-    is_sparse,
-    split_names,
-)
+from ._sklearn import validated
+from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
-from .components.requests import chosen_scheme, is_disjoint
+from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
-from .covariance.covariance import Covariance, refuse_constant
-from .covariance.kinds import stays_in_place
-from .limits import DEFAULT_LIMITS, Limits
-from .model_selection.choose_k import (
-    K_MAX,
-    N_PERMUTATIONS,
-    choose_by_permutation,
-    choose_k,
-)
+from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 
 
@@ -53,12 +47,15 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     Parameters
     ----------
-    n_components : int, default=2
-        How many components.
-    k : int, sequence of int or "auto", default="auto"
+    n_components : int or None, default=2
+        How many components. None is as many as there can be, as in scikit-learn's PCA:
+        the lesser of samples and features, or one for each number in `k`.
+    k : int, float, sequence or "auto", default="auto"
         How many features each component may use; a sequence has one number for each
-        component. "auto" chooses one number for all by `choose_k`, from the first
-        component's variance compared with that of permuted data.
+        component, and 0.05 is a share of the features. Where that is more than there
+        are, fewer are used, with a warning. "auto" chooses a number for each component
+        by the rule of `choose_k`, from its variance compared with that of permuted
+        data.
     solver : Solver, callable or str, default=None
         The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`.
         `LocalSearch()` by default.
@@ -77,13 +74,13 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     missing : {"raise", "pairwise"}, default="raise"
         "pairwise" accepts NaN: each covariance is computed from the samples that have
         both features.
-    constant : {"raise", "ignore"}, default="raise"
-        What to do with features that are constant if `scale` is True: "ignore" gives
-        them no loading, and scale_ 1.
-    scheme : scheme, default=None
-        How components relate: `ResidualDeflation()` by default; `DisjointSupports()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
-        `HotellingDeflation()`.
+    constant : {"warn", "ignore", "raise"}, default="warn"
+        What to do with features that are constant if `scale` is True: ignored, they
+        get no loading, and scale_ 1.
+    scheme : scheme or str, default=None
+        How components relate: "residual" (`ResidualDeflation()`) by default;
+        "disjoint", "residual-disjoint", "projection", "orthogonal", "uncorrelated",
+        "hotelling", or an object such as `DisjointSupports()`; see `solve_components`.
     sweeps : int, default=0
         How often every component is solved again, given all others, unless nothing
         improves; see `solve_components`.
@@ -105,6 +102,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         What every component must be besides sparse; see `solve`.
     start : sequence of supports, default=None
         One for each component to start from, such as `supports_` of an earlier fit.
+    background_weight : float, default=1.0
+        How heavily a background counts that is given to `fit`.
 
     Attributes
     ----------
@@ -141,8 +140,8 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         All of the above as one object.
     covariance_estimator_ : estimator
         The fitted one, if `covariance` is an estimator.
-    choice_of_k_ : ChoiceOfK
-        Why this k, if k="auto".
+    choices_of_k_ : tuple of ChoiceOfK
+        Why these k, if k="auto": one for each component. `choice_of_k_` is the first.
     mean_, scale_ : arrays of shape (n_features,)
         What is subtracted and divided by; zeros and ones for "precomputed".
     n_features_in_ : int
@@ -170,44 +169,20 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     (50, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "k": [
-            Interval(Integral, 1, None, closed="left"),
-            "array-like",
-            StrOptions({"auto"}),
-        ],
-        # Objects of these kinds are checked where they are used.
-        "solver": "no_validation",
-        "threshold": "no_validation",
-        "certify": ["boolean"],
-        "limits": [Limits, Interval(Real, 0, None, closed="left"), None],
-        "scale": ["boolean"],
-        "missing": [StrOptions({"raise", "pairwise"})],
-        "constant": [StrOptions({"raise", "ignore"})],
-        "scheme": "no_validation",
-        "sweeps": [Interval(Integral, 0, None, closed="left")],
-        "covariance": "no_validation",
-        "transform_method": [StrOptions({"projection", "least-squares"})],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "constraints": [Constraints, None],
-        "start": "no_validation",
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETER_CONSTRAINTS
 
     def __init__(
         self,
-        n_components: int = 2,
+        n_components: int | None = 2,
         *,
-        k: int | Sequence[int] | Literal["auto"] = "auto",
+        k: int | float | Sequence[int] | Literal["auto"] = "auto",
         solver: Any = None,
         threshold: Any = None,
         certify: bool = True,
         limits: Limits | float | None = None,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         scheme: Any = None,
         sweeps: int = 0,
         covariance: Any = None,
@@ -217,6 +192,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         verbose: bool | int = False,
         constraints: Constraints | None = None,
         start: Any = None,
+        background_weight: float = 1.0,
     ) -> None:
         self.n_components = n_components
         self.k = k
@@ -236,10 +212,16 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         self.verbose = verbose
         self.constraints = constraints
         self.start = start
+        self.background_weight = background_weight
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any = None, *, feature_names: Sequence[str] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        background: Any = None,
     ) -> SparsePCA:
         """Find the components.
 
@@ -250,41 +232,57 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         y : ignored
         feature_names : sequence of str, optional
             Names for arrays and sparse matrices; a DataFrame has its own.
+        background : array, sparse matrix or DataFrame, optional
+            Samples of the same features (or their covariance matrix, if X is one) in
+            which the components should not vary: `background_weight` times their
+            covariance is taken off that of X. See `contrastive`.
 
         Returns
         -------
         self
         """
+        budget = Budget(as_limits(self._limits()))
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        precomputed = self._is_precomputed()
-        _, self._column_names = split_names(X)
+        precomputed = is_precomputed(self.covariance)
+        self._data = X
+        self._labels = column_labels(X, feature_names)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
-        if feature_names is not None:
-            self._column_names = check_names(feature_names, X.shape[1])
-        self._check_sizes()
+        names = check_names(self._labels, X.shape[1])
+        scheme = as_scheme(self.scheme, "residual")
         with allowed_threads(check_n_jobs(self.n_jobs)):
-            cov = self._covariance_of(X, precomputed)
-            sparsities = self._sparsities(X, cov, precomputed, int(seeds[0]))
+            cov = covariance_of(self, X, precomputed, names)
+            if background is not None:
+                cov = less_background(self, cov, self._validated(background))
+            m = components_wanted(self.n_components, self.k, X.shape, cov)
+            start = self.start
+            if isinstance(self.k, str):
+                chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))
+                self.choices_of_k_, ks = chosen.choices, chosen.ks
+                self.choice_of_k_ = chosen.choices[0]
+                if start is None and self.constraints is None:
+                    start = chosen.supports
+            else:
+                ks = features_wanted(self.k, m, scheme, cov)
         self.solution_: Components = solve_components(
             cov,
-            sparsities,
-            self.n_components,
-            scheme=chosen_scheme(self.scheme),
+            ks,
+            m,
+            scheme=scheme,
             sweeps=self.sweeps,
-            limits=DEFAULT_LIMITS if self.limits is None else self.limits,
-            progress=True if self.verbose else None,
+            limits=budget.left(),
+            progress=bool(self.verbose),
             solver=self.solver,
             threshold=self.threshold,
             certify=self.certify,
             n_jobs=self.n_jobs,
             rng=int(seeds[1]),
             constraints=self.constraints,
-            start=self.start,
+            start=start,
         )
         publish(self, self.solution_)
-        wanted = int(self.n_components)
+        self._seconds = budget.elapsed()
         if self.certify:
-            warn_if_not_proved(self.results_, wanted, by_default=self.limits is None)
+            warn_if_not_proved(self.results_, m, by_default=self.limits is None)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -374,105 +372,99 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def loadings_(self) -> Any:
         """The loadings as a pandas DataFrame: features that are used × components."""
         check_is_fitted(self)
-        return self.solution_.to_frame()
+        return self.solution_.to_frame(self._labels)
+
+    def plot(
+        self,
+        X: Any = None,
+        *,
+        color: Sequence[Any] | None = None,
+        components: tuple[int, int] = (0, 1),
+    ) -> Any:
+        """Draw the samples on two components, beside the loadings (matplotlib).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame, optional
+            Samples; those of the fit by default. A pickled model is without them: then
+            only loadings are drawn.
+        color : sequence, optional
+            A label or number for each sample.
+        components : pair of int
+            Counted from 0.
+
+        Returns
+        -------
+        array of Axes
+        """
+        from .plotting.components import plot_components
+
+        check_is_fitted(self)
+        X = self._data if X is None else X
+        no_samples = X is None or (X is self._data and is_precomputed(self.covariance))
+        scores = None if no_samples else self.transform(X)
+        return plot_components(
+            self.solution_, scores, color=color, components=components
+        )
+
+    def report(
+        self,
+        path: str | Path,
+        X: Any = None,
+        *,
+        color: Sequence[Any] | None = None,
+        title: str = "",
+        force: bool = False,
+    ) -> Path:
+        """Write one HTML page about the fit: components, blocks, path, certificates.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends with .html.
+        X : array, sparse matrix or DataFrame, optional
+            What `fit` was given. It is needed for a model that was pickled; one that
+            is still as fitted keeps it, and does not copy it.
+        color : sequence, optional
+            A label for each sample, which the scores are coloured by.
+        title : str
+            The heading.
+        force : bool
+            Replace a file that exists.
+
+        Returns
+        -------
+        Path
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from blockspca import SparsePCA
+        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
+        >>> model = SparsePCA(2, k=2).fit(X)
+        >>> model.report("components.html")  # doctest: +SKIP
+        PosixPath('components.html')
+        """
+        from ._estimator_output import write_report
+
+        check_is_fitted(self)
+        return write_report(self, path, X, color, title, force)
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _is_precomputed(self) -> bool:
-        if self.covariance is None or hasattr(self.covariance, "fit"):
-            return False
-        if isinstance(self.covariance, str) and self.covariance == "precomputed":
-            return True
-        raise ValueError(
-            f"covariance = {self.covariance!r} is not known; pass None, 'precomputed' "
-            "or an estimator with fit and covariance_, such as LedoitWolf()."
-        )
+    def _limits(self) -> Limits | float:
+        return DEFAULT_LIMITS if self.limits is None else self.limits
 
     def _validated(self, X: Any, **options: Any) -> Any:
         allow_nan = self.missing == "pairwise"
-        is_matrix = options.get("reset", False) and self._is_precomputed()
+        is_matrix = options.get("reset", False) and is_precomputed(self.covariance)
         return validated(self, X, allow_nan=allow_nan, is_matrix=is_matrix, **options)
 
-    def _check_sizes(self) -> None:
-        d = self.n_features_in_
-        sizes = np.asarray(self.k)  # what is not an integer is refused later
-        largest = sizes.max(initial=0) if sizes.dtype.kind in "iu" else 1
-        for name, value in (("n_components", self.n_components), ("k", largest)):
-            if value > d:
-                raise ValueError(
-                    f"{name} = {value} is more than the {d} feature(s) of X; pass at "
-                    "most that many."
-                )
-
-    def _names(self) -> Any:
-        """The names of a DataFrame; scikit-learn keeps those that are strings only."""
-        return getattr(self, "feature_names_in_", self._column_names)
-
-    def _covariance_of(self, X: Any, precomputed: bool) -> Covariance:
-        """Set mean_ and scale_; return the matrix whose components are wanted."""
-        d = X.shape[1]
-        self.mean_, self.scale_ = np.zeros(d), np.ones(d)
-        if precomputed:
-            if self.scale:
-                raise ValueError(
-                    "scale = True cannot be combined with covariance='precomputed'; "
-                    "pass the correlation matrix and scale=False."
-                )
-            if X.shape[0] != d:
-                raise ValueError(
-                    f"X has shape {X.shape}; with covariance='precomputed' pass the "
-                    "square covariance matrix to fit."
-                )
-            return Covariance.from_matrix(X, feature_names=self._names())
-        cov = Covariance.from_data(
-            X,
-            scale=self.scale,
-            missing=self.missing,
-            constant=self.constant,
-            feature_names=self._names(),
-        )
-        refuse_constant(cov)
-        varies = cov.diagonal() > 0
-        self.mean_, self.scale_ = means_and_scales(X, cov, self.scale)
-        if self.covariance is None:
-            return cov
-        if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
-            raise TypeError(
-                f"covariance = {self.covariance!r} needs dense data without missing "
-                "values; pass X.toarray(), fill the gaps, or use covariance=None."
-            )
-        estimator = clone(self.covariance)
-        estimator.fit((X - self.mean_) / self.scale_)
-        if not hasattr(estimator, "covariance_"):
-            raise TypeError(
-                f"covariance = {self.covariance!r} has no covariance_ after fit; pass "
-                "an estimator such as LedoitWolf()."
-            )
-        self.covariance_estimator_ = estimator
-        A = np.array(estimator.covariance_)
-        if self.scale:  # shrinkage gives a variance even to a constant
-            A[~varies], A[:, ~varies] = 0.0, 0.0
-        return Covariance.from_matrix(A, feature_names=self._names())
-
-    def _sparsities(self, X: Any, cov: Covariance, precomputed: bool, seed: int) -> Any:
-        if not isinstance(self.k, str):
-            return self.k
-        d = refuse_constant(cov)  # features that vary
-        k_max = min(K_MAX, d)
-        if is_disjoint(chosen_scheme(self.scheme)):
-            k_max = max(1, min(k_max, d // self.n_components))
-        if precomputed or stays_in_place(X):  # nothing to permute
-            self.choice_of_k_ = choose_k(cov, k_max)
-            return self.choice_of_k_.k
-        how = {name: getattr(self, name) for name in ("scale", "missing", "constant")}
-        if self.covariance is not None:  # permuted data have no such estimate
-            cov = Covariance.from_data(X, **how, feature_names=self._names())
-        self.choice_of_k_ = choose_by_permutation(
-            cov, X, k_max, N_PERMUTATIONS, how, self.n_jobs, seed
-        )
-        return self.choice_of_k_.k
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles are without the data, which `report` and `plot` use."""
+        return {**super().__getstate__(), "_data": None}
 
     def _project(self, X: Any) -> FloatArray:
         """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""

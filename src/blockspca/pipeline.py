@@ -44,7 +44,7 @@ AT_NO_COST = 0.01
 
 def solve(
     cov: Covariance | Any,
-    k: int,
+    k: int | float,
     *,
     solver: Solver | Callable[..., Any] | str | None = None,
     threshold: ThresholdStrategy | float | str | None = None,
@@ -55,6 +55,7 @@ def solve(
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[int | str] | np.ndarray | None = None,
+    proof: bool = False,
 ) -> Result:
     """Solve max x'Ax over unit vectors x with at most k nonzeros, with a proof.
 
@@ -64,8 +65,8 @@ def solve(
     Parameters
     ----------
     cov : Covariance or symmetric matrix
-    k : int
-        How many features the component may use.
+    k : int or float
+        How many features the component may use; 0.05 is a share of all features.
     solver : Solver, name or callable f(A, k) -> x, optional
         The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`. By
         default `LocalSearch()`, whose cost grows with k³, and `TruncatedPower()` for k
@@ -88,7 +89,8 @@ def solve(
     rng : int or Generator, optional
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         What the component must be besides sparse: features in or out, so many of a
         group, no negative loading. The proof is then for the constrained problem, and
@@ -96,6 +98,9 @@ def solve(
         that solver and threshold do not go with it.
     start : names or indices of features, optional
         A support to start from, such as yesterday's, of at most k features.
+    proof : bool
+        Record a proof that anybody can check without this library; see
+        `Result.write_proof`.
 
     Returns
     -------
@@ -121,6 +126,22 @@ def solve(
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     given = _check_start(start, cov, k)
+    if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
+        check_recordable(cov, certify, constraints)
+        result = solve(
+            cov,
+            k,
+            solver=solver,
+            threshold=threshold,
+            limits=limits,
+            n_jobs=n_jobs,
+            rng=rng,
+            progress=progress,
+            start=start,
+        )
+        return replace(result, proof=recorded(cov, [result], budget.limits))
     if constraints is not None:
         if solver is not None or threshold is not None:
             raise ValueError(
@@ -302,13 +323,14 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
 
 def solve_path(
     cov: Covariance | Any,
-    k_max: int,
+    k_max: int | float,
     *,
     limits: Limits | float | None = None,
     n_jobs: int | None = None,
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[int | str] | np.ndarray | None = None,
+    proof: bool = False,
 ) -> SparsityPath:
     """Solve for every k = 1, 2, …, k_max, each with a proof on the original matrix.
 
@@ -326,12 +348,16 @@ def solve_path(
         Most threads, of the scan, of a proof, of the direction dual and of BLAS, as in
         `solve`. The answer is the same for every value.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         As in `solve`, for every k. The path begins where all features to include have
         a place.
     start : names or indices of features, optional
         A support of at most k_max features to start from.
+    proof : bool
+        Record a proof that anybody can check without this library; see
+        `SparsityPath.write_proof`.
 
     Returns
     -------
@@ -356,6 +382,15 @@ def solve_path(
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
+    if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
+        check_recordable(cov, True, constraints)
+        path = solve_path(
+            cov, k_max, limits=limits, n_jobs=n_jobs, progress=progress, start=start
+        )
+        path.proof = recorded(cov, list(path.values()), budget.limits)
+        return path
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov = cov.formed(budget, budget.limits.memory, callback)
         if constraints is not None:

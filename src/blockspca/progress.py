@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
-from ._messages import count
+from ._messages import count, gap_in_percent
 from .result import Status, relative_gap
 
 SILENCE = 10.0  # seconds between two lines of a log that is no terminal
+PATIENCE = 5.0  # seconds after which a solve that nobody asked about shows a line
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,24 @@ class Event:
 Listener = Callable[[Event], None]
 
 
+_shown: list[object] = []  # lines and logs that are being shown
+
+
 def silent(event: Event) -> None:
     """Show nothing."""
 
 
 @contextmanager
 def as_listener(progress: Listener | bool | None) -> Iterator[Listener]:
-    """Give a callable for events: the user's own, the log for True, or a silent one."""
+    """Give a callable for events: the user's own, the log for True, or a silent one.
+
+    None is a line after five seconds, where somebody watches, and nothing elsewhere.
+    """
     if callable(progress):
         yield progress
+    elif progress is None and _is_watched():
+        with LateLine(sys.stderr) as line:
+            yield line
     elif progress in (None, False):
         yield silent
     elif progress is True:
@@ -79,6 +91,81 @@ def as_listener(progress: Listener | bool | None) -> Iterator[Listener]:
             f"progress = {progress!r} is neither a bool nor a callable; pass True for "
             "a log with a progress bar."
         )
+
+
+def _is_watched() -> bool:
+    """Whether a person may look at what this thread writes: a terminal, a notebook."""
+    from multiprocessing import parent_process
+
+    if threading.current_thread() is not threading.main_thread() or parent_process():
+        return False
+    if _shown:  # what is shown is about the call that this one is part of
+        return False
+    return "ipykernel" in sys.modules or bool(sys.stderr and sys.stderr.isatty())
+
+
+def describe(event: Event) -> tuple[str, str]:
+    """Return what is being done, and how far it is."""
+    if event.stage == "scan":
+        share = event.done / event.total if event.total else 0.0
+        return "reading the matrix", f"{share:.0%}"
+    detail = f"objective {event.objective:.6g}"
+    if event.stage != "proof":
+        return "solving blocks", detail
+    gap = gap_in_percent(event.gap, event.status)
+    return f"k = {event.k}", f"{detail}, gap {gap}, {count(event.nodes, 'node')}"
+
+
+class LateLine:
+    """One line about a run that takes long, written over and over, gone at the end.
+
+    A thread of its own writes it, so that the clock goes on between two events. With
+    spaces for what was longer before it works in notebooks, too, which know a carriage
+    return and no other control characters.
+    """
+
+    def __init__(self, out: TextIO, patience: float | None = None) -> None:
+        self.out = out
+        self.patience = PATIENCE if patience is None else patience
+        self.started = time.perf_counter()
+        self.event: Event | None = None
+        self.width = 0
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._write, daemon=True)
+
+    def __enter__(self) -> LateLine:
+        _shown.append(self)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _shown.remove(self)
+        self.over.set()
+        self.thread.join()
+        if self.width:
+            self._print(" " * self.width + "\r")
+
+    def __call__(self, event: Event) -> None:
+        self.event = event
+
+    def _write(self) -> None:
+        pause = self.patience
+        while not self.over.wait(pause):
+            pause = 1.0
+            text = self.line()
+            self._print(text.ljust(self.width))
+            self.width = max(self.width, len(text))
+
+    def line(self) -> str:
+        """What is shown now."""
+        what, detail = ("starting", "") if self.event is None else describe(self.event)
+        elapsed = time.perf_counter() - self.started
+        parts = [what, detail, f"{elapsed:.0f} s", "Ctrl-C keeps what is known"]
+        return "blockspca: " + ", ".join(part for part in parts if part)
+
+    def _print(self, text: str) -> None:
+        self.out.write("\r" + text)
+        self.out.flush()
 
 
 class ProgressLog:
@@ -104,38 +191,36 @@ class ProgressLog:
         self.bar: Any = None
 
     def __enter__(self) -> ProgressLog:
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn
+        from rich.text import Text
+
+        class Clock(ProgressColumn):
+            """Seconds since the start, also where a bar is full and work goes on."""
+
+            def render(column, task: Any) -> Text:
+                return Text(f"{time.perf_counter() - self.started:.0f} s")
 
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[detail]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            Clock(),
             console=self.console,
             transient=True,
         )
+        _shown.append(self)
         self.bar.start()
-        self.task = self.bar.add_task("", total=None, detail="")
+        self.task = self.bar.add_task("starting", total=None, detail="")
         return self
 
     def __exit__(self, *exception: object) -> None:
+        _shown.remove(self)
         self.bar.stop()
         if self.settled:
             self._print(self.report())
 
     def __call__(self, event: Event) -> None:
-        detail = f"objective {event.objective:.6g}"
-        if event.stage == "proof":
-            detail += f", gap {event.gap:.2%}, {count(event.nodes, 'node')}"
-        name = f"k = {event.k}" if event.stage == "proof" else event.stage
+        name, detail = describe(event)
         self.bar.update(
             self.task,
             description=name,
@@ -164,19 +249,21 @@ class ProgressLog:
         # None are left, but not because all were ruled out: there was no screening.
         unknown = event.survivors == 0 and event.status is not Status.OPTIMAL
         survivors = "-" if unknown else str(event.survivors)
+        gap = gap_in_percent(event.gap, event.status)
         return (
             f"{event.k:>5} {survivors:>9} {event.nodes:>10} "
-            f"{event.objective:>13.6g} {event.upper_bound:>13.6g} {event.gap:>8.2%} "
+            f"{event.objective:>13.6g} {event.upper_bound:>13.6g} {gap:>8} "
             f"{event.elapsed:>7.2f}s  {event.source}"
         )
 
     def report(self) -> str:
         """The closing lines."""
         proved = sum(event.status is Status.OPTIMAL for event in self.settled)
-        widest = max(event.gap for event in self.settled)
+        worst = max(self.settled, key=lambda e: (e.status is not Status.OPTIMAL, e.gap))
+        widest = gap_in_percent(worst.gap, worst.status)
         nodes = sum(event.nodes for event in self.settled)
         return (
-            f"{proved} of {len(self.settled)} proved optimal, widest gap {widest:.2%}, "
+            f"{proved} of {len(self.settled)} proved optimal, widest gap {widest}, "
             f"{count(nodes, 'node')}, {time.perf_counter() - self.started:.2f} s"
         )
 

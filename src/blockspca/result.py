@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._html import Markup, bar, table
-from ._messages import advice, proof_in_words
+from ._messages import advice, gap_in_percent, proof_in_words
 from ._validation import FloatArray, pandas_for
 from .limits import Status
+from .proof_file import MISSING, Proof
 
 if TYPE_CHECKING:
     from .solvers.guarantee import BlockGuarantee
@@ -283,6 +286,8 @@ class Result:
         Seconds.
     price : Price or None
         What the constraints cost, if `solve` was given some.
+    proof : Proof or None
+        What `write_proof` writes, if `solve` was told to record it.
     """
 
     x: FloatArray
@@ -305,6 +310,7 @@ class Result:
     solver: str = ""
     feature_names: tuple[str, ...] | None = None
     price: Price | None = None
+    proof: Proof | None = None
 
     def __repr__(self) -> str:
         return (
@@ -343,6 +349,27 @@ class Result:
         loadings = (float(value) for value in self.x[self._by_loading()])
         return dict(zip(self.features, loadings, strict=True))
 
+    def write_proof(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proof that `solve` recorded, for `python -m blockspca.checker`.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it is replaced if it exists.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile
+        >>> import blockspca as bs
+        >>> result = bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2, proof=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.write_proof(f"{folder}/two.proof").name
+        'two.proof'
+        """
+        if self.proof is None:
+            raise ValueError(MISSING.format(call="solve"))
+        return self.proof.write(path)
+
     def to_frame(self) -> Any:
         """Return the loadings as a pandas DataFrame, largest first.
 
@@ -371,7 +398,7 @@ class Result:
 
     def __str__(self) -> str:
         shown = list(self.loadings.items())[:SHOWN]
-        gap = "0" if self.status is Status.OPTIMAL else f"{self.gap:.2%}"
+        gap = gap_in_percent(self.gap, self.status)
         lines = [
             f"k = {self.k} of {self.n_features} features: "
             f"objective {self.objective:.6g}, upper bound {self.upper_bound:.6g} "

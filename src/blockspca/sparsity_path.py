@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ._html import table
-from ._messages import proof_in_words
+from ._messages import gap_in_percent, proof_in_words
 from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
+from .proof_file import MISSING, Proof
 from .result import SHOWN, Result, Status
 
 
@@ -22,9 +25,39 @@ class SparsityPath(Mapping[int, Result]):
     The result of a k, with its certificate, is made when it is first asked for.
     """
 
-    def __init__(self, results: Mapping[int, Result], cov: Covariance) -> None:
+    #: What `write_proof` writes, if `solve_path` was told to record it.
+    proof: Proof | None = None
+
+    def __init__(
+        self,
+        results: Mapping[int, Result],
+        cov: Covariance,
+        proof: Proof | None = None,
+    ) -> None:
         self._results = results
         self._cov = cov
+        self.proof = proof
+
+    def write_proof(self, path: str | os.PathLike[str]) -> Path:
+        """Write one proof for all k, for `python -m blockspca.checker`.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it is replaced if it exists.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile
+        >>> import blockspca as bs
+        >>> path = bs.solve_path(np.array([[2.0, 1.0], [1.0, 2.0]]), 2, proof=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.write_proof(f"{folder}/both.proof").name
+        'both.proof'
+        """
+        if self.proof is None:
+            raise ValueError(MISSING.format(call="solve_path"))
+        return self.proof.write(path)
 
     @cached_property
     def ceiling(self) -> float:
@@ -117,7 +150,7 @@ class SparsityPath(Mapping[int, Result]):
                 k,
                 f"{result.objective:.6g}",
                 f"{result.upper_bound:.6g}",
-                "0 %" if result.status is Status.OPTIMAL else f"{result.gap:.2%}",
+                gap_in_percent(result.gap, result.status),
                 proof_in_words(result),
                 ", ".join(result.features[:SHOWN]),
             )

@@ -32,6 +32,7 @@ def test_every_case_is_a_file(runner):
         "common",
         "soundness",
         "constrained_soundness",
+        "proof_mutants",
         "mutation",
         "mutants",
     }  # scripts of their own

@@ -125,7 +125,7 @@ BROKEN = {
     "fit onesample.csv -k 2": "has 1 sample",
     "fit constant.csv -k 2": "constant.csv has no variance: every feature is",
     "fit constant.csv -k 2 --scale": "constant.csv has no variance: every feature is",
-    "fit still.csv -k 2 --scale": "'b'; drop them, add --constant ignore to give them",
+    "fit still.csv -k 2 --scale --constant raise": "add --constant ignore to give",
     "fit still.csv -k 2 --scale --constant maybe": "'maybe' is not one of",
     "fit ragged.csv -k 2": "row 21 has 3 cells where the header has 4",
     "fit duplicates.csv -k 2": "repeat ['a']",

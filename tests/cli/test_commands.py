@@ -442,3 +442,42 @@ def test_progress_shows_before_a_million_cells_are_read(tmp_path):
     assert process.wait(timeout=60) == 2
     assert b"Reading million.csv" in shown
     assert reading  # it says so before it has read
+
+
+def test_a_report_with_everything(here, capsys):
+    pytest.importorskip("jinja2")
+    rng = np.random.default_rng(0)
+    rows = ["kind,u,v,w,x"]
+    for i in range(24):
+        u, v, w, x = rng.normal(size=4) + 2 * rng.normal() * np.array([1, 1, 0, 0])
+        rows.append(f"{'red' if i % 3 else 'blue'},{u},{v},{w},{x}")
+    Path("labelled.csv").write_text("\n".join(rows))
+    words = "report labelled.csv -k 2 -n 2 --scale --label kind --alternatives 0.2"
+    words += " --stability 4 --importance -o page.html"
+    assert run(words.split()) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    for text in (
+        "Before, the features were centred, and divided by their standard deviations.",
+        "Left out: kind.",
+        "Selected in at least 80 % of the draws: u, v",
+        "What the features of component 2 are worth",
+        "--label kind",  # in the command that verifies it
+    ):
+        assert text in page
+    assert page.count('class="sample g1"') == 8
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--stability 4 --covariance", "--stability needs complete samples"),
+        ("--stability 4 --missing pairwise", "which --missing pairwise does not"),
+        ("--alternatives 0.1 --exclude 0", "lists sets without constraints"),
+        ("--alternatives 2", "is not between 0 and 1"),
+        ("--stability 4 -n 2 -k 2,1", "one number of features for all components"),
+    ],
+)
+def test_what_a_report_cannot_have_is_said(here, capsys, words, said):
+    np.save("data.npy", np.random.default_rng(0).normal(size=(9, 4)))
+    assert run(["report", "data.npy", "-k", "2", "-o", "p.html", *words.split()]) == 2
+    assert said in capsys.readouterr().err

@@ -363,8 +363,8 @@ def test_repetition_gives_the_same_answer(X):
         ({"k": [3, 0]}, ValueError, r"k\[1\] = 0"),
         ({"k": "3"}, TypeError, "k = '3'"),
         ({"k": 30}, ValueError, "all 30 feature.*ProjectionDeflation"),
-        ({"scheme": "disjoint"}, TypeError, "scheme = 'disjoint'.*instance"),
-        ({"scheme": bs.DisjointSupports}, TypeError, "is not a scheme"),
+        ({"scheme": "disjont"}, ValueError, "scheme = 'disjont'"),
+        ({"scheme": bs.DisjointSupports}, TypeError, r"pass an instance, Disj.*\(\)"),
         ({"solvr": None}, TypeError, "solvr"),
     ],
 )

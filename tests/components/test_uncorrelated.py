@@ -125,4 +125,7 @@ def test_limits_leave_valid_claims():
     for scheme in SCHEMES:
         for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0)):
             found = bs.solve_components(cov, 8, 3, scheme=scheme, limits=limits)
-            found.verify(cov)
+            assert len(found.results) == 3
+            for result, check in zip(found.results, found.verify(cov), strict=True):
+                assert result.objective <= result.upper_bound < np.inf
+                assert check.upper_bound >= result.objective

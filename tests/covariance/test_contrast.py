@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.certificate import BoundName
 
 rng = np.random.default_rng(8)
 TARGET = rng.normal(size=(30, 9)) * np.linspace(1, 2, 9)
@@ -53,6 +55,44 @@ def test_both_kinds_together_and_under_constraints() -> None:
     result = bs.solve(cov, 3, constraints=bs.Constraints(include=[0]))
     assert 0 in result.support
     assert bs.verify(result, cov).complete
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_no_bound_exceeds_the_target_s(form: str) -> None:
+    """However heavy the background, and whatever was searched."""
+    make = FORMS[form]
+    target = make(rng.normal(size=(20, 60)))
+    background = make(rng.normal(size=(25, 60)))
+    for weight in (0.5, 3.0, 1e6):
+        cov = bs.contrastive(target, background, weight)
+        for k in (1, 4, 30):
+            most = bs.solve(target, k, limits=bs.Limits(nodes=1)).upper_bound
+            for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0)):
+                result = bs.solve(cov, k, limits=limits)
+                obvious = target.diagonal()[np.argsort(-target.diagonal())[:k]].sum()
+                assert result.objective <= result.upper_bound
+                assert result.upper_bound <= obvious * (1 + 1e-12)
+                bs.verify(result, cov)
+            assert result.objective <= most
+
+
+def test_a_bound_of_the_target_needs_a_background_without_negative_variance() -> None:
+    """A given matrix may be indefinite; what is subtracted may then add."""
+    target = np.diag([1.0, 0.5, 0.25, 0.1])
+    background = np.diag([0.0, 0.0, 0.0, -5.0])
+    cov = bs.contrastive(target, background, 1.0)
+    assert cov.dominant is None
+    result = bs.solve(cov, 1)
+    assert result.objective == pytest.approx(5.1)
+    held = bs.Covariance.from_data(np.diag([2.0, 1.0, 1.0, 1.0]))
+    contrast = bs.contrastive(bs.Covariance.from_matrix(target), held, 1e3)
+    claim = bs.solve(contrast, 2, limits=bs.Limits(nodes=1))
+    forged = [
+        replace(step, upper_bound=0.9, bound_name=BoundName.TARGET)
+        for step in claim.certificate.steps
+    ]
+    with pytest.raises(bs.VerificationError, match=r"no contrast|0\.9"):
+        bs.verify(replace(claim.certificate, steps=tuple(forged), upper_bound=0.9), cov)
 
 
 def test_a_path_of_weights() -> None:

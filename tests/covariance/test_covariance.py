@@ -304,7 +304,7 @@ def test_chunks_keep_constant_columns_exact():
     cov = Covariance.from_chunks(np.split(X, 3))
     assert (cov.rows([2]) == 0).all()
     with pytest.raises(ValueError, match="constant"):
-        Covariance.from_chunks(np.split(X, 3), scale=True)
+        Covariance.from_chunks(np.split(X, 3), scale=True, constant="raise")
 
 
 def test_chunks_that_do_not_fit():

@@ -287,3 +287,60 @@ def test_the_library_does_not_speak_of_options():
         if re.search(r"(?<![-#\w])--[a-z]", line)
     ]
     assert not spoken, "\n".join(spoken)
+
+
+@pytest.mark.parametrize("header", [",kind,x,y", "kind,x,y"], ids=["pandas", "R"])
+def test_labels_are_a_column_and_no_feature(tmp_path, header):
+    path = tmp_path / "t.csv"
+    path.write_text(header + "\ns1,red,1,2\ns2,,3,4\n")
+    table = read_table(path, label="kind")
+    assert table.labels == ("red", "")
+    assert table.sample_names == ("s1", "s2")
+    assert table.feature_names == ("x", "y")
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 4]])
+
+
+def test_a_label_may_be_a_number_or_the_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,who,grade,y\n1,ann,3,2\n3,bob,4,4\n")
+    assert read_table(path, label="grade", drop=["who"]).labels == ("3", "4")
+    table = read_table(path, label="who", index="who")
+    assert table.labels == table.sample_names == ("ann", "bob")
+    assert table.feature_names == ("x", "grade", "y")
+    with pytest.raises(ReadError, match="no column 'kind' for label="):
+        read_table(path, label="kind")
+
+
+def test_labels_of_parquet(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"x": [1.0, 2.0], "kind": ["red", None], "y": [3.0, 5.0]})
+    frame.to_parquet(path)
+    table = read_table(path, label="kind")
+    assert table.labels == ("red", "")
+    assert table.feature_names == ("x", "y")
+    with pytest.raises(ReadError, match="no column 'k' for label="):
+        read_table(path, label="k")
+
+
+def test_labels_of_h5ad_are_in_obs(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "t.h5ad"
+    kinds = pd.Categorical(["red", None, "blue"], categories=["blue", "red"])
+    obs = pd.DataFrame({"kind": kinds, "n": [1, 2, 3]}, index=["a", "b", "c"])
+    var = pd.DataFrame(index=["kind", "gene"])  # a feature of the same name is kept
+    anndata.AnnData(np.arange(6.0).reshape(3, 2), obs=obs, var=var).write_h5ad(path)
+    table = read_table(path, label="kind")
+    assert table.labels == ("red", "", "blue")
+    assert table.feature_names == ("kind", "gene")
+    assert read_table(path, label="n").labels == ("1", "2", "3")
+    with pytest.raises(ReadError, match=r"no obs column 'x' for label=.*kind, n"):
+        read_table(path, label="x")
+
+
+def test_labels_need_columns_with_names(tmp_path):
+    np.save(tmp_path / "t.npy", np.eye(3))
+    with pytest.raises(ReadError, match=r"label='x' does not apply to \.npy"):
+        read_table(tmp_path / "t.npy", label="x")

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.model_selection.choose_k import permuted_columns, searched_path
+from blockspca.model_selection.choose_k import FEW, permuted_columns, searched_path
 
 
 def with_factor(size: int, n: int = 60, d: int = 20, seed: int = 0) -> np.ndarray:
@@ -21,6 +21,9 @@ def with_factor(size: int, n: int = 60, d: int = 20, seed: int = 0) -> np.ndarra
 @pytest.mark.parametrize("size", [2, 5, 9])
 def test_the_size_of_a_factor_is_found(size):
     choice = bs.choose_k(with_factor(size), rng=1)
+    assert choice.k == size
+    assert len(choice.reference.reference) == FEW
+    choice = bs.choose_k(with_factor(size), rng=1, n_permutations=20)
     assert choice.k == size
     assert choice.reference.p_value == pytest.approx(1 / 21)
     assert f"k = {size}:" in choice.reason

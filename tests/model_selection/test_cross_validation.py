@@ -59,7 +59,7 @@ def test_kinds_of_data(X):
 def test_a_feature_that_varies_in_one_fold_only(X):
     rare = np.column_stack([X, np.eye(len(X))[0]])
     with pytest.raises(ValueError, match=r"left out, scale=True.*constant='ignore'"):
-        bs.cross_validate(rare, 3, scale=True)
+        bs.cross_validate(rare, 3, scale=True, constant="raise")
     found = bs.cross_validate(rare, 3, scale=True, constant="ignore")
     assert np.isfinite(found.held_out).all()
     assert (found.held_out > 0).all()

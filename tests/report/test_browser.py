@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import blockspca as bs
+from browser import assert_accessible, chromium, heard, needs_chromium
 
 pytest.importorskip("jinja2")
-playwright_api = pytest.importorskip("playwright.sync_api")
+pytest.importorskip("playwright.sync_api")
 
-from blockspca.report import Report, build_report  # noqa: E402
+from blockspca.report import Report, build_report
 
-CHROMIUM = os.environ.get("BLOCKSPCA_CHROMIUM") or next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
-    None,
-)
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-]
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)"
-)
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +31,17 @@ def page_file(tmp_path_factory):
     names += ["proanthocyanins_of_diluted_wines", "x" * 80]
     names += [f"feature {j}" for j in range(4, 9)]
     cov = bs.Covariance.from_data(X, feature_names=names)
-    found = bs.solve_components(cov, 3, 2)
+    found = bs.solve_components(cov, 3, 3, scheme=bs.ResidualDeflation())
     report = Report(
         cov=cov,
         components=found,
         path=bs.solve_path(cov, 6),
         scores=(X - X.mean(axis=0)) @ found.components.T,
         title="A page",
+        labels=tuple(["red", "blue", "<b>green</b>", ""][i % 4] for i in range(40)),
+        alternatives=bs.alternatives(cov, 3, within=0.2),
+        stability=bs.stability(X, 3, 8, n_components=3),
+        importance=(bs.feature_importance(cov, found[0]),),
     )
     path = tmp_path_factory.mktemp("report") / "page.html"
     path.write_text(build_report(report), encoding="utf-8")
@@ -59,24 +50,15 @@ def page_file(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=ARGUMENTS, headless=True
-        )
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
 def opened(browser, page_file):
     """The page, with what it said on its console and asked the network for."""
     page = browser.new_page(viewport={"width": 375, "height": 740})
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.on("request", lambda request: asked.append(request.url))
+    said, asked = heard(page)
     page.goto(page_file.as_uri())
     yield page, said, asked
     page.close()
@@ -165,7 +147,7 @@ def test_values_by_mouse_and_by_keyboard(opened):
     assert page.locator("#value").inner_text().startswith("variance of")
 
 
-@pytest.mark.parametrize("width", [320, 375, 1200])
+@pytest.mark.parametrize("width", [320, 390, 1400, 2200])
 def test_nothing_is_wider_than_the_screen(browser, page_file, width):
     page = browser.new_page(viewport={"width": width, "height": 740})
     page.goto(page_file.as_uri())
@@ -237,3 +219,126 @@ def test_text_has_contrast(opened):
     )
     assert len(ratios) > 50
     assert min(ratios) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1400])
+def test_axe_finds_nothing(browser, page_file, width, scheme):
+    size = {"width": width, "height": 900}
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page.goto(page_file.as_uri())
+    assert_accessible(page)
+    page.close()
+
+
+def background(page) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+def test_dark_mode_follows_the_system_and_the_button(browser, page_file):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(page_file.as_uri())
+    dark = background(page)
+    page.get_by_role("button", name="Light mode").click()
+    light = background(page)
+    page.get_by_role("button", name="Dark mode").click()
+    assert (background(page), light) == (dark, "rgb(255, 255, 255)")
+    page.close()
+
+
+def places(page) -> list[str]:
+    return page.evaluate(
+        "[...document.querySelectorAll('#scores .points use')]"
+        ".map(e => e.getAttribute('x') + ' ' + e.getAttribute('y'))"
+    )
+
+
+def test_axes_of_the_scores_can_be_chosen(opened):
+    page, said, _ = opened
+    first = places(page)
+    page.locator("#axis-y").select_option("2")
+    second = places(page)
+    assert [a.split()[0] for a in first] == [a.split()[0] for a in second]
+    assert first != second
+    assert "component 3" in page.locator("#scores .axes").text_content()
+    page.locator("#axis-y").select_option("1")
+    assert places(page) == first
+    assert said == []
+
+
+def test_the_script_places_samples_where_they_were_drawn(page_file, opened):
+    page, *_ = opened
+    drawn = re.findall(
+        r'<use href="#shape-\d" x="([\d.-]+)" y="([\d.-]+)"',
+        page_file.read_text("utf-8"),
+    )
+    moved = [place.split() for place in places(page)]
+    np.testing.assert_allclose(
+        np.array(moved, dtype=float), np.array(drawn, dtype=float), atol=0.02
+    )
+
+
+def test_arrows_come_and_go(opened):
+    page, *_ = opened
+    arrows = page.locator("#scores .arrow")
+    assert arrows.count() >= 4
+    page.locator("#arrows").uncheck()
+    assert arrows.count() == 0
+
+
+def test_a_label_hides_its_samples(opened):
+    page, *_ = opened
+    hidden = page.locator("#scores .points use[visibility=hidden]")
+    key = page.get_by_role("button", name="<b>green</b>")
+    assert hidden.count() == 0
+    key.click()
+    assert hidden.count() == 10
+    assert key.get_attribute("aria-pressed") == "false"
+    key.press("Enter")
+    assert hidden.count() == 0
+
+
+def test_samples_are_read_by_keyboard(opened):
+    page, *_ = opened
+    page.locator("#scores").focus()
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#sample").inner_text()
+    page.keyboard.press("ArrowRight")
+    second = page.locator("#sample").inner_text()
+
+    def across(text: str) -> float:
+        return float(re.search(r"component 1: ([\d.e-]+)", text)[1])
+
+    assert across(second) >= across(first)
+    assert first != second
+
+
+def test_pictures_are_saved_as_svg(opened):
+    from xml.etree import ElementTree
+
+    page, *_ = opened
+    buttons = page.locator("button.save")
+    assert buttons.count() >= 7
+    for button in buttons.all():
+        with page.expect_download() as waiting:
+            button.click()
+        text = Path(waiting.value.path()).read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text)
+        assert root.tag.endswith("}svg")
+        assert 'fill="rgb' in text
+        assert "class=" not in text
+
+
+def test_tables_are_saved_as_csv(opened):
+    import csv
+
+    page, *_ = opened
+    links = page.locator("a[download$='.csv']")
+    names = {link.get_attribute("download") for link in links.all()}
+    assert names == {"loadings.csv", "scores.csv", "path.csv", "stability.csv"}
+    with page.expect_download() as waiting:
+        page.locator("a[download='scores.csv']").click()
+    with open(waiting.value.path(), newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:3] == ["sample", "label", "component_1"]
+    assert len(rows) == 41

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from blockspca import Status
-from blockspca.solvers import Limits, MixedIntegerQP
-from blockspca.solvers import mixed_integer_qp as module
+from blockspca.solvers import Limits, MixedIntegerQP, _highs
+from blockspca.solvers._eigenbasis_program import EigenbasisProgram
 from conftest import brute_force
 from zoo import KINDS, symmetric_matrix
 
@@ -34,7 +34,7 @@ def test_a_start_that_is_not_the_best_is_overtaken(monkeypatch):
     def worst(A, k, run):
         run.offer(np.argsort(np.diagonal(A))[:k])
 
-    monkeypatch.setattr(module, "start_locally", worst)
+    monkeypatch.setattr(_highs, "start_locally", worst)
     solution = MixedIntegerQP().solve(A, 3)
     assert solution.x @ A @ solution.x == pytest.approx(optimum)
     assert solution.upper_bound == pytest.approx(optimum, rel=1e-5)
@@ -68,7 +68,7 @@ def test_gap_limit_and_incumbent():
 
 def test_an_interrupt_keeps_support_and_bound(monkeypatch):
     A = symmetric_matrix("psd", 9, np.random.default_rng(1))
-    maximise, calls = module.EigenbasisProgram.maximise, []
+    maximise, calls = EigenbasisProgram.maximise, []
 
     def interrupted(self, *given, **named):
         calls.append(1)
@@ -76,7 +76,7 @@ def test_an_interrupt_keeps_support_and_bound(monkeypatch):
             raise KeyboardInterrupt
         return maximise(self, *given, **named)
 
-    monkeypatch.setattr(module.EigenbasisProgram, "maximise", interrupted)
+    monkeypatch.setattr(EigenbasisProgram, "maximise", interrupted)
     solution = MixedIntegerQP().solve(A, 3)
     assert solution.status is Status.INTERRUPTED
     assert brute_force(A, 3) <= solution.upper_bound < np.inf

@@ -113,7 +113,8 @@ class ObviousBounds:
     Whatever a search has or has not come to, no reported bound is above these: the sum
     of the largest variances, if A is positive semidefinite; the largest entry of each
     row, k − 1 times, if A is in memory; and λmax. The last two are computed once, where
-    that takes at most so many seconds.
+    that takes at most so many seconds. Of a contrast also those of its target: if D − A
+    is positive semidefinite, x'Ax ≤ x'Dx.
 
     Examples
     --------
@@ -166,7 +167,15 @@ class ObviousBounds:
             most = float((diagonal + sums + rounding).max())
             known.append((most, BoundName.ROW_SUMS))
         value, name = min(known)
-        return value + k * self.cov.entry_error, name
+        value += k * self.cov.entry_error
+        if self._of_dominant is None:
+            return value, name
+        return min((value, name), (self._of_dominant.least(k)[0], BoundName.TARGET))
+
+    @cached_property
+    def _of_dominant(self) -> ObviousBounds | None:
+        dominant = self.cov.dominant
+        return None if dominant is None else ObviousBounds(dominant, self.seconds)
 
 
 def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:

@@ -17,7 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.closed_form import best_threshold_bound, largest_eigenvalue_bound
+from ..bounds.closed_form import (
+    ObviousBounds,
+    best_threshold_bound,
+    largest_eigenvalue_bound,
+)
 from ..bounds.direction_dual.search import dual_bound
 from ..bounds.entry_dual.check import checked_value, read_record, searched_again
 from ..bounds.entry_dual.log import SearchRecord
@@ -115,6 +119,7 @@ class BoundChecks:
             BoundName.VARIANCES: self._variances,
             BoundName.SMALLER_K: self._smaller_k,
             BoundName.LARGEST_EIGENVALUE: self._largest_eigenvalue,
+            BoundName.TARGET: self._target,
             BoundName.SOFT_THRESHOLD: self._soft_threshold,
             BoundName.DIRECTION_DUAL: self._direction_dual,
             BoundName.ENTRY_DUAL: self._entry_dual,
@@ -239,6 +244,18 @@ class BoundChecks:
         with single_threaded():
             bound = largest_eigenvalue_bound(self.cov) + claim.k * self.error
         return self._computed(claim, bound, "the largest eigenvalue")
+
+    def _target(self, claim: StepClaim) -> str:
+        dominant = self.cov.dominant
+        require(
+            dominant is not None,
+            f"k = {claim.k}: a bound of the target is claimed for what is no contrast "
+            "with a positive semidefinite background",
+        )
+        assert dominant is not None
+        with single_threaded():
+            bound, _ = ObviousBounds(dominant, np.inf).least(claim.k)
+        return self._computed(claim, bound, "as the target is")
 
     def _soft_threshold(self, claim: StepClaim) -> str:
         with single_threaded():

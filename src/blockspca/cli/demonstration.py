@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from .._messages import gap_in_percent
 from ..blocks.threshold_path import threshold_path
 from ..covariance.covariance import Covariance
 from ..datasets import noisy_blocks
@@ -69,7 +70,7 @@ def _describe(result: Result) -> list[tuple[str, str]]:
         ("chosen features", "\n".join(loadings)),
         ("objective x'Ax", f"{result.objective:.6g}"),
         ("upper bound", f"{result.upper_bound:.6g}"),
-        ("gap", f"{result.gap:.2%}"),
+        ("gap", gap_in_percent(result.gap, result.status)),
         ("status", str(result.status)),
         ("time", f"{result.time:.3f} s"),
         ("blocks", blocks),

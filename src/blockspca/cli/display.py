@@ -53,9 +53,9 @@ class Display:
 
     @contextmanager
     def solving(self) -> Iterator[Any]:
-        """Give a value for `progress`: the log with its bar, or None."""
+        """Give a value for `progress`: the log with its bar, or False."""
         if not self.log:
-            yield None
+            yield False
             return
         from ..progress import ProgressLog
 

@@ -15,6 +15,7 @@ from .display import Display
 from .options import (
     File,
     Force,
+    ProofFile,
     ReadOptions,
     ShowOptions,
     SolveOptions,
@@ -45,23 +46,35 @@ def fit(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as JSON.")
     ] = False,
+    proof: ProofFile = None,
     force: Force = False,
 ) -> None:
     """Find components of k features each, with a proof of how good they are."""
-    from ..io.writing import to_json, write_files
-    from .solving import fit_components, parse_sparsity
+    from ..io.writing import check_free, to_json, write_files
+    from .solving import fit_components, parse_sparsity, write_proof
 
     display = Display(show)
     sparsity = parse_sparsity(k, n_components)
     if output is not None:
         proofs = (certificate_name(j) for j in range(n_components))
         check_directory(output, [SUMMARY, LOADINGS, SCORES, *proofs], force)
+    if proof is not None:
+        check_free([proof], force)
     from .loading import load
 
     loaded = load(file, reading, display)
     found = fit_components(
-        loaded, sparsity, n_components, scheme, solving, display, constraining
+        loaded,
+        sparsity,
+        n_components,
+        scheme,
+        solving,
+        display,
+        constraining,
+        proof=proof is not None,
     )
+    if proof is not None:
+        write_proof(found.components, proof, display)
     summary = summarise(found, output)
     if output is not None:
         files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}

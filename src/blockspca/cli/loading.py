@@ -38,7 +38,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
         from ..covariance.covariance import refuse_constant
         from ..io import ReadError
 
-        table = _read(file, options, tick)
+        table = read_file(file, options, tick)
     with display.working("Computing variances"):
         _check(table, file, options)
         try:
@@ -61,11 +61,12 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     return Loaded(file, options, table, cov)
 
 
-def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
+def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
     from dataclasses import replace
 
-    from ..io import read_table
+    from ..io import ReadError, read_table
+    from ..io.errors import Argument
 
     more = {} if tick is None else {"tick": tick}
     table = read_table(
@@ -74,8 +75,16 @@ def _read(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         index=options.index,
         drop=options.drop or (),
         header=options.header,
+        label=options.label,
         **more,
     )
+    if options.transpose and options.label is not None:
+        asked = Argument("label", options.label)
+        raise ReadError(
+            f"{file}: {asked} names a column, and with --transpose columns are "
+            "samples; leave one of the two out.",
+            asked,
+        )
     if options.transpose:
         table = table.transposed()
     if options.names is not None:
@@ -90,7 +99,7 @@ def _less_background(cov: Covariance, options: ReadOptions) -> Covariance:
     from ..covariance.contrast import contrastive
 
     assert options.background is not None
-    table = _read(options.background, options)
+    table = read_file(options.background, options)
     _check(table, options.background, options)
     background = table.covariance(
         center=not options.no_center,

@@ -13,6 +13,7 @@ from .blocks import blocks
 from .datasets import datasets
 from .demo import demo
 from .errors import MEANING, ExitCode, UsageError, report_error, warnings_in_one_line
+from .explore import explore
 from .fit import fit
 from .info import info
 from .options import spread
@@ -54,7 +55,19 @@ def options(
     """Sparse PCA by block-diagonalization, with a proof of how good the answer is."""
 
 
-for command in (fit, path, blocks, report, verify, reproduce, datasets, demo, info):
+_COMMANDS = (
+    fit,
+    path,
+    blocks,
+    report,
+    explore,
+    verify,
+    reproduce,
+    datasets,
+    demo,
+    info,
+)
+for command in _COMMANDS:
     app.command()(spread(command))
 
 

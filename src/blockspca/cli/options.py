@@ -30,6 +30,13 @@ Sparsity = Annotated[
         show_default=False,
     ),
 ]
+ProofFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--proof",
+        help="A file for a proof that needs no blockspca to be checked.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 
 
@@ -43,8 +50,9 @@ class Missing(str, Enum):
 class Constant(str, Enum):
     """What to do with columns that do not vary, if there is a scale to divide by."""
 
-    RAISE = "raise"
+    WARN = "warn"
     IGNORE = "ignore"
+    RAISE = "raise"
 
 
 def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
@@ -143,10 +151,10 @@ class ReadOptions:
         Constant,
         _option(
             _READ,
-            "With --scale: refuse constant columns, or give them no loading.",
+            "With --scale: constant columns get no loading, or are refused.",
             "--constant",
         ),
-    ] = Constant.RAISE
+    ] = Constant.WARN
     transpose: Annotated[
         bool, _option(_READ, "Columns are samples, rows are features.", "--transpose")
     ] = False
@@ -156,6 +164,15 @@ class ReadOptions:
     drop: Annotated[
         list[str] | None,
         _option(_READ, "A column to leave out; may be repeated.", "--drop"),
+    ] = None
+    label: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "A column (of obs, in h5ad) with the kind of each sample: no feature; the "
+            "report colours by it.",
+            "--label",
+        ),
     ] = None
     header: Annotated[
         bool | None,

@@ -14,13 +14,14 @@ from .display import Display
 from .options import (
     File,
     Force,
+    ProofFile,
     ReadOptions,
     ShowOptions,
     SolveOptions,
     check_name,
     whole,
 )
-from .solving import end, say_interrupted, was_interrupted
+from .solving import end, say_interrupted, was_interrupted, write_proof
 
 
 def path(
@@ -41,6 +42,7 @@ def path(
     plot: Annotated[
         Path | None, typer.Option("--plot", help="A .png, .svg or .pdf picture.")
     ] = None,
+    proof: ProofFile = None,
     force: Force = False,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
@@ -50,7 +52,7 @@ def path(
     check_name("--plot", plot, ".png", ".svg", ".pdf")
     if plot is not None and find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib; pip install 'blockspca[plot]'.")
-    check_free([p for p in (output, plot) if p is not None], force)
+    check_free([p for p in (output, plot, proof) if p is not None], force)
     display = Display(show)
     from .loading import load
 
@@ -66,6 +68,7 @@ def path(
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraining.read(loaded),
+            proof=proof is not None,
         )
     if was_interrupted(results.values()):
         say_interrupted(display)
@@ -84,6 +87,8 @@ def path(
 
         save(plot_sparsity_path(results), plot, force=force)
         display.say(f"Written: {plot}")
+    if proof is not None:
+        write_proof(results, proof, display)
     for line in _lines(rows, results.ceiling):
         display.say(line)
     end(results.values(), display)

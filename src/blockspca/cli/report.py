@@ -10,6 +10,8 @@ import typer
 
 from .constraining import ConstraintOptions
 from .display import Display
+from .inspecting import InspectOptions, inspect
+from .loading import Loaded
 from .options import (
     File,
     Force,
@@ -32,9 +34,6 @@ from .solving import (
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
 
-PATH_SECONDS = 20.0  # the curve over k is an extra: it may not hold the page up
-PATH_SHARE = 0.25  # of a time limit, kept for that curve
-
 
 def report(
     file: File,
@@ -46,6 +45,7 @@ def report(
     solving: SolveOptions,
     show: ShowOptions,
     constraining: ConstraintOptions,
+    inspecting: InspectOptions,
     n_components: NComponents = 1,
     scheme: SchemeOption = SchemeName.DISJOINT,
     force: Force = False,
@@ -58,6 +58,7 @@ def report(
     sparsity = parse_sparsity(k, n_components)
     check_name("--output", output, ".html", ".htm")
     check_free([output], force)
+    inspecting.check(reading, constraining)
     _check_extra()
     from .loading import load
 
@@ -72,13 +73,19 @@ def report(
         constraining,
     )
     path, interrupted = None, found.interrupted
+    more: dict[str, Any] = {}
     if not interrupted:
         path = _path(found, solving, display)
         interrupted = was_interrupted(path.values())
+        if not interrupted:
+            more, interrupted = inspect(
+                found, inspecting, solving, constraining, display
+            )
         if interrupted:
             say_interrupted(display)
     with display.working("Drawing"):
-        text = _page(found, path, _parameters(k, n_components, scheme, solving))
+        parameters = _parameters(k, n_components, scheme, solving)
+        text = _page(found, path, parameters, more)
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
     end(found.components.results, display, interrupted)
@@ -93,6 +100,8 @@ def _check_extra() -> None:
 
 def _without_path(solving: SolveOptions) -> SolveOptions:
     """Return the limits of the components: the time less what the curve needs."""
+    from ..report.first_component import PATH_SECONDS, PATH_SHARE
+
     if solving.time is None:
         return solving
     kept = min(PATH_SECONDS, PATH_SHARE * solving.time)
@@ -100,19 +109,14 @@ def _without_path(solving: SolveOptions) -> SolveOptions:
 
 
 def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
-    from ..pipeline import solve_path
+    from ..report.first_component import path_of
 
-    cov = found.loaded.cov
-    largest = max(result.k for result in found.components.results)
-    limits = solving.limits()
-    seconds = PATH_SECONDS
-    if limits.time is not None:
-        seconds = max(0.0, min(seconds, limits.time - found.seconds))
     with display.solving() as progress:
-        return solve_path(
-            cov,
-            min(cov.n_features, max(10, 2 * largest)),
-            limits=replace(limits, time=seconds),
+        return path_of(
+            found.loaded.cov,
+            found.components,
+            solving.limits(),
+            found.seconds,
             n_jobs=solving.jobs,
             progress=progress,
         )
@@ -132,7 +136,35 @@ def _parameters(
     }
 
 
-def _page(found: Fit, path: SparsityPath | None, parameters: dict[str, Any]) -> str:
+def preprocessing(loaded: Loaded) -> str:
+    """Say in a sentence what was done to the file before anything was solved."""
+    options = loaded.options
+    if loaded.table.is_matrix:
+        said = "The file holds the matrix itself; nothing was done to it before."
+    else:
+        centred = "not centred" if options.no_center else "centred"
+        scaled = ", and divided by their standard deviations" if options.scale else ""
+        said = f"Before, the features were {centred}{scaled or ', and not scaled'}."
+    more = []
+    if options.missing.value == "pairwise":
+        more.append("Entries use the samples that both of their features have.")
+    if options.constant.value == "ignore":
+        more.append("Constant features have no loading.")
+    left_out = [*(options.drop or ()), *([options.label] if options.label else [])]
+    if left_out and not loaded.file.name.endswith(".h5ad"):
+        more.append(f"Left out: {', '.join(left_out)}.")
+    if options.background is not None:
+        times = "" if options.weight == 1 else f", times {options.weight:g},"
+        more.append(f"The covariance of {options.background.name}{times} is taken off.")
+    return " ".join([said, *more])
+
+
+def _page(
+    found: Fit,
+    path: SparsityPath | None,
+    parameters: dict[str, Any],
+    more: dict[str, Any],
+) -> str:
     from ..report import Report, build_report
     from .fit import verify_commands
 
@@ -154,5 +186,9 @@ def _page(found: Fit, path: SparsityPath | None, parameters: dict[str, Any]) -> 
             },
             verify_commands=verify_commands(found),
             seconds=found.seconds,
+            labels=loaded.table.labels,
+            label_name=loaded.options.label or "label",
+            preprocessing=preprocessing(loaded),
+            **more,
         )
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -19,8 +19,10 @@ from .loading import Loaded
 from .options import SolveOptions, whole
 
 if TYPE_CHECKING:
-    from ..components import Components, Scheme
+    from ..components import Components
+    from ..model_selection.choose_each_k import Chosen
     from ..result import Result
+    from ..sparsity_path import SparsityPath
 
 
 class SchemeName(str, Enum):
@@ -34,8 +36,6 @@ class SchemeName(str, Enum):
     RESIDUAL_DISJOINT = "residual-disjoint"
     UNCORRELATED = "uncorrelated"
 
-
-DISJOINT_SCHEMES = (SchemeName.DISJOINT, SchemeName.RESIDUAL_DISJOINT)
 
 NComponents = Annotated[
     int, typer.Option("--n-components", "-n", help="How many components.", **whole(1))
@@ -62,27 +62,12 @@ class Fit:
         return self.pca is None
 
 
-def as_scheme(name: SchemeName) -> Scheme:
-    """Return the library's object for a scheme."""
-    from .. import components
-
-    schemes: dict[SchemeName, Callable[[], Scheme]] = {
-        SchemeName.DISJOINT: components.DisjointSupports,
-        SchemeName.PROJECTION: components.ProjectionDeflation,
-        SchemeName.ORTHOGONAL: components.Orthogonalised,
-        SchemeName.HOTELLING: components.HotellingDeflation,
-        SchemeName.RESIDUAL: components.ResidualDeflation,
-        SchemeName.RESIDUAL_DISJOINT: partial(components.ResidualDeflation, True),
-        SchemeName.UNCORRELATED: components.UncorrelatedScores,
-    }
-    return schemes[name]()
-
-
 def scheme_called(name: str) -> SchemeName | None:
     """Return the scheme that certificates call so."""
+    from ..components.scheme_names import as_scheme
     from ..components.schemes import scheme_name
 
-    known = {scheme_name(as_scheme(scheme)): scheme for scheme in SchemeName}
+    known = {scheme_name(as_scheme(scheme.value)): scheme for scheme in SchemeName}
     return known.get(name)
 
 
@@ -118,6 +103,8 @@ def fit_components(
     solving: SolveOptions,
     display: Display,
     constraining: ConstraintOptions | None = None,
+    *,
+    proof: bool = False,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
     constraints = None if constraining is None else constraining.read(loaded)
@@ -125,18 +112,22 @@ def fit_components(
         from ..components import solve_components
         from ..covariance.pca import pca_variances
     started = time.perf_counter()
+    start = None
     if k is None:
-        k = _choose(loaded, n_components, scheme, solving, display)
+        chosen = _choose(loaded, n_components, scheme, solving, display)
+        k, start = chosen.ks, None if constraints is not None else chosen.supports
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
             k,
             n_components,
-            scheme=as_scheme(scheme),
+            scheme=scheme.value,
             limits=solving.limits(),
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraints,
+            start=start,
+            proof=proof,
         )
     seconds = time.perf_counter() - started
     pca = None
@@ -147,6 +138,17 @@ def fit_components(
     if found.interrupted:
         say_interrupted(display, len(components), n_components)
     return found
+
+
+def write_proof(
+    solved: Components | SparsityPath, target: Path, display: Display
+) -> None:
+    """Write the proof that was recorded, and say where it says less than the result."""
+    assert solved.proof is not None
+    solved.write_proof(target)
+    if solved.proof.message:
+        display.note(solved.proof.message)
+    display.note(f"Written: {target}")
 
 
 def was_interrupted(results: Iterable[Result]) -> bool:
@@ -185,29 +187,29 @@ def _choose(
     scheme: SchemeName,
     solving: SolveOptions,
     display: Display,
-) -> int:
-    """Choose k by the library's rule, and say why."""
-    from ..covariance.covariance import refuse_constant
-    from ..model_selection.choose_k import K_MAX, choose_k
+) -> Chosen:
+    """Choose a k for each component by the library's rule, and say why."""
+    from ..components.scheme_names import as_scheme
+    from ..limits import Budget
+    from ..model_selection.choose_each_k import choose_each_k
+    from ..model_selection.choose_k import as_rows
 
-    d = refuse_constant(loaded.cov)  # features that vary
-    k_max = min(K_MAX, d)
-    if scheme in DISJOINT_SCHEMES:  # every component needs features of its own
-        k_max = max(1, min(k_max, d // n_components))
     table, options = loaded.table, loaded.options
     if options.background is not None:
         raise ValueError("-k auto with --background is not offered; give a k.")
     in_file = hasattr(table.values, "columns_of")  # permuting takes it into memory
-    by_fraction = table.is_matrix or options.no_center or in_file
+    has_data = not (table.is_matrix or options.no_center or in_file)
     with display.working("Choosing k"):
-        choice = choose_k(
-            loaded.cov if by_fraction else table.values,
-            k_max,
-            scale=options.scale,
-            missing=options.missing.value,
-            constant=options.constant.value,
-            feature_names=table.feature_names,
+        found = choose_each_k(
+            loaded.cov,
+            as_rows(table.values) if has_data else None,
+            n_components,
+            as_scheme(scheme.value),
+            how={"scale": options.scale, "missing": options.missing.value},
+            budget=Budget(solving.limits()),
             n_jobs=solving.jobs,
         )
-    display.note(in_options(choice.reason))
-    return choice.k
+    for j, choice in enumerate(found.choices):
+        which = f"component {j + 1}: " if n_components > 1 else ""
+        display.note(in_options(which + choice.reason))
+    return found

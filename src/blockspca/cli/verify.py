@@ -66,8 +66,8 @@ def verify(
     from ..components.checks import check_relations
     from ..components.earlier import check_earlier_bound
     from ..components.finish import check_finished
+    from ..components.scheme_names import as_scheme
     from .loading import load
-    from .solving import as_scheme
 
     display = Display(show)
     summary = _summary_of(certificate)
@@ -81,7 +81,7 @@ def verify(
     claims = [_read(path) for path in files]
     for j, claim in enumerate(claims):
         _check_place(files[j], claim, j)
-    chosen = as_scheme(_scheme_of(claims[-1], scheme))
+    chosen = as_scheme(_scheme_of(claims[-1], scheme).value)
     loaded = load(file, reading, display)
     cov = loaded.cov.formed()  # as `solve` did
     complete = True

@@ -10,7 +10,7 @@ import numpy as np
 from .._validation import check_positive_integer, check_sparsity
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance
-from .schemes import DisjointSupports, ResidualDeflation, Scheme
+from .schemes import DisjointSupports, Scheme
 
 
 def check_constraints(
@@ -68,15 +68,6 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
             "for each component."
         )
     return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
-
-
-def chosen_scheme(scheme: Any) -> Any:
-    """Return the scheme of `SparsePCA`: what was passed, or its default.
-
-    Of the schemes in docs/benchmark-components.md the default has the largest adjusted
-    variance on every set; disjoint components often repeat the first factor.
-    """
-    return ResidualDeflation() if scheme is None else scheme
 
 
 def is_disjoint(scheme: Any) -> bool:

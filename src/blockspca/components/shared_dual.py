@@ -46,6 +46,7 @@ SETTLED = 0.02  # log(Σ z / k): ρ is as good as the best
 # Margins in a claim, so that another LAPACK confirms it; one is needed. The ceiling of
 # a Ky Fan sum may be 8 n eps of it higher there, which this is more than.
 CLAIMED = 40.0
+LEAST_VALUE = 1e-6  # of the largest eigenvalue: with less than r columns one is 0
 HIGHEST_LOG = 30.0  # of a weight beside that of direction r: it is capped anyway
 
 
@@ -81,12 +82,14 @@ class SharedNode:
 
 
 class SharedAscent:
-    """Mirror ascent at a node."""
+    """Mirror ascent at a node, where at most so many columns are still to be taken."""
 
-    def __init__(self, problem: Problem, rank: int, node: SharedNode) -> None:
+    def __init__(
+        self, problem: Problem, rank: int, node: SharedNode, still: int
+    ) -> None:
         self.problem, self.rank, self.node = problem, rank, node
         self.columns: Columns = problem.columns.take(node.undecided)
-        self.k = problem.k - len(node.inside)
+        self.k = still
         n = problem.columns.shape[0]
         self.base, self.base_size = np.zeros((n, n)), 0.0
         if len(node.inside):
@@ -144,7 +147,8 @@ class SharedAscent:
         # Directions at the cap stay there: what a step is to be small beside is the
         # least eigenvalue that counts, and not their mean.
         size = self._control.length(height, self.best.value) * abs(height)
-        size /= max(float(values[min(r, len(values)) - 1]), TINY)
+        least = float(values[min(r, len(values)) - 1])
+        size /= max(least, LEAST_VALUE * float(values[0]), TINY)
         if self._control.moves >= WARM_UP:
             gap = max(self.best.value - target, 0.0) if np.isfinite(target) else np.inf
             self._min_weight = self._control.lower_weight(self._min_weight, gap / r)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenpairs
@@ -59,12 +60,18 @@ class SharedSet:
 
 
 class SharedHeuristic:
-    """Looks for sets that hold the features `include`."""
+    """Looks for sets that hold the features `include` and keep limits on groups."""
 
     def __init__(
-        self, cov: Covariance, k: int, r: int, include: NDArray[np.intp]
+        self,
+        cov: Covariance,
+        k: int,
+        r: int,
+        include: NDArray[np.intp],
+        limits: GroupLimits | None = None,
     ) -> None:
         self.cov, self.k, self.r, self.include = cov, k, r, include
+        self.limits = limits
         self.shift = 0.0
         if not cov.known_psd:  # at least 0 on the diagonal, which suffices in practice
             self.shift = max(0.0, -float(cov.diagonal().min())) + cov.max_abs()
@@ -95,10 +102,17 @@ class SharedHeuristic:
         return [self.top(diagonal), self.top(row[0])]
 
     def top(self, scores: FloatArray) -> NDArray[np.intp]:
-        """Return the k largest scores, with the features that must be there."""
+        """Return the k largest scores, with the features that must be there.
+
+        Under limits on groups, those of the largest sum: a feature is passed over if
+        there is no more room in its group.
+        """
         scores = np.array(scores, dtype=np.float64)
         scores[self.include] = np.inf
-        return np.sort(np.argsort(-scores, kind="stable")[: self.k])
+        order = np.argsort(-scores, kind="stable")
+        if self.limits is not None:
+            return np.sort(self.limits.first(order, self.k)).astype(np.intp)
+        return np.sort(order[: self.k])
 
     def ascend(
         self, now: SharedSet, deadline: Deadline, exchange: bool = True
@@ -131,6 +145,10 @@ class SharedHeuristic:
             for new in strongest:
                 if deadline.passed():
                     return best
+                if self.limits is not None and not self.limits.allows(
+                    np.append(rest, new)
+                ):
+                    continue
                 trial = SharedSet.of(self.cov, np.append(rest, new), self.r)
                 if trial.objective > best.objective:
                     best = trial

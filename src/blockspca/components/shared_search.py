@@ -13,6 +13,7 @@ from .._validation import FloatArray
 from ..bounds.direction_dual.density import Density
 from ..bounds.direction_dual.problem import NotAffordable, Problem, make_problem
 from ..bounds.direction_dual.relaxation import rounding_of_sum
+from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics.blas import single_threaded
@@ -64,8 +65,10 @@ class SharedSearch:
         best: SharedSet,
         budget: Budget,
         heuristic: SharedHeuristic | None = None,
+        limits: GroupLimits | None = None,
     ) -> None:
         self.cov, self.k, self.r, self.include = cov, k, r, include
+        self.limits = limits  # on the features of a group; the root does not know them
         self.best, self.budget, self.heuristic = best, budget, heuristic
         self.start = tuple(int(i) for i in best.support)
         self.bound, self.nodes = np.inf, 0
@@ -74,6 +77,9 @@ class SharedSearch:
         self.claimed: float | None = None  # a bound that is to be confirmed
         self.is_small = cov.n_features <= SEARCH_UP_TO
         self.problem: Problem | None = None
+        # The most columns that a set under limits on groups can have. Each set of fewer
+        # is part of one with so many, and F_r is no less for that (interlacing).
+        self._most = 0
         self._rng = np.random.default_rng(0)
         try:
             with single_threaded():
@@ -142,6 +148,7 @@ class SharedSearch:
             return None
         inside = np.array([place[int(f)] for f in self.include], dtype=np.intp)
         undecided = np.setdiff1d(np.arange(len(place)), inside)
+        undecided = self._with_room(inside, undecided)
         here = [i for i, f in enumerate(self.best.support) if int(f) in place]
         weights = np.zeros((len(place), self.r))
         chosen = [place[int(self.best.support[i])] for i in here]
@@ -151,7 +158,10 @@ class SharedSearch:
         open_ = self.k - len(inside)
         order = np.sort(forms[undecided])[::-1]
         rho = float(order[min(max(open_, 1), len(order)) - 1]) if len(order) else 1.0
-        return SharedNode(inside, undecided, begin(directions, SHARE), rho)
+        root = SharedNode(inside, undecided, begin(directions, SHARE), rho)
+        if self.limits is not None:
+            self._most = len(inside) + self._still(root)
+        return root
 
     def _work_at_root(self, root: SharedNode) -> None:
         assert self.problem is not None
@@ -160,7 +170,7 @@ class SharedSearch:
             self.bound = self._outward(self.settled)
             self.nodes = 2  # a proof without a point of the dual
             return
-        ascent = SharedAscent(self.problem, self.r, root)
+        ascent = SharedAscent(self.problem, self.r, root, self._still(root))
         for _ in range(ROUNDS):
             ascent.run(ROOT_STEPS, self._target, self.budget)
             if ascent.best is None:
@@ -239,25 +249,59 @@ class SharedSearch:
         at = int(np.argmin(np.abs(node.z - 0.5)))
         rest = np.delete(node.undecided, at)
         inside = np.append(node.inside, node.undecided[at])
+        left = self._with_room(inside, rest)
         return [
-            SharedNode(inside, rest, node.density, node.multiplier, node.bound),
+            SharedNode(inside, left, node.density, node.multiplier, node.bound),
             SharedNode(node.inside, rest, node.density, node.multiplier, node.bound),
         ]
+
+    def _with_room(
+        self, inside: NDArray[np.intp], rest: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return the columns that can join those inside, by the limits on groups."""
+        if self.limits is None:
+            return rest
+        assert self.problem is not None
+        features = self.problem.features
+        closed = self.limits.closed_to(features[inside])
+        return rest[~closed[features[rest]]]
 
     def _work(self, node: SharedNode) -> None:
         assert self.problem is not None
         self.nodes += 1
+        if len(node.inside) + self._still(node) < self._most:
+            node.bound = -np.inf  # its sets are parts of larger ones in other nodes
+            return
         if self._is_leaf(node):
             self._leaf(node)
             return
-        ascent = SharedAscent(self.problem, self.r, node)
+        ascent = SharedAscent(self.problem, self.r, node, self._still(node))
         ascent.run(CHILD_STEPS, self._target, self.budget)
         if node.z is None:
             node.z = np.full(len(node.undecided), 0.5)
 
+    def _still(self, node: SharedNode) -> int:
+        """Return how many undecided columns a set can have at the most."""
+        assert self.problem is not None
+        left = self.problem.k - len(node.inside)
+        if self.limits is None:
+            return left
+        features = self.problem.features
+        room = self.limits.after(features[node.inside], features[node.undecided])
+        return min(left, room.capacity)
+
     def _is_leaf(self, node: SharedNode) -> bool:
         left = self.k - len(node.inside)
-        return left <= 0 or left >= len(node.undecided)
+        if left <= 0:
+            return True
+        if left < len(node.undecided):
+            return False
+        if self.limits is None:
+            return True
+        # All that are left can be taken at once only if there is room for all.
+        assert self.problem is not None
+        everything = np.concatenate([node.inside, node.undecided])
+        return self.limits.allows(self.problem.features[everything])
 
     def _leaf(self, node: SharedNode) -> None:
         """Bound the only set that is left, and close the node."""
@@ -317,7 +361,7 @@ class SharedSearch:
             base = inside.gram(np.ones(len(root.inside)))
             size = float((inside.sizes**2).sum())
         columns = problem.columns.take(root.undecided)
-        left = self.k - len(root.inside)
+        left = self._still(root)
         with single_threaded():
             bound = proved_at(
                 columns, left, self.r, claim.point, base, size, len(root.inside)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .._validation import (
     check_sparsity,
 )
 from ..certify.verification import Verification, require
-from ..constraints import feature_indices
+from ..constraints import Constraints, Rules, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Limits, Status, as_limits
 from ..numerics.linalg import with_sign
@@ -30,6 +30,7 @@ from ..result import (
     relative_gap,
 )
 from .shared_bounds import closed_forms
+from .shared_choice import SharedChoice, shared_rules
 from .shared_heuristic import SharedHeuristic, SharedSet
 from .shared_search import DUAL, SEARCH, DualClaim, SharedSearch
 
@@ -38,7 +39,7 @@ UNPROVED = "none"
 
 @dataclass(frozen=True)
 class SharedClaim:
-    """opt_r(k) ≤ upper_bound over the sets that hold `include`, and by what.
+    """opt_r(k) ≤ upper_bound over the sets that keep the constraints, and by what.
 
     For the direction dual, `dual` has ρ and the density that prove it at the root; for
     the search, `nodes` says how large it was.
@@ -65,13 +66,15 @@ class SharedSupport:
     objective : float
         Σ variances = F_r(S), the sum of the r largest eigenvalues of A_SS.
     upper_bound : float
-        Proved: no k features (with those of `include`) have a larger one.
+        Proved: no k features that keep the constraints have a larger one.
     status : Status
         `optimal` if the two meet within 1e-9 of the objective.
     certificate : SharedClaim
         What `verify` needs to check the bound again.
     nodes : int
         Of the search.
+    rules : Rules or None
+        Which features may be together, by index; None for all.
     """
 
     support: NDArray[np.intp]
@@ -88,6 +91,7 @@ class SharedSupport:
     time: float = 0.0
     total_variance: float = 0.0
     feature_names: tuple[str, ...] | None = field(default=None)
+    rules: Rules | None = None
 
     def __post_init__(self) -> None:
         refuse_unproved(self.status, self.objective, self.upper_bound)
@@ -173,6 +177,14 @@ class SharedSupport:
         outside = np.delete(np.arange(cov.n_features), support)
         require(not rows[:, outside].any(), "a loading outside the support")
         require(set(self.include) <= set(support.tolist()), "a feature is not kept in")
+        if self.rules is not None:
+            require(
+                self.rules.n_features == cov.n_features
+                and self.rules.include == self.include,
+                "the constraints are those of another problem",
+            )
+            objection = self.rules.objection(support, self.k)
+            require(not objection, f"the set breaks a constraint: {objection}")
         r = len(rows)
         skew = float(np.abs(rows @ rows.T - np.eye(r)).max())
         allowed = (8 * len(support) + 64) * EPS
@@ -194,27 +206,35 @@ class SharedSupport:
         return f"components: {r} on {len(support)} features, orthonormal"
 
     def _proved(self, cov: Covariance, max_nodes: int) -> float | None:
-        claim, r = self.certificate, self.n_components
+        claim, r, k = self.certificate, self.n_components, self.k
         budget = Budget(Limits())
-        include = np.array(self.include, dtype=np.intp)
+        choice = SharedChoice.of(cov, self._rules())
+
+        def begun(support: NDArray[np.intp]) -> SharedSearch:
+            start = SharedSet.of(choice.cov, support, r)
+            include, limits = choice.include, choice.limits
+            return SharedSearch(choice.cov, k, r, include, start, budget, limits=limits)
+
         if claim.bound_name == DUAL:
             require(claim.dual is not None, "the direction dual without its point")
             assert claim.dual is not None
-            start = SharedSet.of(cov, np.array(claim.dual.start, dtype=np.intp), r)
-            search = SharedSearch(cov, self.k, r, include, start, budget)
-            return search.bound_of(claim.dual)
+            start = np.array(claim.dual.start, dtype=np.intp)
+            return begun(start).bound_of(claim.dual)
         if claim.bound_name == SEARCH:
-            search = SharedSearch(cov, self.k, r, include, self._set(cov), budget)
+            search = begun(choice.places(self.support))
             holds = search.proves(claim.upper_bound, max_nodes)
             if holds is None:
                 return None
             return claim.upper_bound if holds else np.inf
-        known = closed_forms(cov, self.k, r, budget, margin=1.0)
+        known = closed_forms(choice.cov, k, r, budget, margin=1.0)
         require(claim.bound_name in known, f"there is no bound {claim.bound_name!r}")
         return known[claim.bound_name]
 
-    def _set(self, cov: Covariance) -> SharedSet:
-        return SharedSet.of(cov, self.support, self.n_components)
+    def _rules(self) -> Rules | None:
+        """The constraints, also of a result that was stored without the rest."""
+        if self.rules is None and self.include:
+            return Rules(self.n_features, self.include)
+        return self.rules
 
 
 def solve_shared(
@@ -223,6 +243,7 @@ def solve_shared(
     n_components: int,
     *,
     include: Sequence[int | str] = (),
+    constraints: Constraints | None = None,
     start: Sequence[int | str] | None = None,
     limits: Limits | None = None,
     n_jobs: int | None = None,
@@ -240,7 +261,10 @@ def solve_shared(
     n_components : int
         r, at most k.
     include : names or indices
-        Features that must be in the set.
+        Features that must be in the set: short for `Constraints(include=…)`.
+    constraints : Constraints, optional
+        Features in and out, at most so many of a group, an overlap with another set.
+        What is proved is for the sets that keep them.
     start : names or indices, optional
         A set to begin with.
     limits : Limits, optional
@@ -258,7 +282,9 @@ def solve_shared(
     closed forms (`shared_bounds`) and of the direction dual with a Ky Fan sum
     (`shared_dual`), of which every point is a proof. Up to 60 features a branch and
     bound with it follows, so that small problems end as optimal; larger ones as
-    feasible, with the gap that the dual leaves.
+    feasible, with the gap that the dual leaves. Features that are kept out are no part
+    of the problem. The branch and bound knows the limits on groups, the dual of larger
+    problems does not: its bound holds with them, and leaves a larger gap.
 
     Examples
     --------
@@ -271,6 +297,9 @@ def solve_shared(
     (array([0, 1, 2]), 7.9, 'optimal')
     >>> found.verify(A).complete
     True
+    >>> rules = bs.Constraints(exclude=[0], groups={1: "a", 2: "a"}, max_per_group=1)
+    >>> bs.solve_shared(A, k=2, n_components=2, constraints=rules).support
+    array([1, 3])
     """
     budget = Budget(as_limits(limits))
     cov = as_covariance(cov)
@@ -283,23 +312,27 @@ def solve_shared(
             "features do not exist; pass at most k."
         )
     kept = _checked_features(include, "include", k, cov)
+    rules = shared_rules(constraints, kept, cov, k)
     given = None
     if start is not None:
         given = _checked_features(start, "start", k, cov)
     with allowed_threads(check_n_jobs(n_jobs)):
         cov = cov.formed(budget, budget.limits.memory)
-        return _solve(cov, k, r, kept, given, budget)
+        choice = SharedChoice.of(cov, rules)
+        place = None if given is None else choice.places(given)
+        found = _solve(choice, k, r, place, budget)
+    return replace(found, rules=rules)
 
 
 def _solve(
-    cov: Covariance,
+    choice: SharedChoice,
     k: int,
     r: int,
-    include: NDArray[np.intp],
     start: NDArray[np.intp] | None,
     budget: Budget,
 ) -> SharedSupport:
-    heuristic = SharedHeuristic(cov, k, r, include)
+    cov, include, limits = choice.cov, choice.include, choice.limits
+    heuristic = SharedHeuristic(cov, k, r, include, limits)
     best = SharedSet.of(cov, heuristic.top(cov.diagonal()), r)
     claim = SharedClaim(np.inf, UNPROVED)
     search: SharedSearch | None = None
@@ -313,16 +346,15 @@ def _solve(
         best = heuristic.best_of([best.support, *starts], budget)
         claim = _closed_form(cov, k, r, budget)
         if not _is_enough(best, claim, budget):
-            search = SharedSearch(cov, k, r, include, best, budget, heuristic)
+            search = SharedSearch(cov, k, r, include, best, budget, heuristic, limits)
             search.run()
         interrupted = False
-    return _result(cov, k, include, best, claim, search, budget, interrupted)
+    return _result(choice, k, best, claim, search, budget, interrupted)
 
 
 def _result(
-    cov: Covariance,
+    choice: SharedChoice,
     k: int,
-    include: NDArray[np.intp],
     best: SharedSet,
     claim: SharedClaim,
     search: SharedSearch | None,
@@ -340,21 +372,22 @@ def _result(
     objective = best.objective
     bound = max(claim.upper_bound, objective)
     claim = SharedClaim(bound, claim.bound_name, claim.dual, claim.nodes)
+    vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
     return SharedSupport(
-        support=best.support,
-        components=_rows(best, cov.n_features),
+        support=choice.features[best.support],
+        components=choice.rows(best.support, vectors),
         variances=best.values,
         objective=objective,
         upper_bound=bound,
         status=_status(objective, bound, budget, interrupted),
         k=k,
-        n_features=cov.n_features,
+        n_features=choice.n_features,
         certificate=claim,
-        include=tuple(include.tolist()),
+        include=tuple(choice.features[choice.include].tolist()),
         nodes=nodes,
         time=budget.elapsed(),
-        total_variance=float(cov.diagonal().sum()),
-        feature_names=cov.feature_names,
+        total_variance=choice.total_variance,
+        feature_names=choice.feature_names,
     )
 
 
@@ -378,7 +411,7 @@ def bound_shared(
     claim = _closed_form(cov, k, r, budget)
     search = SharedSearch(cov, k, r, include, best, budget)
     search.run(nodes)
-    return _result(cov, k, include, best, claim, search, budget, False)
+    return _result(SharedChoice.of(cov), k, best, claim, search, budget, False)
 
 
 def _closed_form(cov: Covariance, k: int, r: int, budget: Budget) -> SharedClaim:
@@ -440,13 +473,6 @@ def _status(objective: float, bound: float, budget: Budget, stopped: bool) -> St
     if stopped:
         return Status.INTERRUPTED
     return budget.stop_reason() or Status.FEASIBLE
-
-
-def _rows(best: SharedSet, d: int) -> FloatArray:
-    rows = np.zeros((len(best.values), d))
-    for row, vector in zip(rows, best.vectors.T, strict=True):
-        row[best.support] = with_sign(vector)
-    return rows
 
 
 def _checked_features(

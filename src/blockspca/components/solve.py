@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from .._messages import proof_in_words
 from .._validation import (
     FloatArray,
     check_count,
+    check_flag,
     check_n_jobs,
     pandas_for,
 )
@@ -25,15 +28,18 @@ from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
+from ..proof_file import MISSING, Proof
 from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
 from .joint import joint_proof
 from .joint_start import begun_together
+from .recording import check_recorded, recorded_apart
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
-from .schemes import DisjointSupports, Scheme, scheme_name
+from .scheme_names import as_scheme
+from .schemes import Scheme, SolveOne, scheme_name
 from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
@@ -83,6 +89,8 @@ class Components:
         problem of each of the `results` then is what *all* others leave of A.
     joint_proof : SharedSupport or None
         What the joint bound rests on if it is named "shared support".
+    proof : Proof or None
+        What `write_proof` writes, if `solve_components` was told to record it.
     """
 
     results: tuple[Result, ...]
@@ -96,6 +104,7 @@ class Components:
     r2: float = float("nan")
     first: Result | None = None
     joint_proof: SharedSupport | None = None
+    proof: Proof | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -133,9 +142,12 @@ class Components:
 
     @property
     def explained_variance_ratio(self) -> FloatArray:
-        """Adjusted variance over total variance; zeros if nothing varies."""
+        """Adjusted variance over total variance; zeros if nothing varies.
+
+        NaN if the total is negative, as that of a contrast may be: it is no variance.
+        """
         if self.total_variance <= 0:
-            return np.zeros(len(self))
+            return np.full(len(self), 0.0 if self.total_variance == 0 else np.nan)
         return self.adjusted_explained_variance / self.total_variance
 
     @property
@@ -205,6 +217,20 @@ class Components:
         *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
+    def write_proof(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proofs of all components, for `python -m blockspca.checker`.
+
+        Each is about A without the features of the earlier ones.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it is replaced if it exists.
+        """
+        if self.proof is None:
+            raise ValueError(MISSING.format(call="solve_components"))
+        return self.proof.write(path)
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
         return [
@@ -225,15 +251,21 @@ class Components:
             for index, result in enumerate(self.results)
         ]
 
-    def to_frame(self) -> Any:
+    def to_frame(self, names: Sequence[Any] | None = None) -> Any:
         """Return the loadings as a pandas DataFrame, features × components.
 
         Only features that a component uses; their names are the index.
+
+        Parameters
+        ----------
+        names : sequence, optional
+            One for each feature, of any kind; those of the covariance by default.
         """
         pandas = pandas_for("to_frame")
         used = np.flatnonzero(self.components.any(axis=0))
-        names = self.results[0].feature_names
-        labels = used if names is None else [names[i] for i in used]
+        if names is None:
+            names = self.results[0].feature_names
+        labels = used if names is None else [names[i] for i in used.tolist()]
         columns = [f"component {j + 1}" for j in range(len(self))]
         return pandas.DataFrame(
             self.components[:, used].T, index=labels, columns=columns
@@ -260,6 +292,9 @@ class Components:
     def __str__(self) -> str:
         share = float(self.explained_variance_ratio.sum())
         lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
+        if self.total_variance < 0:  # a contrast: there is nothing to be a share of
+            most = f"at most {self.joint_upper_bound:.6g} is possible together"
+            return "\n".join([*lines, most])
         lines.append(
             f"together: {share:.2%} of the variance, counted once; at most "
             f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
@@ -270,15 +305,16 @@ class Components:
 
 def solve_components(
     cov: Covariance | Any,
-    k: int | Sequence[int],
+    k: int | float | Sequence[int | float],
     n_components: int,
     *,
-    scheme: Scheme | None = None,
+    scheme: Scheme | str | None = None,
     sweeps: int = 0,
     limits: Limits | float | None = None,
     progress: Listener | bool | None = None,
     constraints: Constraints | None = None,
     start: Sequence[Sequence[int | str]] | None = None,
+    proof: bool = False,
     **options: Any,
 ) -> Components:
     """Find several sparse components, each proved for its own problem.
@@ -289,13 +325,14 @@ def solve_components(
     Parameters
     ----------
     cov : Covariance or symmetric matrix
-    k : int or sequence of int
-        How many features each component may use.
+    k : int, float or sequence of these
+        How many features each component may use; 0.05 is a share of all features.
     n_components : int
-    scheme : scheme, optional
-        `DisjointSupports()` by default; `ResidualDeflation()`,
-        `ProjectionDeflation()`, `Orthogonalised()`, `UncorrelatedScores()`,
-        `HotellingDeflation()`.
+    scheme : scheme or str, optional
+        `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
+        ("residual", "residual-disjoint"), `ProjectionDeflation()` ("projection"),
+        `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
+        `HotellingDeflation()` ("hotelling").
     sweeps : int
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
@@ -306,13 +343,17 @@ def solve_components(
         the time and nodes that are left; a sweep that is not the last has half of them.
         The gap and the memory apply to each.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`.
+        True shows a log with a progress bar; a callable gets an `Event`. By default a
+        terminal or notebook shows a line after five seconds; False shows nothing.
     constraints : Constraints, optional
         As in `solve`, for every component. With disjoint supports nothing can be
         included in more than one, and `Orthogonalised` does not know constraints. The
         joint upper bound is for components that keep them.
     start : sequence of supports, optional
         One for each component, to start from, such as `Components.supports` of before.
+    proof : bool
+        Record proofs that anybody can check without this library, of the first
+        component, or of all that are disjoint; see `Components.write_proof`.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
@@ -342,7 +383,7 @@ def solve_components(
     sweeps = check_count(sweeps, "sweeps")
     cov = as_covariance(cov)
     usable = refuse_constant(cov)
-    scheme = DisjointSupports() if scheme is None else _checked_scheme(scheme)
+    scheme = as_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
     if len(sparsities) > usable:
         raise ValueError(
@@ -354,6 +395,8 @@ def solve_components(
         check_constraints(constraints, cov, sparsities, scheme)
         options["constraints"] = constraints
     starts = check_starts(start, cov, sparsities)
+    if check_flag(proof, "proof"):
+        check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov = cov.formed(budget, budget.limits.memory, tell)
@@ -362,10 +405,9 @@ def solve_components(
             share = shared_out(budget, len(sparsities) - j, part)
             chosen = {**options, "start": starts[j]} if starts else options
             solve_one = SolveWithin(share, Deadline(share.time), tell, chosen)
-            result = scheme.solve(cov, tuple(results), sparsity, solve_one)
-            result = tidied(result, partial(scheme.problem, cov, tuple(results)))
-            if constraints is None:
-                result = with_earlier_bound(result, cov, results, scheme)
+            result = next_component(
+                cov, tuple(results), sparsity, scheme, solve_one, constraints is None
+            )
             results.append(result)
             budget.nodes += result.nodes
             if result.status is Status.INTERRUPTED:
@@ -378,12 +420,33 @@ def solve_components(
             results = begun_together(cov, results, scheme, solve_one)
             again = SolveAgain(cov, scheme, sparsities, budget, tell, options)
             results = list(swept(cov, results, scheme, sweeps, again))
-        placed = [_placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
+        named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
-        return collect(cov, tuple(placed), scheme, budget, first, prove=proved)
+        found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
+        if not proof:
+            return found
+        return replace(found, proof=recorded_apart(cov, named, budget.limits))
 
 
-def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
+def next_component(
+    cov: Covariance,
+    earlier: tuple[Result, ...],
+    k: int,
+    scheme: Scheme,
+    solve_one: SolveOne,
+    free: bool,
+) -> Result:
+    """Solve for the component after the earlier ones; `free` is without constraints.
+
+    Bounds of earlier components hold for this one too where the scheme says so, but not
+    those of components that had to keep constraints.
+    """
+    result = scheme.solve(cov, earlier, k, solve_one)
+    result = tidied(result, partial(scheme.problem, cov, earlier))
+    return with_earlier_bound(result, cov, earlier, scheme) if free else result
+
+
+def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     """Return the result with a certificate that says to which problem it belongs."""
     if result.certificate is None or (index == 0 and not swept):
         return result
@@ -391,29 +454,6 @@ def _placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
         result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
     )
     return replace(result, certificate=certificate)
-
-
-#: What the command line calls the schemes, and a user may try in Python.
-_SCHEMES = {
-    "projection": "ProjectionDeflation()",
-    "orthogonal": "Orthogonalised()",
-    "orthogonalised": "Orthogonalised()",
-    "hotelling": "HotellingDeflation()",
-    "residual": "ResidualDeflation()",
-    "uncorrelated": "UncorrelatedScores()",
-}
-
-
-def _checked_scheme(scheme: Any) -> Scheme:
-    if isinstance(scheme, type) or not all(
-        hasattr(scheme, name) for name in ("check", "problem", "solve")
-    ):
-        raise TypeError(
-            f"scheme = {scheme!r} is not a scheme; pass an instance: "
-            f"{_SCHEMES.get(str(scheme).lower(), 'DisjointSupports()')}, from "
-            "blockspca."
-        )
-    return scheme
 
 
 def collect(

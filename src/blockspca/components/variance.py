@@ -70,7 +70,8 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
 
     With V the components, as columns, regression of every feature on the scores
     explains tr(AV (V'AV)⁻¹ V'A) of tr A. Scores that depend on the others, up to
-    rounding, are left out, which changes nothing. 0 if nothing varies.
+    rounding, are left out, which changes nothing. 0 if nothing varies, NaN if tr A is
+    negative, as that of a contrast may be: it is no variance then.
 
     Notes
     -----
@@ -80,7 +81,7 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
     """
     total = float(cov.diagonal().sum())
     if total <= 0:
-        return 0.0
+        return 0.0 if total == 0 else float("nan")
     return regressed(cov, components).explained / total
 
 

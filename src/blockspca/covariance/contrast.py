@@ -5,6 +5,10 @@ in the background. Entries are computed from both when they are asked for: with 
 error of e_t and e_b, and one rounding of g A_b and of the difference each, they err by
 
     e_t + g e_b + 2 eps (max |A_t| + g max |A_b|).
+
+If A_b is positive semidefinite, x'(A_t − g A_b)x ≤ x'A_t x for every x: what bounds the
+target's optimum bounds the contrast's, however large g is. The target is kept for that
+(`Covariance.dominant`).
 """
 
 from __future__ import annotations
@@ -37,7 +41,8 @@ def contrastive(
     -------
     Covariance
         Indefinite in general. Every command takes it; as A_b is positive semidefinite
-        if it comes from data, no component exceeds the target's own optimum.
+        if it comes from data, no component exceeds the target's own optimum, and no
+        bound those of the target.
 
     References
     ----------
@@ -77,7 +82,10 @@ def contrastive(
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
     return DerivedCovariance(
-        source, names if names is not None else other, f"contrast, weight {weight:g}"
+        source,
+        names if names is not None else other,
+        f"contrast, weight {weight:g}",
+        dominant=target if background.known_psd else None,
     )
 
 

@@ -22,6 +22,7 @@ from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from .kinds import source_of
+from .origin import Origin, matrix_origin
 from .pairwise import PairwiseSource
 from .sources import (
     DenseDataSource,
@@ -56,6 +57,8 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
+    dominant : Covariance or None
+        A matrix D, if one is known, for which D − A is positive semidefinite.
 
     Examples
     --------
@@ -68,13 +71,20 @@ class Covariance:
     """
 
     is_derived = False
+    dominant: Covariance | None = None
     _formed: Covariance | None = None
+    #: which data a proof about A is about; None where the proof format has no word
+    data_origin: Origin | None = None
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None = None
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None = None,
+        data_origin: Origin | None = None,
     ) -> None:
         self._source = source
         self.feature_names = feature_names
+        self.data_origin = data_origin
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,7 +130,7 @@ class Covariance:
             symmetric = own_matrix(A)
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(MatrixSource(symmetric), names)
+        return cls(MatrixSource(symmetric), names, matrix_origin(A, symmetric))
 
     @classmethod
     def from_data(
@@ -131,7 +141,7 @@ class Covariance:
         scale: bool = False,
         ddof: int = 1,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
     ) -> Covariance:
         """Covariance of the columns of X: A = (X − μ)'(X − μ) / (n − ddof).
@@ -156,9 +166,9 @@ class Covariance:
         missing : {"raise", "pairwise"}
             What to do with NaN. "pairwise" computes each A_ij from the samples that
             have both i and j; the result may be indefinite.
-        constant : {"raise", "ignore"}
-            What to do with columns that are constant if `scale` is True. "ignore"
-            gives them variance 0: they keep their index, and no component uses them.
+        constant : {"warn", "ignore", "raise"}
+            What to do with columns that are constant if `scale` is True. Ignored, they
+            have variance 0: they keep their index, and no component uses them.
         feature_names : sequence of str, optional
             Distinct names; those of a DataFrame are used by default.
 
@@ -200,7 +210,7 @@ class Covariance:
         center: bool = True,
         scale: bool = False,
         ddof: int = 1,
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
         feature_names: Sequence[str] | None = None,
         memory_limit: int | None = None,
     ) -> Covariance:
@@ -278,7 +288,9 @@ class Covariance:
             tell(Event("scan", done, total, 0, largest))
 
         largest = float(self.diagonal().max())
-        self._formed = Covariance(form(self._source, tick), self.feature_names)
+        self._formed = Covariance(
+            form(self._source, tick), self.feature_names, self.data_origin
+        )
         return self._formed
 
     @property

@@ -24,10 +24,15 @@ class DerivedCovariance(Covariance):
     is_derived = True
 
     def __init__(
-        self, source: Source, feature_names: tuple[str, ...] | None, origin: str
+        self,
+        source: Source,
+        feature_names: tuple[str, ...] | None,
+        origin: str,
+        dominant: Covariance | None = None,
     ) -> None:
         super().__init__(source, feature_names)
         self.origin = origin
+        self.dominant = dominant
 
     def __repr__(self) -> str:
         return f"Covariance(n_features={self.n_features}, {self.origin})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
@@ -10,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._validation import FloatArray, check_flag, describe
+from .._warnings import warn_caller
 from .fingerprint import Fingerprint, part_fingerprint
 from .rounding import (
     EPS,
@@ -46,7 +46,7 @@ class Preparation:
     scale: bool
     ddof: int
     names: tuple[str, ...] | None
-    constant: Literal["raise", "ignore"] = "raise"
+    constant: Literal["warn", "ignore", "raise"] = "warn"
 
     def __post_init__(self) -> None:
         check_flag(self.center, "center")
@@ -54,9 +54,10 @@ class Preparation:
         ddof = self.ddof
         if isinstance(ddof, bool) or not isinstance(ddof, Integral) or int(ddof) < 0:
             raise ValueError(f"ddof = {ddof!r} is not an integer ≥ 0; pass 0 or 1.")
-        if self.constant not in ("raise", "ignore"):
+        if self.constant not in ("warn", "ignore", "raise"):
             raise ValueError(
-                f"constant = {self.constant!r} is not known; pass 'raise' or 'ignore'."
+                f"constant = {self.constant!r} is not known; pass 'warn', 'ignore' or "
+                "'raise'."
             )
 
     def check_samples(self, n: int) -> None:
@@ -77,12 +78,20 @@ class Preparation:
             return np.sqrt(variance)
         if constant.all():
             raise ValueError(NO_VARIANCE)
+        columns = np.flatnonzero(constant).tolist()
+        said = (
+            f"scale=True, but {len(columns)} feature(s) are constant: "
+            f"{describe(columns, self.names)}"
+        )
         if self.constant == "raise":
-            columns = np.flatnonzero(constant).tolist()
             raise ValueError(
-                f"scale=True, but {len(columns)} feature(s) are constant: "
-                f"{describe(columns, self.names)}; drop them, pass constant='ignore' "
-                "to give them no loading, or pass scale=False."
+                f"{said}; drop them, pass constant='ignore' to give them no loading, "
+                "or pass scale=False."
+            )
+        if self.constant == "warn":
+            warn_caller(
+                f"{said}; they get no loading. Drop them, or pass constant='ignore', "
+                "to go without this warning."
             )
         return np.sqrt(np.where(constant, np.inf, variance))
 
@@ -273,11 +282,10 @@ def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
     source = SparseDataSource(columns, mean, variance, factor)
     refuse_overflow(source)
     if source.entry_error() > 1e-9 * float(variance.max()) > 0:
-        warnings.warn(
+        warn_caller(
             "X is sparse with means that are large beside its deviations: its "
             f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Pass X as a dense array, or subtract a constant.",
-            stacklevel=3,
+            "proofs from closing. Pass X as a dense array, or subtract a constant."
         )
     return source
 

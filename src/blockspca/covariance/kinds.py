@@ -27,6 +27,7 @@ from .ingest import (
     refuse_overflow,
     sparse_data,
 )
+from .origin import Origin, data_origin
 from .pairwise import pairwise_data
 from .sources import DenseDataSource, Source
 from .sparse_chunks import FileChunks, chunks_data
@@ -40,8 +41,8 @@ def source_of(
     prepare: Preparation,
     missing: Literal["raise", "pairwise"],
     feature_names: Sequence[str] | None,
-) -> tuple[Source, tuple[str, ...] | None]:
-    """Return the source of data, and the names of its features, if there are any."""
+) -> tuple[Source, tuple[str, ...] | None, Origin | None]:
+    """Return the source of data, the names of its features, and what a proof says."""
     if missing not in ("raise", "pairwise"):
         raise ValueError(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
@@ -73,7 +74,7 @@ def source_of(
         source = _in_memory(numeric_array(values, "X"), prepare, missing)
     if on_device and isinstance(source, DenseDataSource):
         source.on_device = True
-    return refuse_overflow(source), names
+    return refuse_overflow(source), names, data_origin(X, source, prepare)
 
 
 def opened(X: Any) -> Any:

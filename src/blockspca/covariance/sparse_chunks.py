@@ -7,7 +7,6 @@ such sums where the chunks are.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import FloatArray, describe
+from .._warnings import warn_caller
 from .fingerprint import Fingerprint, mixed_bits, refuse_change, sample_weights
 from .ingest import Preparation, refuse_out_of_range, refuse_overflow
 from .rounding import additions_by_levels, column_sums, out_of_range
@@ -254,10 +254,9 @@ def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:
         source.given_moments = (mean, scales)
     refuse_overflow(source)
     if source.entry_error() > 1e-9 * float(variance.max()) > 0:
-        warnings.warn(
+        warn_caller(
             "X is sparse with means that are large beside its deviations: its "
             f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Subtract a constant, or read X into memory.",
-            stacklevel=4,
+            "proofs from closing. Subtract a constant, or read X into memory."
         )
     return source

@@ -205,6 +205,7 @@ def swaps(
         yield support, value, x
         if len(support) == len(matrix):
             return
+        spread = max(spread, abs(value))  # or τ is λ itself once that has grown
         tau = value + _SWAP_SHIFT * spread
         rows, columns = matrix[support], np.arange(len(matrix))
         if 2 * len(support) > len(matrix):  # most columns are those of the support

@@ -118,7 +118,7 @@ def stability(
     *,
     method: Literal["bootstrap", "subsample"] = "bootstrap",
     n_components: int = 1,
-    scheme: Scheme | None = None,
+    scheme: Scheme | str | None = None,
     center: bool = True,
     scale: bool = False,
     constraints: Constraints | None = None,
@@ -138,7 +138,7 @@ def stability(
         n samples with replacement, or half of them without.
     n_components : int
         A feature counts as selected if one of so many components has it.
-    scheme : scheme, optional
+    scheme : scheme or str, optional
         As in `solve_components`.
     center, scale : bool
         As in `Covariance.from_data`; columns that are constant in a resample have no

@@ -38,9 +38,10 @@ def read_parquet(path: Path, request: Request) -> Table:
     if arrow.num_rows == 0:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
     index = request.index
-    if index is not None and index not in arrow.column_names:
-        asked = Argument("index")
-        raise ReadError(f"{path} has no column {index!r} for {asked}.", asked)
+    for argument, wanted in (("index", index), ("label", request.label)):
+        if wanted is not None and wanted not in arrow.column_names:
+            asked = Argument(argument)
+            raise ReadError(f"{path} has no column {wanted!r} for {asked}.", asked)
     if index is None:  # pandas stores the names of the rows as a column
         about = arrow.schema.pandas_metadata or {}
         stored = [c for c in about.get("index_columns", ()) if isinstance(c, str)]
@@ -48,7 +49,7 @@ def read_parquet(path: Path, request: Request) -> Table:
     names = [name for name in arrow.column_names if name != index]
     if not names:
         raise ReadError(f"{path} has no column of numbers besides its names.")
-    for name in set(names) - set(request.drop):
+    for name in set(names) - set(request.left_out):
         kind = arrow.schema.field(name).type
         if not (
             pa.types.is_integer(kind)
@@ -60,7 +61,7 @@ def read_parquet(path: Path, request: Request) -> Table:
             raise text_column(f"{where} holds {kind}, not numbers", name)
     columns = [
         np.full(arrow.num_rows, np.nan)  # left out by the caller, whatever it holds
-        if name in request.drop
+        if name in request.left_out
         else _column(arrow.column(name))
         for name in names
     ]
@@ -69,11 +70,13 @@ def read_parquet(path: Path, request: Request) -> Table:
         feature_names=tuple(names),
         sample_names=_texts(arrow.column(index)) if index is not None else None,
         source=str(path),
+        labels=_texts(arrow.column(request.label)) if request.label else None,
     )
 
 
 def _texts(column: Any) -> tuple[str, ...]:
-    return tuple(str(value) for value in column.to_pylist())
+    values = column.to_pylist()
+    return tuple("" if value is None else str(value) for value in values)
 
 
 def _column(column: Any) -> Any:
@@ -126,6 +129,7 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
         feature_names=_names(root, "var"),
         sample_names=_names(root, "obs"),
         source=str(path),
+        labels=_h5_labels(path, root, request.label),
     )
 
 
@@ -148,6 +152,20 @@ def _names(root: Any, axis: str) -> tuple[str, ...] | None:
     return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in names)
 
 
+def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | None:
+    """A column of `obs`; samples without a value have the label ""."""
+    if name is None:
+        return None
+    columns = file.get("obs", {})
+    if name not in columns:
+        known = ", ".join(key for key in columns if key != "__categories")
+        asked = Argument("label")
+        raise ReadError(
+            f"{path} has no obs column {name!r} for {asked}; it has {known}.", asked
+        )
+    return tuple(_h5_column(columns, name, absent=""))
+
+
 def var_column(path: Path, name: str) -> list[str]:
     """Read a column of `var`, one text for each feature, of an AnnData file."""
     h5py = _needed(path, "h5py")
@@ -163,8 +181,11 @@ def var_column(path: Path, name: str) -> list[str]:
         raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
 
 
-def _h5_column(columns: Any, name: str) -> list[str]:
-    """Texts, whether stored as such or as categories, in either layout of AnnData."""
+def _h5_column(columns: Any, name: str, absent: str | None = None) -> list[str]:
+    """Texts, whether stored as such or as categories, in either layout of AnnData.
+
+    What stands for values that are missing, or None if they are refused.
+    """
     node, labels = columns[name], None
     if hasattr(node, "keys"):
         codes, labels = node["codes"][()], node["categories"][()]
@@ -174,8 +195,8 @@ def _h5_column(columns: Any, name: str) -> list[str]:
             labels = columns["__categories"][name][()]
     if labels is None:
         values = list(codes)
-    elif (codes < 0).any():
+    elif absent is None and (codes < 0).any():
         raise KeyError(f"var[{name!r}] has missing values")
     else:
-        values = [labels[code] for code in codes]
+        values = [absent if code < 0 else labels[code] for code in codes]
     return [v.decode() if isinstance(v, bytes) else str(v) for v in values]

@@ -66,7 +66,8 @@ class _Parser:
     def __init__(self, path: Path, request: Request) -> None:
         self.path = path
         self.index = request.index
-        self.drop = request.drop
+        self.label = request.label
+        self.drop = request.left_out
         self.header = request.header
         self.separators = "commas, semicolons or tabs"
         if ".tsv" in path.name.lower():
@@ -74,6 +75,7 @@ class _Parser:
         self.cells = array("d")
         self.unnamed = False  # the header has no name for the names of the samples
         self.samples: list[str] = []
+        self.labels: list[str] = []
         self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
 
     def parse(self, lines: Iterator[str], progress: Any) -> Table:
@@ -89,7 +91,10 @@ class _Parser:
             named = any(not _is_number(cell) for cell in first)
         header = first if named else None
         width = len(first)
-        at = self._index_column(header)
+        at = self._column(header, "index", self.index)
+        labelled = self._column(header, "label", self.label)
+        if at is None and header and width > 1 and header[0] == "":
+            at = 0
         if header is None:
             self._add(first, 1, at)
         count = 0 if named else 1
@@ -100,26 +105,32 @@ class _Parser:
             # A header may lack the name of the column of sample names, as R writes it.
             if count == 1 and header and at is None and len(row) == width + 1:
                 header, width, at = ["", *header], width + 1, 0
+                labelled = None if labelled is None else labelled + 1
                 self.unnamed = True
             if len(row) != width:
                 raise ReadError(self._about_width(row, count, header, width))
+            if labelled is not None:
+                self.labels.append(row[labelled].strip())
             self._add(row, count, at)
             if count % ROWS_PER_TICK == 0:
                 progress()
         progress()
         return self._table(header, width, count, at)
 
-    def _index_column(self, header: list[str] | None) -> int | None:
-        if self.index is not None:
-            if header is None or self.index not in header:
-                asked = Argument("index")
-                raise ReadError(
-                    f"{self.path} has no column {self.index!r} for {asked}; "
-                    + (f"its columns start {header[:5]}." if header else "no header."),
-                    asked,
-                )
-            return header.index(self.index)
-        return 0 if header and len(header) > 1 and header[0] == "" else None
+    def _column(
+        self, header: list[str] | None, argument: str, name: str | None
+    ) -> int | None:
+        """Where a column is that was asked for by name."""
+        if name is None:
+            return None
+        if header is None or name not in header:
+            asked = Argument(argument)
+            raise ReadError(
+                f"{self.path} has no column {name!r} for {asked}; "
+                + (f"its columns start {header[:5]}." if header else "no header."),
+                asked,
+            )
+        return header.index(name)
 
     def _add(self, row: list[str], number: int, at: int | None) -> None:
         if at is not None:
@@ -172,6 +183,7 @@ class _Parser:
             feature_names=names,
             sample_names=tuple(self.samples) if self.samples else None,
             source=str(self.path),
+            labels=tuple(self.labels) if self.labels else None,
         )
 
     def _about_width(

@@ -52,6 +52,12 @@ class Request:
     drop: tuple[str, ...] = ()
     header: bool | None = None
     tick: Tick = _no_tick
+    label: str | None = None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are no features."""
+        return self.drop if self.label is None else (*self.drop, self.label)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,8 @@ class Table:
         True if the values are a symmetric matrix A, and not data X.
     source : str
         Where it came from.
+    labels : tuple of str or None
+        For each sample what the column that was asked for says; "" where it is empty.
     """
 
     values: Any
@@ -75,6 +83,7 @@ class Table:
     sample_names: tuple[str, ...] | None = None
     is_matrix: bool = False
     source: str = ""
+    labels: tuple[str, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +96,7 @@ class Table:
             values=_in_memory(self.values).T,
             feature_names=self.sample_names,
             sample_names=self.feature_names,
+            labels=None,
         )
 
     def named(self, names: Sequence[str]) -> Table:
@@ -125,7 +135,7 @@ class Table:
         center: bool = True,
         scale: bool = False,
         missing: Literal["raise", "pairwise"] = "raise",
-        constant: Literal["raise", "ignore"] = "raise",
+        constant: Literal["warn", "ignore", "raise"] = "warn",
     ) -> Covariance:
         """Return A: the matrix itself, or the covariance of the data."""
         from ..covariance.covariance import Covariance
@@ -183,6 +193,7 @@ def read_table(
     drop: Iterable[str] = (),
     header: bool | None = None,
     tick: Tick | None = None,
+    label: str | None = None,
 ) -> Table:
     """Read a file by what its name ends with; see `FORMATS`.
 
@@ -200,6 +211,10 @@ def read_table(
         does if one of its cells is not a number.
     tick : callable, optional
         Told (bytes read, bytes in the file) now and then.
+    label : str, optional
+        A column of a CSV, TSV or Parquet file, or of `obs` of an h5ad file, that says
+        what kind of sample each is. It becomes the `labels` of the table, and is no
+        feature.
 
     Returns
     -------
@@ -226,6 +241,7 @@ def read_table(
         (Argument("key", key), (".npz", ".h5ad", ".zarr")),
         (Argument("index", index), (".csv", ".tsv", ".txt", ".parquet")),
         (Argument("header", header), (".csv", ".tsv", ".txt")),
+        (Argument("label", label), (".csv", ".tsv", ".txt", ".parquet", ".h5ad")),
     ):
         if given.value is not None and not ending.startswith(endings):
             raise ReadError(
@@ -236,14 +252,18 @@ def read_table(
         raise ReadError(f"{path} is empty; give a file with numbers.")
     module, name = _READERS[ending].split(":")
     reader = getattr(import_module(f".{module}", __package__), name)
-    request = Request(key, index, tuple(drop), header, tick or _no_tick)
+    request = Request(key, index, tuple(drop), header, tick or _no_tick, label)
     try:
         table: Table = reader(path, request)
     except PermissionError:
         raise ReadError(
             f"{path} cannot be opened; its permissions forbid it."
         ) from None
-    return table.without(request.drop) if request.drop else table
+    left_out = list(request.drop)
+    # Labels of an h5ad file are in obs, and a column of names is no feature already.
+    if label is not None and ending != ".h5ad" and label in (table.feature_names or ()):
+        left_out.append(label)
+    return table.without(left_out) if left_out else table
 
 
 def _in_memory(values: Any) -> Any:

@@ -24,14 +24,15 @@ from ..certify.results import certified_results
 from ..certify.screening import Screening
 from ..covariance.covariance import Covariance, refuse_constant
 from ..heuristics.pool import best_supports
-from ..limits import Limits
+from ..limits import Deadline, Limits
 from ..numerics.rounding import power_of_two
 from ..scan.lists import scan
 from ..sparsity_path import SparsityPath
 
 K_MAX = 30
 FRACTION = 0.9
-N_PERMUTATIONS = 20
+N_PERMUTATIONS = 20  # 19 is the least for a p-value of 0.05
+FEW = 4  # permutations that are tried first; most data need no more
 SIGNIFICANCE = 0.05
 DOMINANT = 0.5  # share of the variance from which one feature decides every curve
 
@@ -93,6 +94,25 @@ class PermutationReference:
         return (1 + sum(other >= observed for other in others)) / (1 + n)
 
     @property
+    def is_clear(self) -> bool:
+        """Whether so few permutations show already that the data are structured.
+
+        With B permutations, log objective(k) of one more is, if it is normal like
+        theirs, above their mean by t s √(1 + 1/B) with probability α, where s is their
+        spread and t the 1 − α quantile of Student's distribution with B − 1 degrees of
+        freedom. That is asked of the data with α = 0.05 / (k_max − 1) at some k > 1, so
+        that over all k noise is called structured at most once in twenty times.
+        """
+        from scipy.stats import t as student
+
+        few, tests = len(self.reference), len(self.ks) - 1
+        if few < 2 or tests < 1:
+            return False
+        quantile = float(student.ppf(1 - SIGNIFICANCE / tests, few - 1))
+        limit = quantile * (1 + 1 / few) ** 0.5
+        return _largest_excess(self.objectives, self.reference) > limit
+
+    @property
     def best_k(self) -> int:
         """The smallest k with the largest gap statistic, up to a standard error."""
         return smallest_within_error(self.ks, self.gap_statistic, self.standard_error)
@@ -126,11 +146,11 @@ def choose_k(
     data: Any,
     k_max: int | None = None,
     *,
-    n_permutations: int = N_PERMUTATIONS,
+    n_permutations: int | None = None,
     fraction: float = FRACTION,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
-    constant: Literal["raise", "ignore"] = "raise",
+    constant: Literal["warn", "ignore", "raise"] = "warn",
     feature_names: Sequence[str] | None = None,
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
@@ -140,7 +160,7 @@ def choose_k(
     With data: the smallest k whose gap statistic (log objective(k) minus the mean of
     log objective(k) over copies of the data with permuted columns) is within a standard
     error of the largest; and k = 1 if the permuted data look as structured as the data
-    (`PermutationReference.p_value` above 0.05).
+    (`PermutationReference.p_value` above 0.05, and not `is_clear`).
 
     With a `Covariance` there is nothing to permute: the smallest k that reaches
     `fraction` of the largest eigenvalue, or k_max if none does.
@@ -150,8 +170,9 @@ def choose_k(
     data : array, sparse matrix or DataFrame of shape (n, d), or Covariance
     k_max : int, optional
         The largest k considered; 30, or d if that is smaller, by default.
-    n_permutations : int
-        At least 2; with fewer than 19, no p-value is below 0.05.
+    n_permutations : int, optional
+        At least 2; with fewer than 19, no p-value is below 0.05. By default 4, and 20
+        where 4 do not show clearly that the data are structured.
     fraction : float
         Used with a `Covariance` only.
     scale, missing, constant, feature_names
@@ -176,30 +197,65 @@ def choose_k(
     5
     """
     if isinstance(data, Covariance):
-        return _choose_by_fraction(data, k_max, fraction)
-    how: dict[str, Any] = {"scale": scale, "missing": missing, "constant": constant}
-    cov = Covariance.from_data(data, **how, feature_names=feature_names)
-    return choose_by_permutation(cov, data, k_max, n_permutations, how, n_jobs, rng)
+        return choose_by_fraction(data, k_max, fraction)[0]
+    how: dict[str, Any] = {"scale": scale, "missing": missing}
+    cov = Covariance.from_data(
+        data, **how, constant=constant, feature_names=feature_names
+    )
+    columns = Columns(as_rows(data), how)
+    return choose_by_permutation(cov, columns, k_max, n_permutations, n_jobs, rng)[0]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Data to permute: rows X, and how a covariance is made of them.
+
+    `factors` are what columns are multiplied by, instead of what `how` says of scale;
+    None for no factors. Constant columns have been refused, or ignored, before.
+    """
+
+    X: Any
+    how: dict[str, Any]
+    factors: FloatArray | None = None
+
+    def permuted(self, rng: np.random.Generator) -> Covariance:
+        """The covariance of the data with every column permuted by itself."""
+        shuffled, how = permuted_columns(self.X, rng), self.how
+        if self.factors is not None:
+            how = {**how, "scale": False}
+            if is_sparse(shuffled):
+                shuffled = shuffled.multiply(self.factors[None, :]).tocsc()
+            else:
+                shuffled *= self.factors
+        return Covariance.from_data(shuffled, **how, constant="ignore")
 
 
 def choose_by_permutation(
     cov: Covariance,
-    X: Any,
+    columns: Columns,
     k_max: int | None,
-    n_permutations: int,
-    how: dict[str, Any],
+    n_permutations: int | None,
     n_jobs: int | None,
     rng: int | np.random.Generator | None,
-) -> ChoiceOfK:
-    """Choose k for data X whose covariance, made with the options `how`, is known."""
-    found = _reference(cov, X, k_max, n_permutations, how, n_jobs, rng)
-    hidden = "" if how["scale"] else _about_one_variance(cov)
-    if found.p_value > SIGNIFICANCE:
+    *,
+    seconds: float | None = None,
+) -> tuple[ChoiceOfK, SparsityPath]:
+    """Choose k for a matrix by permuted columns; return the path of the choice too.
+
+    Where the seconds, if limited, do not suffice for two permutations, k is chosen by
+    the share of the largest eigenvalue.
+    """
+    clock = Deadline(seconds)
+    found, path = _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
+    if len(found.reference) < 2:
+        return choose_by_fraction(cov, k_max, path=path, why="the time was up: ")
+    hidden = "" if columns.how["scale"] else _about_one_variance(cov)
+    if not found.is_clear and found.p_value > SIGNIFICANCE:
         reason = (
             f"k = 1: with their columns permuted, the data look as structured as they "
             f"are (p = {found.p_value:.2g}), so no set of features stands out."
         )
-        return ChoiceOfK(1, reason + hidden, found)
+        return ChoiceOfK(1, reason + hidden, found), path
     k = found.best_k
     ratio = float(np.exp(found.gap_statistic[k - 1]))
     digits = 3 if ratio >= 1.01 else 6
@@ -209,7 +265,7 @@ def choose_by_permutation(
     )
     if k == found.ks[-1]:
         reason += " More features may belong to it: the ratio still grows."
-    return ChoiceOfK(k, reason + hidden, found)
+    return ChoiceOfK(k, reason + hidden, found), path
 
 
 def _about_one_variance(cov: Covariance) -> str:
@@ -226,23 +282,32 @@ def _about_one_variance(cov: Covariance) -> str:
     )
 
 
-def _choose_by_fraction(
-    cov: Covariance, k_max: int | None, fraction: float
-) -> ChoiceOfK:
+def choose_by_fraction(
+    cov: Covariance,
+    k_max: int | None,
+    fraction: float = FRACTION,
+    *,
+    seconds: float | None = None,
+    path: SparsityPath | None = None,
+    why: str = "",
+) -> tuple[ChoiceOfK, SparsityPath]:
+    """Choose the smallest k with a share of λmax(A); return the path of it too."""
     fraction = check_real(fraction, "fraction", minimum=0)
     k_max = checked_k_max(k_max, cov.n_features)
-    path = searched_path(cov, k_max)
+    if path is None:
+        path = searched_path(cov, k_max, seconds)
     try:
         k = path.smallest_k(fraction)
     except ValueError:
         if fraction > 1:
             raise
-        share = path[k_max].objective / path.ceiling
+        share = path[k_max].objective / path.ceiling if path.ceiling > 0 else 0.0
         reason = f"k = {k_max}: the largest allowed, with {share:.3g} of the ceiling."
-        return ChoiceOfK(k_max, reason)
-    return ChoiceOfK(
-        k, f"k = {k}: the smallest that reaches {fraction:g} of the largest eigenvalue."
+        return ChoiceOfK(k_max, why + reason), path
+    reason = (
+        f"k = {k}: the smallest that reaches {fraction:g} of the largest eigenvalue."
     )
+    return ChoiceOfK(k, why + reason), path
 
 
 def permutation_reference(
@@ -252,7 +317,7 @@ def permutation_reference(
     n_permutations: int = N_PERMUTATIONS,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
-    constant: Literal["raise", "ignore"] = "raise",
+    constant: Literal["warn", "ignore", "raise"] = "warn",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> PermutationReference:
@@ -288,51 +353,74 @@ def permutation_reference(
     >>> bs.permutation_reference(X, k_max=6).best_k
     3
     """
-    how: dict[str, Any] = {"scale": scale, "missing": missing, "constant": constant}
-    cov = Covariance.from_data(X, **how)
-    return _reference(cov, X, k_max, n_permutations, how, n_jobs, rng)
+    how: dict[str, Any] = {"scale": scale, "missing": missing}
+    cov = Covariance.from_data(X, **how, constant=constant)
+    columns = Columns(as_rows(X), how)
+    clock = Deadline(None)
+    return _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
 
 
 def _reference(
     cov: Covariance,
-    X: Any,
+    columns: Columns,
     k_max: int | None,
-    n_permutations: int,
-    how: dict[str, Any],
+    n_permutations: int | None,
     n_jobs: int | None,
     rng: int | np.random.Generator | None,
-) -> PermutationReference:
-    """Permute data X whose covariance, made with the options `how`, is known."""
-    n_permutations = check_positive_integer(n_permutations, "n_permutations")
-    if n_permutations < 2:
+    clock: Deadline,
+) -> tuple[PermutationReference, SparsityPath]:
+    """Walk the paths of a matrix and of permuted columns; None takes few if clear.
+
+    Permutations that the clock leaves no time for are left out, the last ones first.
+    """
+    most = N_PERMUTATIONS
+    if n_permutations is not None:
+        most = check_positive_integer(n_permutations, "n_permutations")
+    if most < 2:
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
     n_jobs = check_n_jobs(n_jobs)
-    X = as_rows(X)
-    k_max = checked_k_max(k_max, X.shape[1])
-    generators = as_generator(rng).spawn(n_permutations)
+    k_max = checked_k_max(k_max, cov.n_features)
+    generators = as_generator(rng).spawn(most)
 
-    def objectives(generator: np.random.Generator) -> FloatArray:
-        permuted = Covariance.from_data(permuted_columns(X, generator), **how)
+    def objectives(generator: np.random.Generator) -> FloatArray | None:
+        if clock.passed():
+            return None
+        permuted = columns.permuted(generator)
         refuse_constant(permuted)
-        return searched_path(permuted, k_max).objectives
+        path = searched_path(permuted, k_max, clock.remaining())
+        # Of a path that the clock has cut short the rest is no reference.
+        return None if clock.passed() else path.objectives
 
     # First the data alone: what is wrong with them is said once, and plainly.
     refuse_constant(cov)
-    observed = searched_path(cov, k_max).objectives
-    reference = each(objectives, generators, n_jobs)
-    return PermutationReference(
-        np.arange(1, k_max + 1), observed, np.array(list(reference))
-    )
+    path = searched_path(cov, k_max, clock.remaining())
+    ks, observed = np.arange(1, k_max + 1), path.objectives
+    few = FEW if n_permutations is None else most
+    reference = list(each(objectives, generators[:few], n_jobs))
+    found = PermutationReference(ks, observed, _rows(reference, k_max))
+    if few < most and not found.is_clear:
+        reference += each(objectives, generators[few:], n_jobs)
+        found = PermutationReference(ks, observed, _rows(reference, k_max))
+    return found, path
 
 
-def searched_path(cov: Covariance, k_max: int) -> SparsityPath:
+def _rows(reference: list[FloatArray | None], k_max: int) -> FloatArray:
+    """The curves of the permutations that there was time for."""
+    known = [curve for curve in reference if curve is not None]
+    return np.array(known).reshape(len(known), k_max)
+
+
+def searched_path(
+    cov: Covariance, k_max: int, seconds: float | None = None
+) -> SparsityPath:
     """Return good components for k = 1, …, k_max without proving that they are best.
 
     Every k starts from the component of k − 1 and from the best truncated row of A, and
     swaps features while that helps.
     """
     starts = row_starts(cov, k_max)
-    results = certified_results(cov, 1, k_max, Limits(), starts, prove=False)
+    limits = Limits(time=seconds)
+    results = certified_results(cov, 1, k_max, limits, starts, prove=False)
     return SparsityPath(results, cov)
 
 

@@ -14,7 +14,8 @@ from .._validation import (
     check_positive_integer,
     check_sparsity,
 )
-from ..components import ResidualDeflation, Scheme, solve_components
+from ..components import Scheme, solve_components
+from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
 from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, as_rows, each, permuted_columns
 
@@ -60,12 +61,12 @@ def choose_n_components(
     k: int,
     n_max: int | None = None,
     *,
-    scheme: Scheme | None = None,
+    scheme: Scheme | str | None = None,
     n_permutations: int = N_PERMUTATIONS,
     significance: float = SIGNIFICANCE,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
-    constant: Literal["raise", "ignore"] = "raise",
+    constant: Literal["warn", "ignore", "raise"] = "warn",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> ChoiceOfComponents:
@@ -78,7 +79,7 @@ def choose_n_components(
         Features of each component.
     n_max : int, optional
         Most components; 10 by default, or as many as there are features.
-    scheme : scheme, optional
+    scheme : scheme or str, optional
         `ResidualDeflation()` by default, as in `SparsePCA`.
     n_permutations : int
         At least 1/significance − 1, or no p-value is small enough.
@@ -119,8 +120,8 @@ def choose_n_components(
     >>> bs.choose_n_components(X, k=4, n_max=4, rng=0).n_components
     2
     """
-    how: dict[str, Any] = {"scale": scale, "missing": missing, "constant": constant}
-    cov = Covariance.from_data(X, **how)
+    how: dict[str, Any] = {"scale": scale, "missing": missing}
+    cov = Covariance.from_data(X, **how, constant=constant)
     usable = refuse_constant(cov)
     k = check_sparsity(k, cov.n_features)
     m = min(N_MAX, usable) if n_max is None else check_positive_integer(n_max, "n_max")
@@ -132,7 +133,7 @@ def choose_n_components(
             "< 1."
         )
     n_jobs = check_n_jobs(n_jobs)
-    chosen = ResidualDeflation() if scheme is None else scheme
+    chosen = as_scheme(scheme, "residual")
     rows = as_rows(X)
 
     def variances(data: Covariance) -> FloatArray:
@@ -140,7 +141,8 @@ def choose_n_components(
         return found.adjusted_explained_variance
 
     def permuted(generator: np.random.Generator) -> FloatArray:
-        return variances(Covariance.from_data(permuted_columns(rows, generator), **how))
+        data = permuted_columns(rows, generator)
+        return variances(Covariance.from_data(data, **how, constant="ignore"))
 
     observed = variances(cov)
     generators = as_generator(rng).spawn(n_permutations)

@@ -76,7 +76,7 @@ def cross_validate(
     n_folds: int = 5,
     scale: bool = False,
     missing: Literal["raise", "pairwise"] = "raise",
-    constant: Literal["raise", "ignore"] = "raise",
+    constant: Literal["warn", "ignore", "raise"] = "warn",
     n_jobs: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> CrossValidation:
@@ -122,6 +122,9 @@ def cross_validate(
             f"n_folds = {n_folds} is outside 2..{n}; pass at least 2 folds, and no "
             "more than there are samples."
         )
+    if constant == "warn":  # once, of the whole, and not of every fold
+        Covariance.from_data(X, scale=scale, missing=missing)
+        constant = "ignore"
     order = as_generator(rng).permutation(n)
     folds = np.array_split(order, n_folds)
 

@@ -130,9 +130,11 @@ def root_above(a: float, coupling: float, b: float) -> float:
 def product_below(a: FloatArray, b: float) -> FloatArray:
     """Bound from below the product of two differences, a ≥ 0 and b ≥ 0.
 
-    Each was rounded once or twice, and the product is; 0 where it underflows.
+    Each was rounded once or twice, and the product is; 0 where it underflows. Where it
+    is out of range it is infinite: above every number that it can be compared with.
     """
-    product = a * b * (1 - 6 * EPS)
+    with np.errstate(over="ignore"):
+        product = a * b * (1 - 6 * EPS)
     return np.where(product < TINY, 0.0, product)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._messages import count
+from .._messages import count, gap_in_percent
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..covariance.covariance import Covariance, as_covariance
@@ -75,7 +75,7 @@ _WHENCE = {
 }
 
 
-def _tidy(ax: Any) -> Any:
+def tidy(ax: Any) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(color=SOFT)
     return ax
@@ -246,7 +246,7 @@ def plot_largest_block(
     """Draw the size of the largest block against ε; a result's threshold is marked."""
     if not isinstance(path, ThresholdPath):
         path = threshold_path(path)
-    ax = _tidy(axes(ax))
+    ax = tidy(axes(ax))
     levels = block_levels(path)
     ax.step(levels, largest_blocks(path, levels), where="post", color=POSITIVE)
     if path.n_features > 100:
@@ -271,7 +271,7 @@ def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> 
     _expect(result, "Result", "result")
     every = list(result.loadings.items())
     loadings = every[:max_features]
-    ax = _tidy(axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
+    ax = tidy(axes(ax, (6.4, 1.2 + 0.28 * len(loadings))))
     values = [value for _, value in loadings]
     colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
     places = range(len(loadings))
@@ -292,7 +292,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     Filled points are proved optimal; the band ends at the upper bound.
     """
     _expect(path, "SparsityPath", "path")
-    ax = _tidy(axes(ax))
+    ax = tidy(axes(ax))
     curve = path_curve(path)
     k, objectives, proved = curve.ks, curve.objectives, curve.proved
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
@@ -331,7 +331,7 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
     The bars are one standard error; the ring is the smallest k within one of the best.
     """
     _expect(found, "CrossValidation", "found")
-    ax = _tidy(axes(ax))
+    ax = tidy(axes(ax))
     train = found.train.mean(axis=0)
     ax.plot(found.ks, train, color=SOFT, ls="--", label="training folds")
     _plot_choice(ax, found, found.mean, found.one_standard_error_k, "held-out folds")
@@ -346,7 +346,7 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
     The bars are one standard error; the ring is the k that the rule would choose.
     """
     _expect(found, "PermutationReference", "found")
-    ax = _tidy(axes(ax))
+    ax = tidy(axes(ax))
     _plot_choice(ax, found, found.gap_statistic, found.best_k)
     ax.axhline(0, color=SOFT, ls="--", lw=1)
     ax.set_ylabel("log variance above permuted data")
@@ -374,57 +374,6 @@ def _plot_choice(
     ax.xaxis.get_major_locator().set_params(integer=True)
 
 
-def plot_scores(
-    scores: FloatArray,
-    *,
-    components: tuple[int, int] = (0, 1),
-    colour: Sequence[Any] | None = None,
-    ax: Any = None,
-) -> Any:
-    """Draw the samples on two components, or the histogram of the only one.
-
-    Parameters
-    ----------
-    scores : array of shape (n_samples, n_components)
-    components : pair of int
-    colour : sequence, optional
-        One label per sample.
-    ax : Axes, optional
-    """
-    scores = np.asarray(scores)
-    if scores.ndim not in (1, 2) or scores.size == 0 or scores.dtype.kind not in "fiu":
-        raise ValueError(
-            f"scores has shape {scores.shape} and dtype {scores.dtype}; pass the "
-            "samples × components that transform returns."
-        )
-    if scores.ndim == 2 and not 0 <= max(components) < max(2, scores.shape[1]):
-        raise ValueError(
-            f"components = {components} for scores of {scores.shape[1]} component(s); "
-            "pass two of those, counted from 0."
-        )
-    ax = _tidy(axes(ax, (5.2, 4.6)))
-    if scores.ndim == 1 or scores.shape[1] == 1:
-        ax.hist(np.ravel(scores), bins="auto", color=POSITIVE, alpha=0.85)
-        ax.set_xlabel("component 1")
-        ax.set_ylabel("samples")
-        return ax
-    i, j = components
-    style = {"s": 14, "alpha": 0.7, "linewidths": 0}
-    if colour is None:
-        ax.scatter(scores[:, i], scores[:, j], color=POSITIVE, **style)
-    else:
-        labels = np.asarray(colour)
-        for value in np.unique(labels):
-            at = labels == value
-            ax.scatter(scores[at, i], scores[at, j], label=str(value), **style)
-        ax.legend(frameon=False)
-    ax.axhline(0, color=SOFT, lw=0.6, zorder=0)
-    ax.axvline(0, color=SOFT, lw=0.6, zorder=0)
-    ax.set_xlabel(f"component {i + 1}")
-    ax.set_ylabel(f"component {j + 1}")
-    return ax
-
-
 def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None) -> Any:
     """Draw how the objective rises and the upper bound falls while a proof runs.
 
@@ -445,7 +394,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     steps = [event for event in events if event.k == k]
     if not any(event.stage == "proof" for event in steps):
         raise ValueError(f"events has no proof for k = {k}.")
-    ax = _tidy(axes(ax))
+    ax = tidy(axes(ax))
     seconds = _on_one_clock([event.elapsed for event in steps])
     objectives = np.array([event.objective for event in steps])
     bounds = np.array([event.upper_bound for event in steps])
@@ -460,7 +409,8 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     ax.set_ylim(low - room, high + room)
     ax.set_xlabel("seconds")
     ax.set_ylabel("variance x'Ax")
-    ax.set_title(f"k = {k}: gap {steps[-1].gap:.2%}, {count(steps[-1].nodes, 'node')}")
+    gap = gap_in_percent(steps[-1].gap, steps[-1].status)
+    ax.set_title(f"k = {k}: gap {gap}, {count(steps[-1].nodes, 'node')}")
     ax.legend(frameon=False)
     return ax
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import FloatArray
+from ..blocks.threshold_path import ThresholdPath
+from ..covariance.covariance import Covariance
 from ..plotting._layout import (
     block_levels,
     block_order,
     largest_blocks,
     select_features,
 )
+from ..result import Result
 
 if TYPE_CHECKING:
     from .page import Report
@@ -22,6 +26,15 @@ MAX_LEVELS = 120
 
 
 def block_data(report: Report) -> dict[str, Any]:
+    """Return what the page shows of the blocks, and the level to start with."""
+    results = report.components.results
+    content = blocks_at_levels(report.thresholds, report.cov, results)
+    return {**content, "start": start_level(report, slider_levels(report))}
+
+
+def blocks_at_levels(
+    path: ThresholdPath, cov: Covariance, results: Sequence[Result]
+) -> dict[str, Any]:
     """Return the strongest entries of A, in block order, and the blocks at each level.
 
     Returns
@@ -29,16 +42,14 @@ def block_data(report: Report) -> dict[str, Any]:
     dict
         names, rank (the place of each feature in the original order), upper triangle
         of A row by row, levels of ε ascending with the number of blocks and the largest
-        one, the block of each shown feature at each level, the level to start with, and
-        for each feature the component that uses it (0 for none).
+        one, the block of each shown feature at each level, and for each feature the
+        component that uses it (0 for none).
     """
-    path, cov = report.thresholds, report.cov
-    results = report.components.results
     used = np.concatenate([result.support for result in results])
     shown = select_features(path, MAX_SHOWN, used[:MAX_SHOWN])
     order = block_order(path)
     ordered = order[np.isin(order, shown)]
-    levels = slider_levels(report)
+    levels = levels_of(path, results[0].threshold)
     labels = [path.labels(level)[ordered] for level in levels]
     A = cov.submatrix(ordered)
     owner = np.zeros(cov.n_features, dtype=int)
@@ -52,18 +63,22 @@ def block_data(report: Report) -> dict[str, Any]:
         "blocks": [path.n_blocks(level) for level in levels],
         "largest": largest_blocks(path, levels).tolist(),
         "labels": [label.tolist() for label in labels],
-        "start": start_level(report, levels),
         "component": owner[ordered].tolist(),
         "total": cov.n_features,
     }
 
 
 def slider_levels(report: Report) -> FloatArray:
+    """Return the levels of the report's slider."""
+    return levels_of(report.thresholds, report.components.results[0].threshold)
+
+
+def levels_of(path: ThresholdPath, used: float | None) -> FloatArray:
     """Return ε = 0 and the thresholds at which blocks change, thinned if many.
 
-    The threshold that was used is one of them.
+    The threshold that was used, if any, is one of them.
     """
-    levels = block_levels(report.thresholds)
+    levels = block_levels(path)
     if len(levels) > MAX_LEVELS:
         # Most edges are weak, and most of what there is to see happens above them: two
         # thirds of the levels are even in ε, the others even in the number of blocks.
@@ -71,7 +86,6 @@ def slider_levels(report: Report) -> FloatArray:
         by_value = np.searchsorted(levels, even, side="right") - 1
         by_number = np.linspace(0, len(levels) - 1, MAX_LEVELS // 3).round()
         levels = levels[np.union1d(by_value, by_number.astype(int))]
-    used = report.components.results[0].threshold
     return levels if used is None else np.unique(np.append(levels, used))
 
 

@@ -1,9 +1,8 @@
-"""The page's pictures as SVG text, drawn to be read at the width of a phone."""
+"""The page's curves and bars as SVG text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
@@ -11,82 +10,12 @@ from markupsafe import Markup
 from .._messages import percent, proof_in_words
 from ..plotting._layout import largest_blocks, path_curve
 from .block_data import slider_levels
+from .frame import WIDTH, Frame, dot, number, picture
 
 if TYPE_CHECKING:
     from .page import Report
 
-WIDTH, HEIGHT = 420, 260
-LEFT, RIGHT, TOP, BOTTOM = 52, 12, 12, 38
-MAX_POINTS = 1200
 LABEL = 176  # "100.0 %, at most 100.0 %" in a wide font, and a gap before it
-
-
-class _Frame:
-    """Axes: from values to places, with ticks and labels."""
-
-    def __init__(
-        self, x: tuple[float, float], y: tuple[float, float], labels: tuple[str, str]
-    ) -> None:
-        self.x = x if x[1] > x[0] else (x[0] - 0.5, x[0] + 0.5)
-        self.y = y if y[1] > y[0] else (y[0] - 0.5, y[0] + 0.5)
-        self.labels = labels
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        across = (x - self.x[0]) / (self.x[1] - self.x[0])
-        up = (y - self.y[0]) / (self.y[1] - self.y[0])
-        return (
-            round(LEFT + across * (WIDTH - LEFT - RIGHT), 2),
-            round(HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM), 2),
-        )
-
-    def points(self, xs: Iterable[float], ys: Iterable[float]) -> str:
-        places = (self.place(x, y) for x, y in zip(xs, ys, strict=True))
-        return " ".join(f"{x},{y}" for x, y in places)
-
-    def draw(self, inside: Markup, title: str, whole_x: bool = False) -> Markup:
-        ticks = Markup("")
-        for value in _ticks(*self.x, whole=whole_x):
-            x, _ = self.place(value, self.y[0])
-            ticks += Markup('<text x="{}" y="{}" class="tick mid">{}</text>').format(
-                x, HEIGHT - BOTTOM + 16, _number(value)
-            )
-        for value in _ticks(*self.y):
-            _, y = self.place(self.x[0], value)
-            ticks += Markup(
-                '<line x1="{}" x2="{}" y1="{}" y2="{}" class="grid"/>'
-                '<text x="{}" y="{}" class="tick end">{}</text>'
-            ).format(LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, _number(value))
-        across, up = self.labels
-        names = Markup(
-            '<text x="{}" y="{}" class="tick mid">{}</text>'
-            '<text transform="translate(12 {}) rotate(-90)" class="tick mid">{}</text>'
-        ).format(
-            (LEFT + WIDTH - RIGHT) / 2,
-            HEIGHT - 5,
-            across,
-            (TOP + HEIGHT - BOTTOM) / 2,
-            up,
-        )
-        return Markup(
-            '<svg viewBox="0 0 {} {}" role="img" aria-label="{}" class="chart">'
-            "{}{}{}</svg>"
-        ).format(WIDTH, HEIGHT, title, ticks, names, inside)
-
-
-def _ticks(low: float, high: float, whole: bool = False) -> list[float]:
-    """About five round numbers between low and high."""
-    rough = (high - low) / 5
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * 0.999)
-    if whole:
-        step = max(1.0, round(step))
-    first = np.ceil(low / step - 1e-9) * step
-    values = np.arange(first, high + step * 1e-6, step)
-    return [float(v) for v in values]
-
-
-def _number(value: float) -> str:
-    return f"{0.0 if abs(value) < 1e-12 else value:.5g}"
 
 
 def sparsity_path(report: Report) -> Markup:
@@ -96,7 +25,7 @@ def sparsity_path(report: Report) -> Markup:
         return Markup("")
     curve = path_curve(path)
     ks, objectives = curve.ks, curve.objectives
-    frame = _Frame((0, ks[-1]), (0, curve.top), ("features k", "variance"))
+    frame = Frame((0, ks[-1]), (0, curve.top), ("features k", "variance"))
     x0, y0 = frame.place(0, path.ceiling)
     x1, _ = frame.place(ks[-1], path.ceiling)
     inside = Markup(
@@ -117,7 +46,7 @@ def sparsity_path(report: Report) -> Markup:
     for (k, result), proved in zip(path.items(), curve.proved, strict=True):
         x, y = frame.place(k, result.objective)
         text = f"k = {k}: variance {result.objective:.6g}, {proof_in_words(result)}"
-        inside += _dot(x, y, 4, text, "dot" if proved else "dot open")
+        inside += dot(x, y, 4, text, "dot" if proved else "dot open")
     title = (
         f"Variance of the best component against its number of features k, from "
         f"{objectives[0]:.4g} at k = 1 to {objectives[-1]:.4g} at k = {int(ks[-1])}; "
@@ -131,7 +60,7 @@ def largest_block(report: Report) -> Markup:
     levels = slider_levels(report)
     sizes = largest_blocks(report.thresholds, levels)
     xs = np.repeat(np.append(levels, levels[-1] * 1.05), 2)[1:-1]
-    frame = _Frame(
+    frame = Frame(
         (0, float(levels[-1] * 1.05) or 1.0),
         (0, float(sizes.max()) * 1.05),
         ("threshold ε", "largest block"),
@@ -193,38 +122,17 @@ def explained_variance(report: Report) -> Markup:
         f"PCA {percent(float(sum(rows[1][1])))}; at most {percent(most)} is possible "
         "for components this sparse."
     )
-    return Markup(
-        '<svg viewBox="0 0 {} 96" role="img" aria-label="{}" class="chart">{}</svg>'
-    ).format(WIDTH, title, bars)
+    return picture(WIDTH, 96, bars, title)
 
 
-def scores(report: Report) -> Markup:
-    """The samples on the first two components, or a histogram of the only one."""
-    values = report.scores
-    if values is None or len(values) < 2:
-        return Markup("")
-    if values.shape[1] == 1:
-        return _histogram(values[:, 0])
-    step = -(-len(values) // MAX_POINTS)
-    names = report.sample_names or tuple(str(i) for i in range(len(values)))
-    first, second = values[:, 0], values[:, 1]
-    frame = _Frame(_range(first), _range(second), ("component 1", "component 2"))
-    dots = Markup("")
-    for i in range(0, len(values), step):
-        x, y = frame.place(first[i], second[i])
-        text = f"{names[i]}: {first[i]:.4g}, {second[i]:.4g}"
-        dots += _dot(x, y, 2.6, text, "sample")
-    title = f"Scores of {len(values)} samples on components 1 and 2."
-    return frame.draw(dots, title)
-
-
-def _histogram(values: np.ndarray) -> Markup:
+def histogram(values: np.ndarray) -> Markup:
+    """How the samples are spread over one component."""
     counts, edges = np.histogram(values, bins=min(40, max(5, int(len(values) ** 0.5))))
     low, high = float(edges[0]), float(edges[-1])
-    frame = _Frame((low, high), (0, counts.max() * 1.05), ("component 1", "samples"))
+    frame = Frame((low, high), (0, counts.max() * 1.05), ("component 1", "samples"))
     bars = Markup("")
-    for number, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
-        x0, y = frame.place(start, number)
+    for size, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
+        x0, y = frame.place(start, size)
         x1, floor = frame.place(end, 0)
         bars += Markup(
             '<rect x="{}" y="{}" width="{}" height="{}" class="part p0">'
@@ -234,20 +142,8 @@ def _histogram(values: np.ndarray) -> Markup:
             y,
             round(max(0.5, x1 - x0 - 1), 2),
             round(floor - y, 2),
-            int(number),
-            _number(float(f"{start:.3g}")),
-            _number(float(f"{end:.3g}")),
+            int(size),
+            number(float(f"{start:.3g}")),
+            number(float(f"{end:.3g}")),
         )
     return frame.draw(bars, f"Histogram of {len(values)} scores on component 1.")
-
-
-def _dot(x: float, y: float, radius: float, text: str, kind: str) -> Markup:
-    return Markup(
-        '<circle cx="{}" cy="{}" r="{}" class="{}"><title>{}</title></circle>'
-    ).format(x, y, radius, kind, text)
-
-
-def _range(values: Sequence[float] | Any) -> tuple[float, float]:
-    low, high = float(np.min(values)), float(np.max(values))
-    room = (high - low) * 0.05
-    return low - room, high + room

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
@@ -19,7 +19,12 @@ from ..covariance.covariance import Covariance
 from ..covariance.pca import pca_variances
 from ..sparsity_path import SparsityPath
 
-MAX_EMBEDDED_CERTIFICATE = 2**21  # characters; a larger one is left to files
+if TYPE_CHECKING:
+    from ..inspection.alternatives import Alternatives
+    from ..inspection.importance import FeatureImportance
+    from ..inspection.stability import Stability
+
+SCRIPTS = ("page.js", "scores.js", "blocks.js")
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,17 @@ class Report:
         For each component, the command that checks its certificate.
     seconds : float
         How long the components took.
+    labels : tuple of str, optional
+        What kind of sample each is: the scores are coloured by it.
+    label_name : str
+        What the labels are.
+    preprocessing : str
+        A sentence that says what was done to the data before.
+    alternatives : Alternatives, optional
+        Of the first component.
+    stability : Stability, optional
+    importance : tuple of FeatureImportance
+        Of the first components, in their order.
     """
 
     cov: Covariance
@@ -55,6 +71,23 @@ class Report:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     verify_commands: tuple[str, ...] = ()
     seconds: float = 0.0
+    labels: tuple[str, ...] | None = None
+    label_name: str = "label"
+    preprocessing: str = ""
+    alternatives: Alternatives | None = None
+    stability: Stability | None = None
+    importance: tuple[FeatureImportance, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.labels is None:
+            return
+        n = None if self.scores is None else len(self.scores)
+        if n != len(self.labels):
+            what = "no scores" if n is None else f"scores of {n} samples"
+            raise ValueError(
+                f"labels has {len(self.labels)} values and there are {what}; pass one "
+                "label for each sample, with scores."
+            )
 
     @cached_property
     def thresholds(self) -> ThresholdPath:
@@ -89,9 +122,10 @@ def build_report(report: Report) -> str:
         ) from None
     from markupsafe import Markup
 
-    from . import charts
+    from . import charts, downloads, grids, inspection
     from . import text as facts
     from .block_data import block_data
+    from .scores import SHAPES, ScorePicture
 
     environment = Environment(
         loader=PackageLoader("blockspca.report", "assets"),
@@ -101,16 +135,29 @@ def build_report(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = breakable
-    style, script = _asset("style.css"), _asset("script.js")
+    style = _asset("style.css")
+    script = "\n".join(_asset(name) for name in SCRIPTS)
+    scores = None
+    if report.scores is not None and len(report.scores) > 1:
+        scores = ScorePicture(report)
+    data = {
+        "blocks": block_data(report),
+        "scores": scores.data() if scores is not None and scores.is_plane else None,
+    }
     return environment.get_template("page.html").render(
         report=report,
         facts=facts.gather(report),
         charts=charts,
+        grids=grids,
+        inspection=inspection,
+        scores=scores,
+        shapes=SHAPES,
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        block_data=Markup(embedded_json(block_data(report))),
-        certificates=_certificates(report),
+        page_data=Markup(embedded_json(data)),
+        certificates=downloads.certificates(report),
+        tables=downloads.tables(report),
     )
 
 
@@ -148,16 +195,3 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{digest(style)}'; "
         f"script-src 'sha256-{digest(script)}'; base-uri 'none'; form-action 'none'"
     )
-
-
-def _certificates(report: Report) -> list[str]:
-    """The certificates as links that hold them; empty where one is too large."""
-    links = []
-    for result in report.components.results:
-        text = "" if result.certificate is None else result.certificate.to_json()
-        if not text or len(text) > MAX_EMBEDDED_CERTIFICATE:
-            links.append("")
-            continue
-        encoded = base64.b64encode(text.encode()).decode()
-        links.append(f"data:application/json;base64,{encoded}")
-    return links

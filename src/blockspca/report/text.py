@@ -12,6 +12,7 @@ import numpy as np
 from .._messages import count, percent, proof_in_words
 from ..certificate import BoundName, Certificate, StepClaim
 from ..result import Result, Status
+from .inspection import about_alternatives, about_stability, importance_rows
 
 if TYPE_CHECKING:
     from .page import Report
@@ -31,6 +32,18 @@ def gather(report: Report) -> dict[str, Any]:
         "versions": versions(),
         "parameters": {str(key): _text(v) for key, v in report.parameters.items()},
         "any_certificate": any(r.certificate is not None for r in components.results),
+        "inspected": bool(
+            report.alternatives is not None
+            or report.stability is not None
+            or report.importance
+        ),
+        "alternatives": []
+        if report.alternatives is None
+        else about_alternatives(report.alternatives),
+        "stability": []
+        if report.stability is None
+        else about_stability(report.stability),
+        "importance": [importance_rows(found) for found in report.importance],
     }
 
 
@@ -50,6 +63,7 @@ def summary(report: Report) -> list[str]:
         f"{count(m, 'sparse component')}{' of ' if m == 1 else ', each of '}"
         f"{each} of the {d} features, {'explains' if m == 1 else 'together explain'} "
         f"{percent(share)} of the variance of {report.source} ({size}).",
+        *([report.preprocessing] if report.preprocessing else []),
         f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
         f"{'one component' if m == 1 else 'as many components'}.",
     ]
@@ -93,15 +107,38 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
         "upper_bound": _text(result.upper_bound),
-        "gap": "unknown" if np.isinf(result.gap) else f"{result.gap:.2%}",
+        "gap": _gap(result),
         "share": percent(float(report.components.explained_variance_ratio[index])),
         "loadings": [
             {"name": name, "value": value, "width": 100 * abs(value) / widest}
             for name, value in result.loadings.items()
         ],
+        "price": "" if result.price is None else percent(result.price.share),
+        "meaning": gap_in_words(result, given=index > 0),
         "blocks": _about_blocks(result),
         "nodes": result.nodes,
     }
+
+
+def _gap(result: Result) -> str:
+    if result.status is Status.OPTIMAL:
+        return "0"
+    return "unknown" if np.isinf(result.gap) else f"{result.gap:.2%}"
+
+
+def gap_in_words(result: Result, given: bool = False) -> str:
+    """Say what the gap means for the reader; `given` earlier components."""
+    k = count(result.k, "feature")
+    before = ", given the components before it," if given else ""
+    if result.status is Status.OPTIMAL:
+        return f"Bound and variance are equal: no other {k}{before} reach more."
+    if not math.isfinite(result.gap):
+        return f"How much more another {k}{before} could reach is not known."
+    return (
+        f"Whichever {k} one takes{before} the variance is at most "
+        f"{result.upper_bound:.6g}: choosing others could gain {percent(result.gap)} "
+        "at the very most, and perhaps nothing."
+    )
 
 
 def _about_blocks(result: Result) -> str:

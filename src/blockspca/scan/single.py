@@ -50,7 +50,7 @@ FLUSHED = 2.0**-126  # η
 SINGLE_FROM = 4096
 MOST_SAMPLES = 2**16  # n v ≤ 2⁻⁸
 TILE_SIZE = 512  # a tile of 1 MiB stays in the second cache between product and lists
-SPARE = 8  # places beside those asked for
+SPARE = 4  # places beside those asked for: entries this close are rare
 
 Floats32 = NDArray[np.float32]
 

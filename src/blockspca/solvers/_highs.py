@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from ..bounds.closed_form import cheap_bound
 from ..limits import Budget
 from ..result import Status, relative_gap
 from .base import Deadline, Limits, SolverError
@@ -155,6 +156,18 @@ def affords_program(run: SolverRun) -> bool:
     elif not run.deadline.affords(PRESOLVE * d**3):
         run.stopped = Status.TIME_LIMIT
     return run.stopped is None
+
+
+def value_to_beat(A: FloatArray, k: int, run: SolverRun, scale: float) -> float | None:
+    """Offer what local search finds and a cheap bound; return what is reached.
+
+    In units of `scale`. None if that is good enough, or no program is affordable.
+    """
+    start_locally(A / scale, k, run)
+    run.tighten(cheap_bound(A, k, run.deadline))
+    reached = max(run.objective, run.incumbent) / scale
+    met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
+    return None if met or not affords_program(run) else reached
 
 
 def gap_wanted(reached: float, limits: Limits) -> float:

@@ -28,7 +28,9 @@ def best_addition(
         return j, float(diagonal[j])
     value = float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
     half_difference = (diagonal[outside] - value) / 2
-    coupling = np.sqrt((A[np.ix_(support, outside)] ** 2).sum(axis=0))
+    between = A[np.ix_(support, outside)]
+    size = float(np.abs(between).max()) or 1.0  # squares may be out of range
+    coupling = size * np.sqrt(((between / size) ** 2).sum(axis=0))
     bounds = (diagonal[outside] + value) / 2 + np.hypot(half_difference, coupling)
     order = np.argsort(-bounds, kind="stable")
     best, best_value = -1, -np.inf

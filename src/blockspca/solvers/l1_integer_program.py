@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound
 from ..heuristics.pool import swapped
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import TOLERANCE, affords_program, gap_wanted, start_locally
+from ._highs import TOLERANCE, affords_program, gap_wanted, value_to_beat
 from .base import Guarantee
 from .template import BaseSolver, SolverRun
 
@@ -96,11 +95,8 @@ class L1IntegerProgram(BaseSolver):
         scale = float(np.abs(A).max()) or 1.0
         scaled = A / scale
         run.offer_vector(leading_eigenvector(scaled))
-        start_locally(scaled, k, run)
-        run.tighten(cheap_bound(A, k, run.deadline))
-        reached = max(run.objective, run.incumbent) / scale
-        met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
-        if met or not affords_program(run):
+        reached = value_to_beat(A, k, run, scale)
+        if reached is None:
             return
         eigenvalues, eigenvectors = np.linalg.eigh(scaled)
         program = EigenbasisProgram(

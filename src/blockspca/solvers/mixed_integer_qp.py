@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..bounds.closed_form import cheap_bound
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import (
@@ -13,7 +12,7 @@ from ._highs import (
     ExactProgram,
     affords_program,
     gap_wanted,
-    start_locally,
+    value_to_beat,
 )
 from .base import EXACT
 from .template import SolverRun
@@ -66,11 +65,8 @@ class MixedIntegerQP(ExactProgram):
         if run.takes_all():
             return
         scale = float(np.abs(A).max()) or 1.0
-        start_locally(A / scale, k, run)
-        run.tighten(cheap_bound(A, k, run.deadline))
-        reached = max(run.objective, run.incumbent) / scale
-        met = run.upper_bound <= scale * (reached + gap_wanted(reached, run.limits))
-        if met or not affords_program(run):
+        reached = value_to_beat(A, k, run, scale)
+        if reached is None:
             return
         eigenvalues, eigenvectors = np.linalg.eigh(A / scale)
         program = EigenbasisProgram(

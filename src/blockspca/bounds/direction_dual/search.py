@@ -175,6 +175,20 @@ class _Outcome:
     better: NDArray[np.intp] | None = None
 
 
+def root_of(problem: Problem) -> Node:
+    """The node in which nothing is fixed."""
+    settings = problem.settings
+    return Node(
+        fixed_in=np.empty(0, np.intp),
+        free=np.arange(problem.columns.shape[1]),
+        density=concentrated(problem.leading, settings.start_weight),
+        multiplier=problem.multiplier,
+        projection_bound=problem.columns.norms,
+        min_weight=settings.first_min_weight,
+        has_short_columns=problem.min_multiplier > 0,
+    )
+
+
 class _Search:
     """Branch and bound, the weakest nodes first."""
 
@@ -193,15 +207,7 @@ class _Search:
         self.steps = self.nodes = 0
         self.closed_bound = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
-        root = Node(
-            fixed_in=np.empty(0, np.intp),
-            free=np.arange(problem.columns.shape[1]),
-            density=concentrated(problem.leading, settings.start_weight),
-            multiplier=problem.multiplier,
-            projection_bound=problem.columns.norms,
-            min_weight=settings.first_min_weight,
-            has_short_columns=problem.min_multiplier > 0,
-        )
+        root = root_of(problem)
         # A heap, the weakest first; the second entry breaks ties. Whenever an
         # interrupt comes, what is open covers all that is not closed: nodes leave it,
         # and their children enter it, by one assignment.

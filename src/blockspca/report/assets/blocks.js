@@ -1,7 +1,6 @@
-"use strict";
+// The blocks: a slider over the threshold, and the matrix to read entry by entry.
 (function () {
-  const data = JSON.parse(document.getElementById("block-data").textContent);
-  const SVG = "http://www.w3.org/2000/svg";
+  const data = pageData.blocks;
   const heatmap = document.getElementById("heatmap");
   const slider = document.getElementById("epsilon");
   const sorted = document.getElementById("sorted");
@@ -25,19 +24,6 @@
     for (let j = 0; j < i; j++) strongest = Math.max(strongest, Math.abs(A[i][j]));
   }
   strongest = strongest || 1;
-
-  function element(name, attributes, parent) {
-    const made = document.createElementNS(SVG, name);
-    for (const key in attributes) made.setAttribute(key, attributes[key]);
-    parent.appendChild(made);
-    return made;
-  }
-
-  function colour(a) {
-    const t = Math.min(1, Math.abs(a) / strongest);
-    const end = a >= 0 ? [16, 66, 128] : [176, 70, 10];
-    return "rgb(" + end.map((c) => Math.round(247 + (c - 247) * t)).join(",") + ")";
-  }
 
   heatmap.setAttribute("viewBox", `-1.2 -0.2 ${m + 1.4} ${m + 0.4}`);
   const cells = element("g", {}, heatmap);
@@ -89,7 +75,9 @@
     const epsilon = data.levels[level];
     for (const rect of rects) {
       const a = A[rect.pair[0]][rect.pair[1]];
-      rect.setAttribute("fill", Math.abs(a) > epsilon ? colour(a) : "#fff");
+      const strength = Math.abs(a) > epsilon ? Math.min(1, Math.abs(a) / strongest) : 0;
+      rect.setAttribute("class", a >= 0 ? "plus" : "minus");
+      rect.setAttribute("fill-opacity", strength.toFixed(3));
     }
     const blocks = groups(level);
     frames.replaceChildren();
@@ -175,10 +163,6 @@
   slider.value = data.start;
   slider.addEventListener("input", draw);
   sorted.addEventListener("change", () => { arrange(); draw(); cursor.style.display = "none"; });
-  // On paper nothing can be opened, so everything is.
-  window.addEventListener("beforeprint", () => {
-    for (const part of document.querySelectorAll("details")) part.open = true;
-  });
   arrange();
   draw();
 })();

@@ -1,0 +1,232 @@
+"""What `SparsePCA` was asked for, as numbers: how many components, how many features.
+
+The estimator only stores its parameters; here they meet the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ._sklearn import means_and_scales
+from ._validation import FloatArray, is_sparse, share_of, split_names
+from ._warnings import warn_caller
+from .components.requests import is_disjoint
+from .components.schemes import Scheme
+from .constraints import Constraints
+from .covariance.contrast import contrastive
+from .covariance.covariance import Covariance, refuse_constant
+from .covariance.kinds import stays_in_place
+from .limits import Budget, Limits
+from .model_selection.choose_each_k import Chosen, choose_each_k
+
+#: For scikit-learn, which refuses other values with a sentence.
+PARAMETER_CONSTRAINTS: dict[str, Any] = {
+    "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    "k": [
+        Interval(Integral, 1, None, closed="left"),
+        Interval(Real, 0, 1, closed="neither"),
+        "array-like",
+        StrOptions({"auto"}),
+    ],
+    # Objects of these kinds are checked where they are used.
+    "solver": "no_validation",
+    "threshold": "no_validation",
+    "certify": ["boolean"],
+    "limits": [Limits, Interval(Real, 0, None, closed="left"), None],
+    "scale": ["boolean"],
+    "missing": [StrOptions({"raise", "pairwise"})],
+    "constant": [StrOptions({"warn", "ignore", "raise"})],
+    "scheme": "no_validation",
+    "sweeps": [Interval(Integral, 0, None, closed="left")],
+    "covariance": "no_validation",
+    "transform_method": [StrOptions({"projection", "least-squares"})],
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "constraints": [Constraints, None],
+    "start": "no_validation",
+    "background_weight": [Interval(Real, 0, None, closed="left")],
+}
+
+
+def is_precomputed(covariance: Any) -> bool:
+    """Tell whether `fit` is given a covariance matrix instead of data."""
+    if covariance is None or hasattr(covariance, "fit"):
+        return False
+    if isinstance(covariance, str) and covariance == "precomputed":
+        return True
+    raise ValueError(
+        f"covariance = {covariance!r} is not known; pass None, 'precomputed' or an "
+        "estimator with fit and covariance_, such as LedoitWolf()."
+    )
+
+
+def components_wanted(
+    n_components: int | None, k: Any, shape: tuple[int, int], cov: Covariance
+) -> int:
+    """How many components: what was asked for, or as many as there can be.
+
+    None is as in `sklearn.decomposition.PCA`, the lesser of samples and features, but
+    of features that vary; a sequence k has as many as it has numbers.
+    """
+    d = shape[1]
+    if n_components is not None:
+        if n_components > d:
+            raise ValueError(
+                f"n_components = {n_components} is more than the {d} feature(s) of X; "
+                "pass at most that many."
+            )
+        return int(n_components)
+    if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str):
+        return len(k)
+    return min(*shape, refuse_constant(cov))
+
+
+def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
+    """How many features for each component: never more than there are.
+
+    A share counts of all features. Where more are asked for than there are, or than
+    m components with features of their own can have, there are fewer and a warning.
+    A value of another kind is left to `solve_components` to refuse.
+    """
+    d = cov.n_features
+    given = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k] * m
+    asked = [share_of(value, d) for value in given]
+    if not all(isinstance(value, (Integral, np.integer)) for value in asked):
+        return k
+    most = [min(int(value), d) for value in asked]
+    usable = refuse_constant(cov)
+    why = f"there are {d} features"
+    if is_disjoint(scheme) and len(most) == m and sum(most[:-1]) >= usable >= m:
+        most = [min(value, usable // m) for value in most]
+        why = f"{m} components without a common feature have {usable} to share"
+    if most != asked:
+        now = str(most[0]) if len(set(most)) == 1 else str(most)
+        warn_caller(f"k = {k} is more than can be had, as {why}; k = {now} is used.")
+    return most
+
+
+def column_labels(X: Any, feature_names: Any) -> Any:
+    """The names of columns as they are, also numbers; None where there are none.
+
+    scikit-learn keeps names that are strings, and no others, in feature_names_in_.
+    """
+    if feature_names is not None:
+        return feature_names
+    _, names = split_names(X)
+    return None if names is None else list(X.columns)
+
+
+def chosen_ks(
+    estimator: Any,
+    X: Any,
+    cov: Covariance,
+    m: int,
+    scheme: Scheme,
+    budget: Budget,
+    seed: int,
+) -> Chosen:
+    """Choose a k for each component, for k="auto"."""
+    how: dict[str, Any] = {"scale": estimator.scale, "missing": estimator.missing}
+    # Nothing is permuted of a matrix, or of data that are read in place.
+    whole = is_precomputed(estimator.covariance) or stays_in_place(X)
+    data = None if whole else X
+    if data is not None and estimator.covariance is not None:
+        # Permuted data have no estimate of this kind: the sample covariance has.
+        names = cov.feature_names
+        cov = Covariance.from_data(X, **how, constant="ignore", feature_names=names)
+    return choose_each_k(
+        cov,
+        data,
+        m,
+        scheme,
+        how=how,
+        budget=budget,
+        n_jobs=estimator.n_jobs,
+        rng=seed,
+    )
+
+
+def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Covariance:
+    """Set mean_ and scale_; return the matrix whose components are wanted."""
+    d = X.shape[1]
+    estimator.mean_, estimator.scale_ = np.zeros(d), np.ones(d)
+    if precomputed:
+        if estimator.scale:
+            raise ValueError(
+                "scale = True cannot be combined with covariance='precomputed'; "
+                "pass the correlation matrix and scale=False."
+            )
+        if X.shape[0] != d:
+            raise ValueError(
+                f"X has shape {X.shape}; with covariance='precomputed' pass the "
+                "square covariance matrix to fit."
+            )
+        return Covariance.from_matrix(X, feature_names=names)
+    cov = Covariance.from_data(
+        X,
+        scale=estimator.scale,
+        missing=estimator.missing,
+        constant=estimator.constant,
+        feature_names=names,
+    )
+    refuse_constant(cov)
+    varies = cov.diagonal() > 0
+    estimator.mean_, estimator.scale_ = means_and_scales(X, cov, estimator.scale)
+    if estimator.covariance is None:
+        return cov
+    A = _estimated(estimator, X)
+    if estimator.scale:  # shrinkage gives a variance even to a constant
+        A[~varies], A[:, ~varies] = 0.0, 0.0
+    return Covariance.from_matrix(A, feature_names=names)
+
+
+def less_background(estimator: Any, cov: Covariance, background: Any) -> Covariance:
+    """Take the covariance of a background off that of the target."""
+    if isinstance(estimator.k, str):
+        raise ValueError(
+            "k = 'auto' cannot be combined with a background: permuted data are no "
+            "reference for a difference; pass a number."
+        )
+    if is_precomputed(estimator.covariance):
+        other = Covariance.from_matrix(background, feature_names=cov.feature_names)
+    elif estimator.covariance is not None:
+        raise ValueError(
+            f"covariance = {estimator.covariance!r} cannot be combined with a "
+            "background; pass covariance=None, or both matrices with "
+            "covariance='precomputed'."
+        )
+    else:
+        other = Covariance.from_data(
+            background,
+            scale=estimator.scale,
+            missing=estimator.missing,
+            constant="ignore",
+            feature_names=cov.feature_names,
+        )
+    return contrastive(cov, other, estimator.background_weight)
+
+
+def _estimated(estimator: Any, X: Any) -> FloatArray:
+    """The covariance_ of the user's own estimator."""
+    asked = estimator.covariance
+    if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
+        raise TypeError(
+            f"covariance = {asked!r} needs dense data without missing values; pass "
+            "X.toarray(), fill the gaps, or use covariance=None."
+        )
+    fitted = clone(asked)
+    fitted.fit((X - estimator.mean_) / estimator.scale_)
+    if not hasattr(fitted, "covariance_"):
+        raise TypeError(
+            f"covariance = {asked!r} has no covariance_ after fit; pass an estimator "
+            "such as LedoitWolf()."
+        )
+    estimator.covariance_estimator_ = fitted
+    return np.array(fitted.covariance_)

@@ -1,0 +1,173 @@
+"""The tree of `schur_tree.py` once more, with one order of the features, written down.
+
+Each node is what `docs/proof-format.md` calls it: features are dropped (D), the node is
+closed by its pairs (L), by a Cholesky factor (P), or by suffix bounds (S) with a child
+for each first feature whose bound is above τ. Tests are made at τ' < τ, which leaves
+room for those who check them; the matrices of the nodes are those of τ.
+"""
+
+import numpy as np
+from numba import types
+
+from .options import ENTRY, INNER, njit
+from .schur_tree import FIRST, _all_below, _eliminate, _peel, _suffix_bounds
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
+_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
+
+CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)
+
+# Of the log; positions are not negative. S is followed by how many are open, and these.
+DROP, LEAF, POSITIVE, SUFFIX = -1, -2, -3, -4
+
+# Slots of `state`, and rows of `levels`
+WRITTEN, NODES, MEMORY = range(3)
+START, SIZE, LEFT, OPEN, CURSOR = range(5)
+
+
+@njit(**INNER)
+def _leaf_holds(B, start, n, m, below):
+    """Whether no feature (m = 1), or no pair (m = 2), is above τ'."""
+    for a in range(n):
+        slack = below - B[start + a * n + a]
+        if not slack >= 0.0:
+            return False
+        if m == 2:
+            for b in range(a):
+                value = B[start + a * n + b]
+                if not value * value <= slack * (below - B[start + b * n + b]):
+                    return False
+    return True
+
+
+@njit(**INNER)
+def _open_node(
+    B, k, below, upper, chain, level, levels, labels, orders, opens, bounds, work,
+    fresh, log, written,
+):  # fmt: skip
+    """Write one node; return the length of the log, −1 if the node is not closed.
+
+    levels[OPEN, level] says how many children it has, opens[level] which.
+    """
+    keys, squares, table = work[0], work[1], work[2]
+    n, start, m = levels[SIZE, level], levels[START, level], k - level
+    levels[OPEN, level] = 0
+    levels[CURSOR, level] = 0
+    if n < m or m <= 2:
+        if n >= m and not _leaf_holds(B, start, n, m, below):
+            return -1
+        log[written] = LEAF
+        return written + 1
+    for a in range(n):
+        orders[level, a] = a
+        if not B[start + a * n + a] <= below:
+            return -1
+    left = _peel(
+        B, start, n, m, below, chain, level, orders, bounds, keys, fresh, squares
+    )
+    levels[LEFT, level] = left
+    if left < n:
+        log[written] = DROP
+        written += 1
+    if left < m:
+        log[written] = LEAF
+        return written + 1
+    begin = start + n * n
+    if left <= 2 * m and _all_below(B, start, n, left, below, level, orders, begin):
+        log[written] = POSITIVE
+        return written + 1
+    _suffix_bounds(
+        B, start, n, m, left, below, upper, level, orders, bounds, table, squares
+    )
+    count = 0
+    for t in range(left - m + 1):
+        if not bounds[FIRST, level, t] <= below:
+            opens[level, count] = t
+            log[written + 2 + count] = labels[level, orders[level, t]]
+            count += 1
+    log[written] = SUFFIX
+    log[written + 1] = count
+    levels[OPEN, level] = count
+    return written + 2 + count
+
+
+@njit(
+    (
+        _MATRIX, types.int64, types.float64, types.float64, _VECTOR, _FLOATS, _LABELS,
+        _LABELS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, types.int64, _INTS,
+    ),
+    **ENTRY,
+)  # fmt: skip
+def write_tree(
+    A, k, tau, below, upper, B, levels, labels, orders, opens, bounds, work, fresh, log,
+    most, state,
+):  # fmt: skip
+    """Write a proof that no k-set S has λmax(A_SS) > τ, k ≥ 2, in preorder.
+
+    Parameters
+    ----------
+    A : (n, n), its features in the order of all nodes; tau; below : τ' < τ.
+    upper : (k + 1,) upper[q] ≥ opt(q) for q < k; +inf where nothing is known.
+    B : flat memory of the levels' matrices, one after the other.
+    levels : (5, k + 1) where the matrix of a level begins, its size, how many of its
+    columns are left, how many children it has, and the next of them.
+    labels, orders, opens : (k + 1, n) column → position, columns left, children.
+    bounds : (4, k + 1, n), work : (3, max(n, k) + 1), fresh : (n,) scratch.
+    log : the tokens; most : nodes; state : what was written, nodes, memory needed.
+
+    Returns CLOSED, NOT_CLOSED (a set above τ', or too near to tell), NODES_SPENT,
+    LOG_FULL or NEEDS_MEMORY.
+    """
+    n = A.shape[0]
+    written = 0
+    nodes = 0
+    chain = upper[k - 1] if upper[k - 1] <= below else np.inf
+    if B.shape[0] < 2 * n * n:
+        state[MEMORY] = 2 * n * n
+        return NEEDS_MEMORY
+    for i in range(n):
+        labels[0, i] = i
+        for j in range(n):
+            B[i * n + j] = A[i, j]
+    levels[START, 0] = 0
+    levels[SIZE, 0] = n
+    level = 0
+    is_new = True
+    while level >= 0:
+        if is_new:
+            is_new = False
+            nodes += 1
+            state[NODES] = nodes
+            if nodes > most:
+                return NODES_SPENT
+            if written + levels[SIZE, level] + 4 > log.shape[0]:
+                return LOG_FULL
+            written = _open_node(
+                B, k, below, upper, chain, level, levels, labels, orders, opens, bounds,
+                work, fresh, log, written,
+            )  # fmt: skip
+            if written < 0:
+                return NOT_CLOSED
+        if levels[CURSOR, level] >= levels[OPEN, level]:
+            level -= 1
+            continue
+        t = opens[level, levels[CURSOR, level]]
+        levels[CURSOR, level] += 1
+        n, start = levels[SIZE, level], levels[START, level]
+        kept = levels[LEFT, level] - t - 1
+        begin = start + n * n
+        if begin + 2 * kept * kept > B.shape[0]:  # and room for a Cholesky factor
+            state[MEMORY] = begin + 2 * kept * kept
+            return NEEDS_MEMORY
+        for a in range(kept):
+            fresh[a] = orders[level, t + 1 + a]
+            labels[level + 1, a] = labels[level, fresh[a]]
+        _eliminate(B, start, n, orders[level, t], tau, kept, fresh, begin)
+        level += 1
+        levels[START, level] = begin
+        levels[SIZE, level] = kept
+        is_new = True
+    state[WRITTEN] = written
+    return CLOSED

@@ -1,0 +1,30 @@
+"""Warnings that point at the user's line, however deep they arise."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+#: Files of this package, and of scikit-learn, which wraps `fit`, are nobody's own code.
+_PACKAGES = (str(Path(__file__).parent), "/sklearn/", "\\sklearn\\")
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn in the name of the first caller outside this package.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from blockspca._warnings import warn_caller
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warn_caller("two columns are constant")
+    >>> str(said[0].message)
+    'two columns are constant'
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and any(
+        part in frame.f_code.co_filename for part in _PACKAGES
+    ):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

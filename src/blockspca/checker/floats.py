@@ -1,0 +1,348 @@
+"""Ã in float64, and trees decided with margins that are derived here.
+
+u = 2⁻⁵³. Data are first multiplied by a power of two, so that all |Y_si| ≤ 1; what then
+underflows changes an entry of A by less than n·2⁻¹⁰⁰⁰, which is in e.
+
+**Covariances.** All is about N·A, N = n − ddof. Let c be any float64 near the mean, 0
+if columns are not centred, Z = fl(Y − c), so |Z − (Y − c)| ≤ u|Z|. As
+
+    N A_ij = Σ (Y_si − c_i)(Y_sj − c_j) − n (μ_i − c_i)(μ_j − c_j),
+
+Ã = Z'Z, the exact product, has |Ã_ij − N A_ij| ≤ (2u + u²) ‖Z_i‖ ‖Z_j‖ + n δ_i δ_j with
+δ_i ≥ |μ_i − c_i|. And μ − c is the mean of Y − c, so |μ_i − c_i| ≤ |fl(mean Z_i)| + (n
++ 2)u mean |Z_i|.
+
+**Correlations.** Ã = H'H, H_i = fl(Z_i √N/‖Z_i‖) = Z_i √N/‖Z_i‖ (1 + θ), |θ| ≤ (n +
+8)u. Two vectors a, b have ‖a/‖a‖ − b/‖b‖‖ ≤ 2‖a − b‖/‖a‖, so H_i is within √N φ_i of
+the exact column, φ_i = 1.01 ((n + 8)u + 2(u + √n δ_i/‖Z_i‖)), and |Ã_ij − N A_ij| ≤ N
+(2φ + φ²), φ the largest.
+
+**Products** in float64, in any order, with or without fused operations:
+|fl(H_i'H_j) − H_i'H_j| ≤ 1.01 n u ‖H_i‖ ‖H_j‖ for n u < 0.01.
+
+**Trees.** With a margin δ, everything is compared with τ₁ ≤ τ − δ in place of τ, and
+U_j + δ in place of U_j. Let B̂ be the computed matrix of a node, after s choices with
+d_t = fl(τ₁ − B̂_pp), v_t = fl(w_t/fl(√d_t)), w_t the row of p, B̂ ← fl(B̂ + v_t v_t').
+*B̂ is the exact Schur complement, at τ₁, of a matrix Ã + E*, as each step adds w_i
+w_j/d_t plus at most 6u|w_i w_j|/d_t + u|B̂_ij|, and d_t is τ₁ − B̂_pp within u d_t;
+these errors, moved back to the entries of the first matrix, are E. If all B̂_ii ≤ τ₁,
+then Σ_t w_ti²/d_t = B̂_ii − (Ã + E)_ii ≤ τ₁ − min (Ã + E)_ii, and with Cauchy's
+inequality all |B̂_ij| and all Σ_t |w_ti w_tj|/d_t are at most
+
+    G = max |Ã_ij + E_ij| + τ₁ − min (Ã_ii + E_ii),  so  |E_ij| ≤ ε₀ + (s + 8)uG = ε,
+
+ε₀ being the error of the first B̂, from products. So ‖E_SS‖ ≤ kε for the k features S =
+P ∪ T; the margin is δ ≥ kε. Then: no better set at τ₁ for Ã + E is none at τ for Ã; and
+U_j bounds sets of Ã, hence U_j + δ those of Ã + E, which is what the chain needs. A
+node with a B̂_ii > τ₁ and |F| ≥ m cannot hold, and fails. (`P` adds one row after the
+other; its margin is measured.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+
+from .integers import skip_node
+from .proof_file import Node, Problem, ProofError, Record
+from .screening import TINY, UNIT, Level, UpperBounds, above, below, rows_above
+
+
+class FloatMatrix:
+    """Ã in float64; `factor` · A is what it is about."""
+
+    name = "float64 with derived margins"
+
+    def __init__(self, Y: np.ndarray, problem: Problem) -> None:
+        self.problem, self.nodes = problem, 0
+        n, N = problem.n, problem.n - problem.ddof
+        shift = int(np.frexp(np.abs(Y).max())[1])
+        scaled = np.ldexp(Y, -shift)
+        if problem.kind == "matrix":
+            self.factor = Fraction(2) ** -shift
+            self.A = (scaled + scaled.T) / 2
+            same = np.array_equal(Y, Y.T) and np.array_equal(np.ldexp(scaled, shift), Y)
+            self.e = 0.0 if same else 2 * UNIT
+            self.low = self.high = np.diagonal(self.A).copy()
+            self.product_error = 0.0
+            return
+        H, delta, norms = _centred(scaled, problem.center)
+        if problem.scale:
+            self.factor = Fraction(N)
+            still = (scaled == (scaled[0] if problem.center else 0)).all(axis=0)
+            if norms[~still].min(initial=1.0) < 2.0**-400:
+                raise ProofError("float64 cannot hold these data")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                H *= np.where(still, 0.0, np.sqrt(N) / norms)
+                parts = np.where(still, 0.0, np.sqrt(n) * delta / norms)
+            phi = 1.01 * ((n + 8) * UNIT + 2 * (UNIT + float(parts.max())))
+            self.e = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
+        else:
+            self.factor = N * Fraction(4) ** -shift
+            most = float(norms.max())
+            error = 2.1 * UNIT * most**2 + n * float(delta.max()) ** 2
+            self.e = above(error, n) + n * 2.0**-1000
+        self.A = H
+        squares = np.einsum("si,si->i", H, H)
+        self.low, self.high = below(squares, n), above(squares, n)
+        self.product_error = float(above(1.01 * n * UNIT * self.high.max()))
+        if not np.isfinite(self.e) or n * UNIT > 0.01:
+            raise ProofError("float64 cannot hold these data")
+
+    # -- numbers: exact fractions of float64 ----------------------------------------
+
+    def number(self, value: float) -> Fraction:
+        """Return `factor` times a real number, rounded down to a float64."""
+        exact = Fraction(value) * self.factor
+        if abs(exact) > 2**400:
+            raise ProofError(f"{value} is out of all proportion to the data")
+        found = float(exact)
+        if found > exact:
+            found = float(np.nextafter(found, -np.inf))
+        return Fraction(found)
+
+    def largest_diagonal(self, k: int) -> Fraction:
+        """Return a bound on the sum of the k largest Ã_ii."""
+        return sum(map(Fraction, np.sort(self.high)[-k:].tolist()), Fraction(0))
+
+    def smallest_diagonal(self) -> Fraction:
+        """Return what is at most the smallest Ã_ii."""
+        return Fraction(float(self.low.min()))
+
+    # -- float64, from above --------------------------------------------------------
+
+    def upper_bounds(self) -> UpperBounds:
+        """Return what screening needs."""
+        if self.problem.kind == "matrix":
+            return UpperBounds(self.high, None, self.e, self._matrix_entries)
+        roots = above(np.sqrt(above(self.high + self.e)))
+        return UpperBounds(self.high, roots, self.e, self._data_entries)
+
+    def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+        return lambda rows: np.abs(self.A[np.ix_(columns[rows], columns)])
+
+    def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+        H = np.ascontiguousarray(self.A[:, columns])
+        n = self.problem.n
+        norms = np.sqrt(self.high[columns])
+
+        def entries(rows: np.ndarray) -> np.ndarray:
+            found = np.abs(H[:, rows].T @ H)
+            found += (1.02 * n * UNIT * norms[rows])[:, None] * norms
+            return above(found)
+
+        return entries
+
+    # -- rules that need rows -------------------------------------------------------
+
+    def check_rows(self, bounds: UpperBounds, k: int, upper: Fraction) -> None:
+        """Rule "rows"."""
+        left = rows_above(bounds, k, float(upper))
+        if len(left):
+            raise ProofError(f"k = {k}: row sum of feature {left[0]} not shown below U")
+
+    def diagonal_at_most(self, i: int, tau: Fraction) -> bool:
+        """Say whether Ã_ii is shown to be at most τ."""
+        return bool(self.high[i] <= float(tau))
+
+    def level(self, k: int, tau: Fraction, u: Fraction) -> Level:
+        """Return the question of a record."""
+        return Level(k, float(tau), float(u))
+
+    def check_screening(
+        self, alive: np.ndarray, rows: np.ndarray, k: int, tau: Fraction, u: Fraction
+    ) -> None:
+        """Refuse: what floats do not drop, stays."""
+        if len(rows):
+            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
+
+    def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
+        """Read the tree of a record; U_j is `uppers[j]`, a float64."""
+        features = list(record.features)
+        if self.problem.kind == "matrix":
+            B = self.A[np.ix_(features, features)]
+        else:
+            H = np.ascontiguousarray(self.A[:, features])
+            B = H.T @ H
+            B = np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
+        tree = FloatTree(iter(record.tree), record, B, self.product_error)
+        tree.begin({k: float(upper) for k, upper in uppers.items()})
+        tree.node(B, np.arange(len(features)), record.k)
+        self.nodes += len(record.tree)
+
+
+def _centred(Y: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Z, and for each column δ and ‖Z_i‖ (rounded, within (n + 2)u)."""
+    n, d = Y.shape
+    if center:
+        same = (Y[0] == Y).all(axis=0)
+        Z = Y - np.where(same, Y[0], Y.mean(axis=0))
+        errors = np.abs(Z.mean(axis=0)) + (n + 2) * UNIT * np.abs(Z).mean(axis=0)
+        delta = above(errors, n)
+        delta[same] = 0.0
+    else:
+        Z, delta = Y.copy(), np.zeros(d)
+    return Z, delta, np.sqrt(np.einsum("si,si->i", Z, Z))
+
+
+class FloatTree:
+    """Reads the nodes of one tree, in order (section 5), at τ₁."""
+
+    def __init__(
+        self, nodes: Iterator[Node], record: Record, B: np.ndarray, error: float
+    ) -> None:
+        self.nodes, self.k, self.error = nodes, record.k, error
+        self.depth, self.size = record.depth, len(B)
+        self.largest = float(np.abs(B).max(initial=0.0))
+        self.least = float(np.diagonal(B).min(initial=0.0))
+        self.has_p = any(node.letter == "P" for node in record.tree)
+
+    def begin(self, uppers: dict[int, float]) -> None:
+        """Choose the margin, τ₁ and the bounds of the chain."""
+        tau = uppers[self.k]
+        self.growth = 1.01 * (self.largest + abs(tau) + abs(self.least) + self.error)
+        entry = self.error + (self.depth + 8) * UNIT * self.growth + TINY
+        margin = 1.01 * self.k * entry if self.depth or self.error else 0.0
+        if self.has_p:
+            # Whatever is chosen is checked; a quarter of the room writers leave.
+            margin = max(margin, 2.0**-38 * abs(tau))
+        self.margin = margin
+        # Two roundings, of numbers of at most `growth`.
+        extra = 2 * UNIT * self.growth if margin else 0.0
+        self.tau = tau - margin - extra
+        self.chain = {
+            k: upper + margin + extra
+            for k, upper in uppers.items()
+            if upper + margin + extra <= self.tau and k < self.k
+        }
+
+    def fail(self, what: str) -> ProofError:
+        return ProofError(f"k = {self.k}: {what} is not shown to hold")
+
+    def node(self, B: np.ndarray, F: np.ndarray, m: int) -> None:
+        node = next(self.nodes)
+        if len(F) >= m and np.diagonal(B).max() > self.tau:
+            raise self.fail("B_ii ≤ τ")
+        while node.letter == "D":
+            keep = self.drop(B, m)
+            B, F = B[np.ix_(keep, keep)], F[keep]
+            node = next(self.nodes)
+        if node.letter == "S":
+            self.split(node, B, F, m)
+        elif node.letter == "L":
+            self.last(B, m)
+        else:
+            self.check_positive(B, self.k - m)
+
+    def drop(self, B: np.ndarray, m: int) -> np.ndarray:
+        """Drop all i with r² ≤ (τ₁ − B_ii)(τ₁ − u); return what is left."""
+        if m < 2 or self.k - 1 not in self.chain:
+            raise self.fail("D, with m ≥ 2 and U of k - 1 at most τ,")
+        level = Level(m, self.tau, self.chain[self.k - 1])
+        squares = B**2
+        np.fill_diagonal(squares, 0.0)
+        keep = np.arange(len(B))
+        while len(keep):
+            inside = squares[np.ix_(keep, keep)]
+            if m - 1 < len(keep):
+                inside = np.partition(inside, len(keep) - m + 1, axis=1)
+                inside = inside[:, len(keep) - m + 1 :]
+            sums = above(inside.sum(axis=1), m)
+            out = level.excludes(np.diagonal(B)[keep], sums)
+            if not out.any():
+                break
+            keep = keep[~out]
+        return keep
+
+    def last(self, B: np.ndarray, m: int) -> None:
+        """Close by |F| < m, or by all sets of one or two features."""
+        if len(B) < m or m == 1:  # `node` has compared the diagonal with τ₁
+            return
+        room = self.tau - np.diagonal(B)
+        fits = above(B**2) <= below(np.outer(room, room))
+        np.fill_diagonal(fits, True)
+        if m > 2 or not fits.all():
+            raise self.fail(f"L with m = {m}")
+
+    def split(self, node: Node, B: np.ndarray, F: np.ndarray, m: int) -> None:
+        """Close what the suffix bounds close; the rest must be opened, and hold."""
+        if m < 2:
+            raise self.fail("S with m = 1")
+        left = np.setdiff1d(F[self.open_by_suffix(B, m)], node.opened)
+        if len(left):
+            raise self.fail(f"S without position {left[0]}")
+        place = {position: t for t, position in enumerate(F.tolist())}
+        for position in node.opened:
+            if position not in place:
+                skip_node(self.nodes)
+                continue
+            t = place[position]
+            self.node(*self.choose(B, F, t), m - 1)
+
+    def choose(
+        self, B: np.ndarray, F: np.ndarray, t: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return B and F of the child of the t-th feature."""
+        v = B[t, t + 1 :] / np.sqrt(self.pivot(B, t))
+        return B[t + 1 :, t + 1 :] + np.outer(v, v), F[t + 1 :]
+
+    def pivot(self, B: np.ndarray, t: int) -> float:
+        """Return τ₁ − B_tt, which must be positive."""
+        found = float(self.tau - B[t, t])
+        if found <= 0:
+            raise self.fail("B_pp < τ")
+        return found
+
+    def open_by_suffix(self, B: np.ndarray, m: int) -> list[int]:
+        """Return the t whose suffix bound first[m][t] is not shown to be at most τ₁.
+
+        `T[q]` is T[q + 1][t] of the page, rounded up: (a + b)/2 + √(((a − b)/2)² + r²)
+        in float64 is within 8u(|a| + |b| + r) of the exact number: that is added.
+        """
+        N, chosen = len(B), self.k - m
+        caps = np.array([self.chain.get(chosen + q, np.inf) for q in range(1, m)])
+        squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
+        sums = above(np.cumsum(squares, axis=1), m)
+        T = np.full(m - 1, -np.inf)
+        found = []
+        for t in range(N - 1, -1, -1):
+            after = N - t - 1
+            a, b, r2 = B[t, t], T[: min(m - 1, after)], sums[t]
+            if after >= m - 1:
+                last = b[m - 2]
+                fits = a <= self.tau and last <= self.tau
+                if not fits or r2[m - 2] > below((self.tau - a) * (self.tau - last)):
+                    found.append(t)
+            T = T.copy()
+            T[0] = min(max(T[0], a), caps[0])
+            size = min(m - 2, after)
+            if size > 0:
+                b, r2 = b[:size], r2[:size]
+                first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
+                first += 8 * UNIT * (abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
+                T[1 : size + 1] = np.minimum(
+                    np.maximum(T[1 : size + 1], first), caps[1 : size + 1]
+                )
+        return found
+
+    def check_positive(self, B: np.ndarray, chosen: int) -> None:
+        """Eliminate all of F: then all pivots are positive, and P ∪ F has less than τ.
+
+        The errors of a step are at most 6u|v||v|' + u|B̂|, and those of the choices so
+        far (s + 8)uG + ε₀ an entry, of |P| + |F| features. Norms of all these are added
+        up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its Frobenius norm, and the errors u d_t
+        of the pivots are on the diagonal, at most uG.
+        """
+        size = chosen + len(B)
+        entry = self.error + (self.depth + 8) * UNIT * self.growth + TINY
+        total = 1.01 * size * entry if self.depth or self.error else 0.0
+        while len(B):
+            if np.diagonal(B).max() > self.tau:
+                raise self.fail("P")
+            v = B[0, 1:] / np.sqrt(self.pivot(B, 0))
+            B = B[1:, 1:] + np.outer(v, v)
+            total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+        if total + 2 * UNIT * self.growth > self.margin:
+            raise self.fail("P, in float64,")

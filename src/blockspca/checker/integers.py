@@ -1,0 +1,365 @@
+"""Ã in integers, and trees decided by exact integer arithmetic.
+
+The unit is a power of two, 2⁻⁶⁴ of what bounds all |A_ij|, and Ã_ij is A_ij in units,
+rounded down. So |Ã_ij − A_ij| < e = 1 unit; e = 0 if nothing had to be rounded. With
+`scale`, the columns g_i have been rounded before. With t = 2⁻⁹⁶, |g_i'g_j t² − w_i'w_j|
+≤ t√n (‖w_i‖ + ‖w_j‖) + t²n ≤ 2t√(nN) + t²n, and divided by N ≥ 1 that is at most 3nt:
+less than a unit, so e = 2.
+
+**Trees.** M = τI − B is eliminated without fractions (Bareiss): M⁰ = τI − Ã, and
+choosing p makes M'_ij = (M_pp M_ij − M_ip M_jp) / q, q being the last pivot, 1 at
+first. All these are minors of M⁰, so that the division leaves no rest, and the Schur
+complement of the node is M/q. All tests are homogeneous: B_ii ≤ τ is M_ii ≥ 0, and r² ≤
+(τ − B_ii)(τ − u) is Σ M_ij² ≤ M_ii (τ − u) q.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+
+import numpy as np
+
+from .columns import ExactColumns, dot, fraction_bits, scaled
+from .proof_file import Node, Problem, ProofError, Record
+from .screening import Level, UpperBounds, above, rows_above
+
+BITS = 64
+LARGEST = 500  # bits of a bound in units: floats must hold its square
+
+
+class IntegerMatrix:
+    """Ã in units of 2^`exponent`, from exact arithmetic on the data."""
+
+    name = "exact integers"
+
+    def __init__(self, Y: np.ndarray, problem: Problem) -> None:
+        self.Y, self.problem, self.nodes = Y, problem, 0
+        self.known: dict[tuple[int, int], int] = {}  # Ã_ij, i < j, computed so far
+        if problem.kind == "matrix":
+            self.bits = fraction_bits(Y)
+            self.exponent = int(np.frexp(np.abs(Y).max())[1]) - BITS
+            # (Y_ij + Y_ji)/2 is an integer times 2^−(bits + 1).
+            self.e = int(self.bits + 1 + self.exponent > 0)
+            self.diagonal = [self._pair(i, i) for i in range(Y.shape[1])]
+        else:
+            self.data = data = ExactColumns(Y, problem)
+            self.column = lru_cache(maxsize=4096)(data.column)
+            self.e = 2 if problem.scale else 1
+            squares = [dot(g, g) for g in map(data.column, range(Y.shape[1]))]
+            most = max(squares) // data.denominator
+            self.exponent = most.bit_length() - data.two_bits - BITS
+            self.diagonal = [self._rounded(square) for square in squares]
+
+    # -- entries --------------------------------------------------------------------
+
+    def _pair(self, i: int, j: int) -> int:
+        bits, Y = self.bits, self.Y
+        both = scaled(float(Y[i, j]), bits) + scaled(float(Y[j, i]), bits)
+        return _shift(both, -bits - 1 - self.exponent)
+
+    def _rounded(self, product: int) -> int:
+        shift = -self.data.two_bits - self.exponent
+        if shift >= 0:
+            return (product << shift) // self.data.denominator
+        return product // (self.data.denominator << -shift)
+
+    def entry(self, i: int, j: int) -> int:
+        """Return Ã_ij in units."""
+        if i == j:
+            return self.diagonal[i]
+        place = (i, j) if i < j else (j, i)
+        if place not in self.known:
+            if self.problem.kind == "matrix":
+                self.known[place] = self._pair(i, j)
+            else:
+                product = dot(self.column(i), self.column(j))
+                self.known[place] = self._rounded(product)
+        return self.known[place]
+
+    # -- numbers --------------------------------------------------------------------
+
+    def number(self, value: float) -> int:
+        """Return a real number in units, rounded down."""
+        found = Fraction(value) * Fraction(2) ** -self.exponent // 1
+        if abs(found) > 2**LARGEST:
+            raise ProofError(f"{value} is out of all proportion to the data")
+        return found
+
+    def largest_diagonal(self, k: int) -> int:
+        """Return the sum of the k largest Ã_ii."""
+        return sum(sorted(self.diagonal)[-k:])
+
+    def smallest_diagonal(self) -> int:
+        """Return the smallest Ã_ii."""
+        return min(self.diagonal)
+
+    # -- float64, from above --------------------------------------------------------
+
+    def upper_bounds(self) -> UpperBounds:
+        """Return what screening needs, in units of 2^(exponent + 64)."""
+        diagonal = np.array([_rounded_up(found) for found in self.diagonal])
+        roots = None
+        if self.problem.kind == "data":
+            roots = above(np.sqrt(above(diagonal + self.e * 2.0**-BITS)))
+        bounds = self._matrix_entries if roots is None else self._data_entries
+        return UpperBounds(diagonal, roots, self.e * 2.0**-BITS, bounds)
+
+    def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+        Y, shift = self.Y, -self.exponent - BITS - 1
+
+        def entries(rows: np.ndarray) -> np.ndarray:
+            one = np.ldexp(Y[np.ix_(columns[rows], columns)], shift)
+            other = np.ldexp(Y[np.ix_(columns, columns[rows])].T, shift)
+            return above(np.abs(one + other)) + self.e * 2.0**-BITS
+
+        return entries
+
+    def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+        """Bound |Ã_ij| by products of columns that are exact in float64.
+
+        Column i is cut to 2b bits, r_i = ⌊g_i/2^s_i⌋ with 2^−s_i g_i − r_i in [0, 1),
+        and split: r_i = 2^b h_i + l_i, |h_i| ≤ 2^b, 0 ≤ l_i < 2^b. As n·4^b ≤ 2⁵³, the
+        products h'h, h'l and l'l and all their partial sums are integers of at most 53
+        bits: they are exact in whichever order they are added. And 2^−(s_i + s_j)
+        |g_i'g_j| ≤ |r_i'r_j| + ‖r_i‖₁ + ‖r_j‖₁ + n.
+        """
+        bits = (53 - (self.problem.n - 1).bit_length()) // 2
+        r = np.zeros((self.problem.n, len(columns)), dtype=np.int64)
+        factors = np.zeros(len(columns))
+        root = self.data.two_bits + BITS + self.exponent  # of the unit of the bounds
+        for place, i in enumerate(columns.tolist()):
+            column = self.data.column(i)
+            size = max(y.bit_length() for y in map(abs, column))
+            r[:, place] = [_shift(y, 2 * bits - size) for y in column]
+            # 2^s_i in the unit of the bounds; `root` is odd or even, so halved late.
+            factors[place] = 2.0 ** (size - 2 * bits - root // 2)
+        high, low = (part.astype(float) for part in (r >> bits, r & (2**bits - 1)))
+        sums = np.abs(r).sum(axis=0).astype(float)
+        divisor = float(self.data.denominator) * (1 - 2.0**-50) * 2.0 ** (root % 2)
+
+        def entries(rows: np.ndarray) -> np.ndarray:
+            h, ell = high[:, rows].T, low[:, rows].T
+            cross = 2.0**bits * (h @ low + ell @ high)
+            found = np.abs(4.0**bits * (h @ high) + cross + ell @ low)
+            # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
+            found += 8 * 2.0**-53 * 16.0**bits * self.problem.n
+            found += sums[rows][:, None] + sums + self.problem.n
+            found *= (factors[rows] / divisor)[:, None] * factors
+            return above(found) + 2.0**-BITS
+
+        return entries
+
+    # -- rules that need rows -------------------------------------------------------
+
+    def check_rows(self, bounds: UpperBounds, k: int, upper: int) -> None:
+        """Rule "rows": rows that floats do not decide are summed in integers."""
+        for i in rows_above(bounds, k, _rounded_down(upper)).tolist():
+            row = (abs(self.entry(i, j)) for j in range(len(self.diagonal)) if j != i)
+            if self.diagonal[i] + sum(sorted(row)[::-1][: k - 1]) > upper:
+                raise ProofError(f"k = {k}: the row sum of feature {i} is above U")
+
+    def diagonal_at_most(self, i: int, tau: int) -> bool:
+        """Say whether Ã_ii ≤ τ."""
+        return self.diagonal[i] <= tau
+
+    def level(self, k: int, tau: int, u: int) -> Level:
+        """Return the question of a record, rounded for screening."""
+        return Level(k, _rounded_down(tau), _rounded_up(u))
+
+    def check_screening(
+        self, alive: np.ndarray, rows: np.ndarray, k: int, tau: int, u: int
+    ) -> None:
+        """Drop the features `rows` from those alive, in integers."""
+        left = set(np.flatnonzero(alive).tolist())
+        waiting = rows.tolist()
+        while waiting:
+            again = []
+            for i in waiting:
+                squares = sorted(self.entry(i, j) ** 2 for j in left if j != i)
+                rest = tau - self.diagonal[i]
+                if rest < 0 or sum(squares[::-1][: k - 1]) > rest * (tau - u):
+                    again.append(i)
+                else:
+                    left.discard(i)
+            if len(again) == len(waiting):
+                raise ProofError(f"k = {k}: feature {again[0]} cannot be dropped")
+            waiting = again
+
+    def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
+        """Read the tree of a record; U_j is `uppers[j]`, in units."""
+        tau = uppers[record.k]
+        chain = {k: tau - upper for k, upper in uppers.items() if upper <= tau}
+        M = [[-self.entry(i, j) for j in record.features] for i in record.features]
+        for i, row in enumerate(M):
+            row[i] += tau
+        tree = IntegerTree(iter(record.tree), record.k, chain)
+        tree.node(M, 1, list(range(len(M))), record.k)
+        self.nodes += len(record.tree)
+
+
+class IntegerTree:
+    """Reads the nodes of one tree, in order (section 5).
+
+    `chain[j]` is τ − U_j, where U_j ≤ τ. A node is given as M, the pivot q, the
+    positions F that M's rows belong to, and the number m of features still to be
+    chosen.
+    """
+
+    def __init__(self, nodes: Iterator[Node], k: int, chain: dict[int, int]) -> None:
+        self.nodes, self.k, self.chain = nodes, k, chain
+
+    def node(self, M: list[list[int]], q: int, F: list[int], m: int) -> None:
+        node = next(self.nodes)
+        while node.letter == "D":
+            M, F = self.drop(M, q, F, m)
+            node = next(self.nodes)
+        if node.letter == "S":
+            self.split(node, M, q, F, m)
+        elif node.letter == "L":
+            self.last(M, m)
+        elif not is_positive_semidefinite(M, q):
+            raise ProofError(f"k = {self.k}: P, the matrix has a larger eigenvalue")
+
+    def drop(
+        self, M: list[list[int]], q: int, F: list[int], m: int
+    ) -> tuple[list[list[int]], list[int]]:
+        """Drop all i with M_ii ≥ 0 and Σ (m − 1 largest M_ij²) ≤ M_ii (τ − u) q."""
+        if m < 2 or self.k - 1 not in self.chain:
+            raise ProofError(f"k = {self.k}: D needs m ≥ 2 and U of k - 1, at most τ")
+        room = self.chain[self.k - 1] * q
+        ranked = [
+            sorted(((x * x, j) for j, x in enumerate(row) if j != i), reverse=True)
+            for i, row in enumerate(M)
+        ]
+        left = set(range(len(M)))
+        while True:
+            out = set()
+            for i in left:
+                squares = [square for square, j in ranked[i] if j in left][: m - 1]
+                if M[i][i] >= 0 and sum(squares) <= M[i][i] * room:
+                    out.add(i)
+            if not out:
+                break
+            left -= out  # together: what is out for the larger F is out for the smaller
+        keep = sorted(left)
+        return [[M[i][j] for j in keep] for i in keep], [F[i] for i in keep]
+
+    def last(self, M: list[list[int]], m: int) -> None:
+        """Close by |F| < m, or by all sets of one or two features."""
+        if len(M) < m:
+            return
+        if m > 2 or any(row[i] < 0 for i, row in enumerate(M)):
+            raise ProofError(f"k = {self.k}: L with m = {m} does not hold")
+        if m == 2 and any(
+            M[i][j] ** 2 > M[i][i] * M[j][j] for i in range(len(M)) for j in range(i)
+        ):
+            raise ProofError(f"k = {self.k}: L, a pair has a larger eigenvalue")
+
+    def split(
+        self, node: Node, M: list[list[int]], q: int, F: list[int], m: int
+    ) -> None:
+        """Close what the suffix bounds close; the rest must be opened, and hold."""
+        if m < 2:
+            raise ProofError(f"k = {self.k}: S needs m ≥ 2")
+        still_open = {F[t] for t in self.open_by_suffix(M, q, m)} - {*node.opened}
+        if still_open:
+            raise ProofError(f"k = {self.k}: S, position {min(still_open)} is not open")
+        for position in node.opened:
+            if position not in F:
+                skip_node(self.nodes)
+                continue
+            t = F.index(position)
+            if M[t][t] <= 0:
+                raise ProofError(f"k = {self.k}: position {position} has B_pp ≥ τ")
+            child = eliminate(M, q, t, range(t + 1, len(M)))
+            self.node(child, M[t][t], F[t + 1 :], m - 1)
+
+    def open_by_suffix(self, M: list[list[int]], q: int, m: int) -> list[int]:
+        """Return the t whose suffix bound first[m][t] is not at most τ.
+
+        Kept are slacks q (τ − T[j][t]), rounded down; None stands for T = −∞. With α =
+        τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] = (α + β − √((α − β)² + 4r²))/2.
+        """
+        chosen = self.k - m
+        caps = [self.chain.get(chosen + j) for j in range(m)]
+        slack: list[int | None] = [None] * m
+        found = []
+        for t in reversed(range(len(M))):
+            alpha = M[t][t]
+            squares = sorted((x * x for x in M[t][t + 1 :]), reverse=True)
+            total, fresh = 0, list(slack)
+            for j in range(1, m + 1):
+                beta = slack[j - 1] if j > 1 else None
+                if j > 1 and beta is None:
+                    break  # fewer than j features: so it is for every larger j
+                if j > 1:
+                    total += squares[j - 2]
+                if j == m:
+                    assert beta is not None
+                    if alpha < 0 or beta < 0 or total > alpha * beta:
+                        found.append(t)
+                    break
+                first = alpha
+                if beta is not None:
+                    square = (alpha - beta) ** 2 + 4 * total
+                    root = isqrt(square - 1) + 1 if square else 0  # rounded up
+                    first = (alpha + beta - root) // 2
+                before, cap = slack[j], caps[j]
+                first = first if before is None else min(first, before)
+                fresh[j] = first if cap is None else max(first, cap * q)
+            slack = fresh
+        return found
+
+
+def skip_node(nodes: Iterator[Node]) -> None:
+    """Read one node, with its children, that need not hold."""
+    waiting = 1
+    while waiting:
+        node = next(nodes)
+        if node.letter != "D":
+            waiting += len(node.opened) - 1
+
+
+def is_positive_semidefinite(M: list[list[int]], q: int = 1) -> bool:
+    """Decide by elimination without fractions: section 6."""
+    while M:
+        if any(row[i] < 0 for i, row in enumerate(M)):
+            return False
+        p = next((i for i, row in enumerate(M) if row[i] > 0), None)
+        if p is None:
+            return not any(map(any, M))
+        others = [i for i in range(len(M)) if i != p]
+        M, q = eliminate(M, q, p, others), M[p][p]
+    return True
+
+
+def eliminate(
+    M: list[list[int]], q: int, p: int, others: Sequence[int]
+) -> list[list[int]]:
+    """Return (M_pp M_ij − M_ip M_jp)/q for i, j in `others`: a symmetric matrix."""
+    pivot, row = M[p][p], M[p]
+    found: list[list[int]] = []
+    for place, i in enumerate(others):
+        left = [above_it[place] for above_it in found]
+        this, factor = M[i], row[i]
+        right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
+        found.append(left + right)
+    return found
+
+
+def _shift(value: int, bits: int) -> int:
+    """Return ⌊value · 2^bits⌋."""
+    return value << bits if bits >= 0 else value >> -bits
+
+
+def _rounded_down(units: int) -> float:
+    """Return what is at most units/2⁶⁴."""
+    return float(np.nextafter(units / 2**BITS, -np.inf))
+
+
+def _rounded_up(units: int) -> float:
+    """Return what is at least units/2⁶⁴."""
+    return float(np.nextafter(units / 2**BITS, np.inf))

@@ -1,0 +1,361 @@
+"""Reads a proof: strict, by docs/proof-format.md, sections 2 and 3.
+
+Nothing is repaired and nothing is guessed: a key too many or too few, a number of
+another type, a second key of one name, an unknown token make the file invalid. So what
+the other modules are given is of the types below, and every real number in it is a
+finite float64.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NoReturn
+
+# 1 or 0, up to 13 hexadecimal digits, an exponent of two: what `float.hex` writes.
+# `float.fromhex` alone would also take "nan", "inf", "10" (for 16) and round.
+REAL = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}")
+HASH = re.compile(r"[0-9a-f]{64}")
+WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+DEEPEST = 300  # nodes within nodes; each is a call of a function
+RULES = ("variance", "rows", "average", "tree")
+
+
+class ProofError(Exception):
+    """The proof is not accepted; the message says why."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Which matrix the proof is about: section 1."""
+
+    sha256: str
+    kind: str
+    n: int
+    d: int
+    center: bool = False
+    scale: bool = False
+    ddof: int = 0
+    without: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        left = ", without features " + " ".join(map(str, self.without))
+        left = left if self.without else ""
+        if self.kind == "matrix":
+            return f"A = (Y + Y')/2 of the {self.d} x {self.d} matrix Y{left}"
+        name = "correlations" if self.scale and self.center else "covariances"
+        centred = "columns centred" if self.center else "columns not centred"
+        scaled = ", scaled to variance 1" if self.scale else ""
+        return (
+            f"A = {name} of {self.n} x {self.d} data, {centred}{scaled}, "
+            f"divided by n - {self.ddof} = {self.n - self.ddof}{left}"
+        )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """There is x on `support` with x'Ax ≥ objective·x'x, and opt(k) ≤ upper_bound."""
+
+    k: int
+    support: tuple[int, ...]
+    x: list[float]
+    objective: float
+    upper_bound: float
+
+
+@dataclass(frozen=True)
+class Node:
+    """A token of a tree: its letter, and the positions that an `S` opens."""
+
+    letter: str
+    opened: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Record:
+    """No set of k features has an eigenvalue above `upper`, by `rule`."""
+
+    k: int
+    upper: float
+    rule: str
+    source: int = 0
+    features: tuple[int, ...] = ()
+    tree: tuple[Node, ...] = ()
+    depth: int = 0
+
+
+@dataclass(frozen=True)
+class Section:
+    """A header and its records; their features are positions among those kept."""
+
+    problem: Problem
+    kept: dict[int, int]  # the numbers of its features, with their positions
+    row_list: int
+    claims: list[Claim]
+    records: list[Record]
+
+
+def read_proof(proof: str | Path | bytes) -> list[Section]:
+    """Read a file, or its bytes; raise `ProofError` if it is not of the format."""
+    content = proof if isinstance(proof, bytes) else Path(proof).read_bytes()
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ProofError(f"the file is no UTF-8 text: {error}") from None
+    if lines[-1] == "":
+        lines.pop()
+    sections: list[Section] = []
+    opened: Section | None = None
+    for number, line in enumerate(lines, start=1):
+        value, where = _parse(line, number), f"line {number}"
+        if opened is None:
+            opened = _header(value, where)
+        elif type(value) is dict and "end" in value:
+            end = _take(value, where, end=_integer)["end"]
+            if end != len(opened.records):
+                raise ProofError(
+                    f"{where}: {len(opened.records)} records, but the end says {end}"
+                )
+            sections.append(opened)
+            opened = None
+        else:
+            record = _record(value, where, opened.kept)
+            if opened.records and record.k <= opened.records[-1].k:
+                raise ProofError(f"{where}: k = {record.k} is not above the last k")
+            opened.records.append(record)
+    if opened is not None or not sections:
+        raise ProofError("a section has no end: the file is truncated")
+    return sections
+
+
+# -- JSON ---------------------------------------------------------------------------
+
+
+def _parse(line: str, number: int) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ProofError(f"line {number}: a key occurs twice")
+        return found
+
+    def refuse(text: str) -> NoReturn:
+        raise ProofError(f"line {number}: {text} is no integer")
+
+    try:
+        return json.loads(
+            line, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse
+        )
+    except (ValueError, RecursionError) as error:
+        raise ProofError(f"line {number}: no JSON ({error})") from None
+
+
+def _take(value: Any, where: str, **readers: Callable[[Any, str], Any]) -> dict:
+    """Return the fields of an object that has exactly the keys of `readers`."""
+    if type(value) is not dict:
+        raise ProofError(f"{where}: an object is expected")
+    if set(value) != set(readers):
+        raise ProofError(
+            f"{where}: the keys are {sorted(value)}, and not {sorted(readers)}"
+        )
+    return {key: read(value[key], f"{where}, {key}") for key, read in readers.items()}
+
+
+def _integer(value: Any, where: str) -> int:
+    # `type`, as True is an instance of int.
+    if type(value) is not int:
+        raise ProofError(f"{where}: an integer is expected")
+    return value
+
+
+def _boolean(value: Any, where: str) -> bool:
+    if type(value) is not bool:
+        raise ProofError(f"{where}: true or false is expected")
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    if type(value) is not str:
+        raise ProofError(f"{where}: a text is expected")
+    return value
+
+
+def _list(value: Any, where: str) -> list:
+    if type(value) is not list:
+        raise ProofError(f"{where}: a list is expected")
+    return value
+
+
+def _integers(value: Any, where: str) -> list[int]:
+    return [_integer(item, where) for item in _list(value, where)]
+
+
+def _real(value: Any, where: str) -> float:
+    text = _text(value, where)
+    if not REAL.fullmatch(text):
+        raise ProofError(f"{where}: {text[:40]!r} is no hexadecimal float")
+    try:
+        number = float.fromhex(text)
+    except OverflowError:
+        raise ProofError(f"{where}: {text} is too large for a float64") from None
+    # fromhex rounds what is below the range of float64; such a number is refused.
+    mantissa, exponent = text.lstrip("-")[2:].split("p")
+    digits = mantissa.replace(".", "")
+    exact = int(digits, 16) * Fraction(2) ** (int(exponent) - 4 * (len(digits) - 1))
+    if exact != abs(Fraction(number)):
+        raise ProofError(f"{where}: {text} is no float64")
+    return number
+
+
+def _reals(value: Any, where: str) -> list[float]:
+    return [_real(item, where) for item in _list(value, where)]
+
+
+# -- Header, claims, records --------------------------------------------------------
+
+
+def _header(value: Any, where: str) -> Section:
+    readers: dict[str, Callable[[Any, str], Any]] = {
+        "format": _text,
+        "version": _integer,
+        "data": lambda item, _: item,
+        "row_list": _integer,
+        "claims": _list,
+    }
+    if type(value) is dict and "without" in value:
+        readers["without"] = _integers
+    header = _take(value, where, **readers)
+    known = header["version"] == 2 or (header["version"] == 1 and len(header) == 5)
+    if header["format"] != "blockspca-proof" or not known:
+        raise ProofError(f"{where}: no blockspca-proof of version 1 or 2")
+    if header["row_list"] < 1:
+        raise ProofError(f"{where}: row_list must be at least 1")
+    problem = _problem(header["data"], header.get("without", []), where)
+    left = sorted({*range(problem.d)} - {*problem.without})
+    kept = {name: position for position, name in enumerate(left)}
+    claims = [_claim(item, kept, where) for item in header["claims"]]
+    ks = [claim.k for claim in claims]
+    if not claims or ks != sorted(set(ks)):
+        raise ProofError(f"{where}: one claim at least is needed, with ascending k")
+    return Section(problem, kept, header["row_list"], claims, [])
+
+
+def _problem(value: Any, without: list[int], where: str) -> Problem:
+    readers: dict[str, Callable[[Any, str], Any]] = {
+        "sha256": _text,
+        "kind": _text,
+        "n": _integer,
+        "d": _integer,
+    }
+    if type(value) is dict and value.get("kind") == "data":
+        readers |= {"center": _boolean, "scale": _boolean, "ddof": _integer}
+    problem = Problem(**_take(value, where, **readers), without=tuple(without))
+    if problem.kind not in ("matrix", "data"):
+        raise ProofError(f"{where}: the kind {problem.kind!r} is not known")
+    if not HASH.fullmatch(problem.sha256):
+        raise ProofError(f"{where}: sha256 must be 64 digits 0-9, a-f")
+    if min(problem.n, problem.d) < 1 or problem.ddof < 0:
+        raise ProofError(f"{where}: n and d must be at least 1, ddof at least 0")
+    if problem.kind == "matrix" and problem.n != problem.d:
+        raise ProofError(f"{where}: a matrix must have n = d")
+    if problem.n - problem.ddof < 1:
+        raise ProofError(f"{where}: n - ddof must be at least 1")
+    if without != sorted({*without} & {*range(problem.d)}) or len(without) >= problem.d:
+        raise ProofError(f"{where}: without must be ascending features, not all")
+    return problem
+
+
+def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int, ...]:
+    if len({*names}) != len(names) or any(name not in kept for name in names):
+        raise ProofError(f"{where}: different features are needed, of those there are")
+    return tuple(kept[name] for name in names)
+
+
+def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
+    where += ", claim"
+    found = _take(
+        value,
+        where,
+        k=_integer,
+        support=_integers,
+        x=_reals,
+        objective=_real,
+        upper_bound=_real,
+    )
+    k, support = found["k"], found["support"]
+    if not 1 <= k <= len(kept):
+        raise ProofError(f"{where}: k = {k} is not in 1 to {len(kept)}")
+    if not 1 <= len(support) <= k or support != sorted(support):
+        raise ProofError(f"{where}: the support must be 1 to k ascending features")
+    if len(found["x"]) != len(support) or not any(found["x"]):
+        raise ProofError(f"{where}: x must be a number per feature, not all 0")
+    found["support"] = _positions(support, kept, where)
+    return Claim(**found)
+
+
+def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
+    readers: dict[str, Callable[[Any, str], Any]] = {
+        "k": _integer,
+        "upper": _real,
+        "rule": _text,
+    }
+    rule = value.get("rule") if type(value) is dict else None
+    if rule == "average":
+        readers["from"] = _integer
+    if rule == "tree":
+        readers |= {"features": _integers, "tree": _text}
+    found = _take(value, where, **readers)
+    if found["rule"] not in RULES:
+        raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
+    if not 1 <= found["k"] <= len(kept):
+        raise ProofError(f"{where}: k = {found['k']} is not in 1 to {len(kept)}")
+    features = _positions(found.get("features", []), kept, where)
+    tree: tuple[Node, ...] = ()
+    depth = 0
+    if found["rule"] == "tree":
+        tree, depth = _tree(found["tree"], len(features), where)
+    source = found.get("from", 0)
+    return Record(
+        found["k"], found["upper"], found["rule"], source, features, tree, depth
+    )
+
+
+def _tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
+    """Return the tokens of one node with all its children, and how deep it goes."""
+    tokens = text.split(" ")
+    nodes: list[Node] = []
+    waiting = [1]  # nodes still to be read at each depth
+    depth = at = 0
+    while at < len(tokens) and waiting:
+        token, at = tokens[at], at + 1
+        if token in ("L", "P"):
+            nodes.append(Node(token))
+            waiting[-1] -= 1
+        elif token == "D":
+            nodes.append(Node(token))
+        elif token[:1] == "S" and WHOLE.fullmatch(token[1:]):
+            opened = tokens[at : at + int(token[1:])]
+            at += int(token[1:])
+            if not all(WHOLE.fullmatch(position) for position in opened):
+                raise ProofError(f"{where}: positions are expected after {token}")
+            places = tuple(map(int, opened))
+            if len(places) != int(token[1:]) or list(places) != sorted(set(places)):
+                raise ProofError(f"{where}: ascending positions must follow {token}")
+            if places and places[-1] >= size:
+                raise ProofError(f"{where}: position {places[-1]} of {size} features")
+            nodes.append(Node("S", places))
+            waiting[-1] -= 1
+            waiting.append(len(places))
+            depth = max(depth, len(waiting) - 1)
+        else:
+            raise ProofError(f"{where}: the token {token[:20]!r} is not known")
+        while waiting and waiting[-1] == 0:
+            waiting.pop()
+    if waiting or at != len(tokens):
+        raise ProofError(f"{where}: the tree ends too early or too late")
+    if depth > DEEPEST:
+        raise ProofError(f"{where}: the tree is deeper than {DEEPEST}")
+    return tuple(nodes), depth

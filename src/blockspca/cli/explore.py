@@ -1,0 +1,159 @@
+"""`blockspca explore`: a page with sliders in the browser, from this machine only."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .display import Display
+from .fit import certificate_name
+from .options import File, ReadOptions, ShowOptions, real, whole
+from .solving import NComponents, SchemeName, SchemeOption
+
+if TYPE_CHECKING:
+    from ..explore.dataset import Dataset
+    from ..explore.state import State
+    from .loading import Loaded
+
+
+def explore(
+    file: File,
+    reading: ReadOptions,
+    show: ShowOptions,
+    k: Annotated[
+        int, typer.Option("-k", help="Features to begin with.", **whole(1))
+    ] = 5,
+    n_components: NComponents = 1,
+    scheme: SchemeOption = SchemeName.DISJOINT,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups",
+            help="Groups of the features: a text file with a feature and its group a "
+            "line, or a column of var of the h5ad file.",
+            metavar="FILE_OR_COLUMN",
+        ),
+    ] = None,
+    time: Annotated[
+        float, typer.Option("--time", help="Seconds for an answer.", **real(0.1))
+    ] = 10.0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Most threads; -1 is all cores.")
+    ] = 1,
+    port: Annotated[
+        int, typer.Option("--port", help="0 takes a free one.", **whole(0))
+    ] = 0,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page.")
+    ] = True,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Go on when the last tab is closed.")
+    ] = False,
+) -> None:
+    """Open a page with sliders: components, bounds and samples as you move them.
+
+    It is served to this machine only, under an address that holds a secret, and ends
+    with Ctrl-C or when its tab is closed.
+    """
+    from ..explore.run import check_extra, make_server, run
+    from ..explore.state import State
+
+    check_extra()
+    display = Display(show)
+    from .loading import load
+
+    loaded = load(file, reading, display)
+    dataset = as_dataset(loaded, groups)
+    asked = {
+        "k": min(k, dataset.n_features),
+        "n_components": n_components,
+        "scheme": scheme.value,
+        "scale": reading.scale,
+        "seconds": time,
+        "weight": None if reading.background is None else reading.weight,
+        "label": next(iter(dataset.labels), None),
+    }
+    state = State.checked(asked, dataset.n_features)
+    server = make_server(dataset, state, port=port, n_jobs=jobs, ends_with_tab=not keep)
+
+    def ready() -> None:
+        display.say(f"Explore: {server.url}")
+        display.note("Ctrl-C, or closing the tab, ends it.")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(server.url)
+
+    run(server, ready)
+
+
+def as_dataset(loaded: Loaded, groups: str | None) -> Dataset:
+    """What the page explores, with all it needs to write commands and scripts."""
+    from ..explore.dataset import Dataset, Source
+    from ..io.groups import read_groups
+    from .loading import read_file
+
+    options, background = loaded.options, loaded.options.background
+    held = loaded.table.labels
+    return Dataset(
+        table=loaded.table,
+        name=loaded.file.name,
+        center=not options.no_center,
+        missing=options.missing.value,
+        constant=options.constant.value,
+        background=None if background is None else read_file(background, options),
+        groups=None if groups is None else read_groups(groups, loaded.file),
+        labels={} if held is None else {options.label or "label": held},
+        source=Source(
+            file=str(loaded.file),
+            background="" if background is None else str(background),
+            reading=_arguments(options),
+            commands=partial(commands, loaded.file, options, groups),
+        ),
+    )
+
+
+def commands(
+    file: Path,
+    options: ReadOptions,
+    groups: str | None,
+    state: State,
+    names: tuple[str, ...],
+) -> list[str]:
+    """The command that finds the components of a state, and those that check them."""
+    back = None if state.weight is None else options.background
+    weight = 1.0 if state.weight is None else state.weight
+    reading = replace(options, scale=state.scale, background=back, weight=weight)
+    words = ["blockspca", "fit", str(file), "-k", str(state.k)]
+    words += ["--n-components", str(state.n_components), "--scheme", state.scheme]
+    for option, chosen in (("--include", state.include), ("--exclude", state.exclude)):
+        words += [word for i in chosen for word in (option, names[i])]
+    if state.max_per_group is not None and groups is not None:
+        words += ["--groups", groups, "--max-per-group", str(state.max_per_group)]
+    words += ["--nonnegative"] if state.nonnegative else []
+    words += ["--time", f"{state.seconds:g}", "--output", "components"]
+    made = [shlex.join([*words, *reading.as_arguments()])]
+    for j in range(state.n_components):
+        check = ["blockspca", "verify", certificate_name(j), str(file)]
+        check += reading.as_arguments()
+        for earlier in range(j):
+            check += ["--after", certificate_name(earlier)]
+        if j and state.scheme != SchemeName.DISJOINT.value:
+            check += ["--scheme", state.scheme]
+        made.append(shlex.join(check))
+    return made
+
+
+def _arguments(options: ReadOptions) -> dict[str, Any]:
+    """The options as arguments of `read_table`, those that are not default."""
+    given = {
+        name: getattr(options, name) for name in ("key", "index", "header", "label")
+    }
+    if options.drop:
+        given["drop"] = list(options.drop)
+    return {name: value for name, value in given.items() if value is not None}

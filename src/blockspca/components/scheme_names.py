@@ -1,0 +1,60 @@
+"""Schemes by name, as the command line and `scheme="residual"` have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from .orthogonal import Orthogonalised
+from .schemes import (
+    DisjointSupports,
+    HotellingDeflation,
+    ProjectionDeflation,
+    ResidualDeflation,
+    Scheme,
+)
+from .uncorrelated import UncorrelatedScores
+
+#: What each name stands for.
+SCHEMES: dict[str, Callable[[], Scheme]] = {
+    "disjoint": DisjointSupports,
+    "projection": ProjectionDeflation,
+    "orthogonal": Orthogonalised,
+    "hotelling": HotellingDeflation,
+    "residual": ResidualDeflation,
+    "residual-disjoint": partial(ResidualDeflation, disjoint=True),
+    "uncorrelated": UncorrelatedScores,
+}
+
+
+def as_scheme(scheme: Any, default: str = "disjoint") -> Scheme:
+    """Return a scheme by its name, the object that it is already, or the default.
+
+    Examples
+    --------
+    >>> from blockspca.components.scheme_names import as_scheme
+    >>> as_scheme("residual-disjoint"), as_scheme(None)
+    (ResidualDeflation(disjoint=True), DisjointSupports())
+    """
+    if scheme is None:
+        scheme = default
+    if isinstance(scheme, str):
+        if scheme not in SCHEMES:
+            raise ValueError(
+                f"scheme = {scheme!r} is not known; pass one of {sorted(SCHEMES)}, or "
+                "an instance such as blockspca.ResidualDeflation()."
+            )
+        return SCHEMES[scheme]()
+    if isinstance(scheme, type):
+        raise TypeError(
+            f"scheme = {scheme.__name__} is a class; pass an instance, "
+            f"{scheme.__name__}()."
+        )
+    if not all(hasattr(scheme, name) for name in ("check", "problem", "solve")):
+        raise TypeError(
+            f"scheme = {scheme!r} is not a scheme; pass one of {sorted(SCHEMES)}, or "
+            "an instance such as blockspca.ResidualDeflation()."
+        )
+    checked: Scheme = scheme
+    return checked

@@ -1,0 +1,127 @@
+"""Which data a matrix A comes from: what a proof has to say about them.
+
+`docs/proof-format.md` defines A, and the hash, from the numbers that were passed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._validation import is_sparse, numeric_array
+from .ingest import Preparation
+from .sources import DenseDataSource, MappedDataSource, Source, SparseDataSource
+from .sparse_chunks import SparseChunksSource
+
+_BLOCK = 2**20  # numbers that are hashed at a time, 8 MiB
+
+
+def data_sha256(Y: Any) -> str:
+    """Return the SHA-256 of an array of numbers, as the proof format defines it.
+
+    The text "blockspca-data-1 n d" and a newline, then all numbers row by row as
+    little-endian float64, −0.0 as 0.0. Sparse data have the hash of the same numbers
+    written out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from blockspca.covariance.origin import data_sha256
+    >>> data_sha256(np.eye(2))[:16]
+    '9a29d73d5b0fbd65'
+    """
+    n, d = Y.shape
+    digest = hashlib.sha256(f"blockspca-data-1 {n} {d}\n".encode("ascii"))
+    for block in _row_blocks(Y, max(1, _BLOCK // d)):
+        # adding 0.0 makes 0.0 of −0.0 and changes no other number
+        digest.update(np.ascontiguousarray(block + 0.0, dtype="<f8").data)
+    return digest.hexdigest()
+
+
+def _row_blocks(Y: Any, step: int) -> Iterator[np.ndarray]:
+    rows = Y.tocsr() if is_sparse(Y) else Y
+    for start in range(0, Y.shape[0], step):
+        block = rows[start : start + step]
+        yield np.asarray(block.toarray() if is_sparse(Y) else block, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """Where A comes from, in the words of the proof format.
+
+    Attributes
+    ----------
+    kind : {"matrix", "data"}
+    numbers : str or array
+        The hash of the data; or the data themselves, where they are kept anyway, to be
+        hashed when somebody asks.
+    n, d : int
+    center, scale, ddof
+        Of data; see `Covariance.from_data`.
+    """
+
+    kind: str
+    numbers: Any = field(repr=False)
+    n: int
+    d: int
+    center: bool = True
+    scale: bool = False
+    ddof: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the header of a proof says about the data."""
+        numbers = self.numbers
+        said: dict[str, Any] = {
+            "sha256": numbers if isinstance(numbers, str) else data_sha256(numbers),
+            "kind": self.kind,
+            "n": self.n,
+            "d": self.d,
+        }
+        if self.kind == "data":
+            said |= {"center": self.center, "scale": self.scale, "ddof": self.ddof}
+        return said
+
+
+def matrix_origin(given: Any, own: Any) -> Origin:
+    """Say which matrix was passed in; our own copy is hashed if it is the same."""
+    d = own.shape[0]
+    if is_sparse(own):
+        return Origin("matrix", given, d, d)
+    given = numeric_array(given, "A")
+    same = bool(np.array_equal(given, own))
+    return Origin("matrix", own if same else data_sha256(given), d, d)
+
+
+def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
+    """Say which data a source was made from; None if the format has no word for them.
+
+    Data that the source has changed, or does not keep, are hashed at once.
+    """
+    numbers: Any = None
+    if isinstance(source, SparseChunksSource):
+        return None
+    if isinstance(source, SparseDataSource):
+        numbers = X if _is_changed(source) else source.X
+    elif isinstance(source, MappedDataSource):
+        numbers = X
+    elif isinstance(source, DenseDataSource):
+        numbers = data_sha256(numeric_array(X, "X"))
+    if numbers is None:
+        return None
+    center, scale, ddof = prepare.center, prepare.scale, int(prepare.ddof)
+    n, d = X.shape
+    return Origin("data", numbers, n, d, center, scale, ddof)
+
+
+def _is_changed(source: SparseDataSource) -> bool:
+    """Tell whether columns were centred where they are stored, or put in other units.
+
+    Those without zeros are, and those that `scale` divides may be.
+    """
+    stored = np.diff(source.X.indptr)
+    scaled = bool((source.factor != source.factor[0]).any())
+    return scaled or bool((stored == source.n_samples).any())

@@ -1,0 +1,152 @@
+"""What leaves the explorer as a file: scripts, tables, a report, certificates."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..components.solve import Components, collect
+from ..io.writing import to_csv
+from ..limits import Budget, Limits
+from ..result import Status
+from .engine import Answer, Engine
+from .scripts import script
+from .state import State
+
+TEXT = "text/plain; charset=utf-8"
+CSV = "text/csv; charset=utf-8"
+JSON = "application/json"
+
+
+@dataclass(frozen=True)
+class Export:
+    """A file: what it is called, its kind, and its content."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+def _script(engine: Engine, answer: Answer) -> bytes:
+    return script(engine.dataset, answer.state).encode()
+
+
+def commands(engine: Engine, state: State) -> list[str]:
+    """The command that finds the components, and those that check them; maybe none."""
+    make = engine.dataset.source.commands
+    return [] if make is None else make(state, engine.dataset.names)
+
+
+def _command(engine: Engine, answer: Answer) -> bytes:
+    found = commands(engine, answer.state)
+    if not found:
+        raise ValueError("data in memory have no command; take the Python script.")
+    return (found[0] + "\n").encode()
+
+
+def _loadings(engine: Engine, answer: Answer) -> bytes:
+    rows = [
+        (j + 1, name, value)
+        for j, result in enumerate(answer.results)
+        for name, value in result.loadings.items()
+    ]
+    return to_csv(["component", "feature", "loading"], rows).encode()
+
+
+def _scores(engine: Engine, answer: Answer) -> bytes:
+    dataset = engine.dataset
+    scores = dataset.scores(answer.components, answer.state.scale)
+    if scores is None:
+        raise ValueError("a matrix has no samples, hence no scores.")
+    header = ["sample", *(f"component_{j + 1}" for j in range(scores.shape[1]))]
+    rows = zip(dataset.sample_names, scores.tolist(), strict=True)
+    return to_csv(header, ((name, *row) for name, row in rows)).encode()
+
+
+def _certificates(engine: Engine, answer: Answer) -> bytes:
+    """All certificates, as `blockspca verify` takes them one after the other."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for j, result in enumerate(answer.results):
+            text = "{}" if result.certificate is None else result.certificate.to_json()
+            archive.writestr(f"certificate-{j + 1}.json", text + "\n")
+        found = commands(engine, answer.state)
+        if found:
+            archive.writestr("verify.txt", "\n".join(found[1:]) + "\n")
+    return held.getvalue()
+
+
+def _state(engine: Engine, answer: Answer) -> bytes:
+    return (json.dumps(answer.state.to_dict(), indent=2) + "\n").encode()
+
+
+def found_components(answer: Answer) -> Components:
+    """The components as the library returns them, with a joint bound."""
+    budget = Budget(Limits(time=answer.state.seconds))
+    return collect(answer.cov, answer.results, answer.scheme, budget)
+
+
+def _report(engine: Engine, answer: Answer) -> bytes:
+    from ..report import Report, build_report
+
+    dataset, state = engine.dataset, answer.state
+    held = dataset.labels.get(state.label or "")
+    interrupted = answer.results[-1].status is Status.INTERRUPTED
+    page = Report(
+        cov=answer.cov,
+        components=found_components(answer),
+        path=None if interrupted else engine.path(state),
+        scores=dataset.scores(answer.components, state.scale),
+        sample_names=dataset.table.sample_names,
+        title=f"Sparse components of {dataset.name}",
+        source=dataset.name,
+        parameters={
+            name: value
+            for name, value in _said(engine, answer).items()
+            if value not in ("", None, False)
+        },
+        verify_commands=tuple(commands(engine, state)[1:]),
+        labels=None if held is None else tuple(str(one) for one in held),
+        label_name=state.label or "label",
+        seconds=float(np.sum([result.time for result in answer.results])),
+    )
+    return build_report(page).encode()
+
+
+def _said(engine: Engine, answer: Answer) -> dict[str, object]:
+    state, names = answer.state, engine.dataset.names
+    return {
+        "k": state.k,
+        "components": state.n_components,
+        "scheme": state.scheme,
+        "scaled": state.scale,
+        "kept in": ", ".join(names[i] for i in state.include),
+        "left out": ", ".join(names[i] for i in state.exclude),
+        "at most per group": state.max_per_group,
+        "no negative loading": state.nonnegative,
+        "weight of the background": state.weight,
+        "command": " ".join(commands(engine, state)[:1]),
+    }
+
+
+#: Name of the file, its kind, and what makes it.
+EXPORTS: dict[str, tuple[str, Callable[[Engine, Answer], bytes]]] = {
+    "script.py": (TEXT, _script),
+    "command.txt": (TEXT, _command),
+    "loadings.csv": (CSV, _loadings),
+    "scores.csv": (CSV, _scores),
+    "report.html": ("text/html; charset=utf-8", _report),
+    "certificates.zip": ("application/zip", _certificates),
+    "state.json": (JSON, _state),
+}
+
+
+def export(name: str, engine: Engine, answer: Answer) -> Export:
+    """Make one of the `EXPORTS`."""
+    kind, make = EXPORTS[name]
+    return Export(name, kind, make(engine, answer))

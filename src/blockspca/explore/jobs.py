@@ -1,0 +1,219 @@
+"""One thread that works, one job at a time; a job that nobody wants any more ends.
+
+A job ends the way a run ends on Ctrl-C: a listener of progress raises KeyboardInterrupt
+at the next event, and where no event comes for a while the same exception is raised in
+the thread (`PyThreadState_SetAsyncExc`). The library returns what it has found by then,
+with the status `interrupted`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from ..progress import Event
+
+#: Seconds after which a job that has told nothing is interrupted from outside. Events
+#: of a proof come every few milliseconds; a scan or an eigenvalue problem has none.
+PATIENCE = 0.2
+
+
+class Priority(IntEnum):
+    """The order of jobs that wait."""
+
+    ANSWER = 0  # what somebody waits for
+    ASKED = 1  # alternatives, stability, blocks: asked for, known to take a while
+    AHEAD = 2  # what may be wanted next; gives way to answers
+
+
+@dataclass(eq=False)
+class Job:
+    """Some work for one tab.
+
+    Parameters
+    ----------
+    work : callable
+        Called with the job, in the thread of the worker.
+    owner : object
+        The tab, whose older jobs a newer one replaces.
+    priority : Priority
+    failed : callable
+        Told the exception, if the work raises one that is not an interruption.
+    """
+
+    work: Callable[[Job], None]
+    owner: Any
+    priority: Priority
+    failed: Callable[[Exception], None]
+    _interrupted: threading.Event = field(default_factory=threading.Event)
+    discarded: bool = False
+    finished: bool = False
+
+    @property
+    def interrupted(self) -> bool:
+        return self._interrupted.is_set()
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if the job is to end; call it now and then."""
+        if self._interrupted.is_set():
+            raise KeyboardInterrupt
+
+    def listen(self, tell: Callable[[Event], None]) -> Callable[[Event], None]:
+        """A listener of progress that ends the run once the job is interrupted."""
+
+        def heard(event: Event) -> None:
+            self.check()
+            tell(event)
+
+        return heard
+
+
+class Worker:
+    """Runs jobs in the order of their priority, then of their arrival.
+
+    Examples
+    --------
+    >>> from blockspca.explore.jobs import Job, Priority, Worker
+    >>> worker, said = Worker(), []
+    >>> worker.submit(Job(lambda job: said.append(1), None, Priority.ANSWER, print))
+    >>> worker.close()
+    >>> said
+    [1]
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[Priority, int, Job]] = []
+        self._numbers = itertools.count()
+        self._current: Job | None = None
+        self._closed = False
+        self._thread = threading.Thread(
+            target=self._run, name="blockspca explore", daemon=True
+        )
+        self._thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Queue a job; one that works ahead gives way to an answer, and waits again."""
+        with self._changed:
+            self._push(job)
+            now = self._current
+            if (
+                now is not None
+                and now.priority is Priority.AHEAD
+                and job.priority is Priority.ANSWER
+                and not now.interrupted
+            ):
+                again = Job(now.work, now.owner, now.priority, now.failed)
+                self._discard(now)
+                self._push(again)
+            self._changed.notify_all()
+
+    def discard(self, owner: Any, only: Priority | None = None) -> None:
+        """End what an owner waits for, or what has one priority: it is not wanted."""
+
+        def ends(job: Job) -> bool:
+            return job.owner is owner and only in (None, job.priority)
+
+        with self._changed:
+            for entry in list(self._waiting):
+                if ends(entry[2]):
+                    self._waiting.remove(entry)
+                    entry[2].discarded = True
+            now = self._current
+            if now is not None and ends(now):
+                self._discard(now)
+
+    def stop(self, owner: Any) -> None:
+        """Let the owner's running job end with what it knows."""
+        with self._changed:
+            now = self._current
+            if now is not None and now.owner is owner:
+                self._interrupt(now)
+
+    def close(self) -> None:
+        """Finish the jobs that are queued, and end the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def abandon(self) -> None:
+        """End without finishing anything; does not wait."""
+        with self._changed:
+            self._closed = True
+            self._waiting.clear()
+            if self._current is not None:
+                self._discard(self._current)
+            self._changed.notify_all()
+
+    # -- inside, with the lock held ------------------------------------------------
+
+    def _push(self, job: Job) -> None:
+        self._waiting.append((job.priority, next(self._numbers), job))
+        self._waiting.sort(key=lambda entry: entry[:2])
+
+    def _discard(self, job: Job) -> None:
+        job.discarded = True
+        self._interrupt(job)
+
+    def _interrupt(self, job: Job) -> None:
+        if job.interrupted:
+            return
+        job.interrupt()
+        threading.Timer(PATIENCE, self._insist, (job,)).start()
+
+    def _insist(self, job: Job) -> None:
+        """Raise KeyboardInterrupt in the thread if the job still runs."""
+        with self._changed:
+            if self._current is job and not job.finished and self._thread.ident:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    ctypes.c_ulong(self._thread.ident), ctypes.py_object(Interruption)
+                )
+
+    # -- the thread ----------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closed:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                job = self._waiting.pop(0)[2]
+                self._current = job
+            try:
+                job.work(job)
+            except KeyboardInterrupt:
+                pass  # the job was interrupted; whoever did so knows
+            except Exception as error:
+                _tell(job, error)
+            self._end(job)
+
+    def _end(self, job: Job) -> None:
+        """Take note that a job has ended, also if its interruption arrives only now."""
+        while not job.finished:
+            try:
+                with self._changed:
+                    job.finished = True
+                    self._current = None
+                for _ in range(1000):  # an exception that was sent is raised by now
+                    pass
+            except KeyboardInterrupt:
+                continue
+
+
+class Interruption(KeyboardInterrupt):
+    """Ctrl-C for one thread."""
+
+
+def _tell(job: Job, error: Exception) -> None:
+    if not job.discarded:
+        job.failed(error)

@@ -1,0 +1,132 @@
+"""A k for each of several components: the rule of `choose_k`, one after the other.
+
+Component j gets the k that its own problem asks for, which is what the scheme leaves of
+A after the earlier components, each as found by a search, without proof. Its reference
+are permuted data whose columns have the variances that are left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray, as_generator
+from ..components.requests import is_disjoint
+from ..components.schemes import Scheme
+from ..covariance.covariance import Covariance, refuse_constant
+from ..limits import Budget
+from ..result import Result
+from .choose_k import (
+    K_MAX,
+    ChoiceOfK,
+    Columns,
+    choose_by_fraction,
+    choose_by_permutation,
+)
+
+SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for the fit
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choices for components 1, 2, …, with the searched components behind them.
+
+    Attributes
+    ----------
+    choices : tuple of ChoiceOfK
+    supports : tuple of lists of int
+        Of the components as the search found them: supports to start a solve from.
+    """
+
+    choices: tuple[ChoiceOfK, ...]
+    supports: tuple[list[int], ...]
+
+    @property
+    def ks(self) -> list[int]:
+        return [choice.k for choice in self.choices]
+
+
+def choose_each_k(
+    cov: Covariance,
+    X: Any,
+    n_components: int,
+    scheme: Scheme,
+    *,
+    how: dict[str, Any],
+    budget: Budget,
+    n_jobs: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Chosen:
+    """Choose k for every component of a set.
+
+    Parameters
+    ----------
+    cov : Covariance
+        Of the data.
+    X : array or sparse matrix, or None
+        The data; without any, k is chosen by the share of the largest eigenvalue.
+    n_components : int
+    scheme : Scheme
+    how : dict
+        How the covariance came from the data: scale and missing.
+    budget : Budget
+        A third of its time may be used.
+    n_jobs, rng
+        As in `choose_k`.
+
+    Returns
+    -------
+    Chosen
+        None of its k above 30, nor above what components with features of their own
+        can have each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> from blockspca.limits import Budget
+    >>> from blockspca.model_selection.choose_each_k import choose_each_k
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 20))
+    >>> X[:, :6] += 3 * rng.normal(size=(80, 1))
+    >>> X[:, 6:9] += 2 * rng.normal(size=(80, 1))
+    >>> how = {"scale": False, "missing": "raise"}
+    >>> cov = bs.Covariance.from_data(X)
+    >>> scheme = bs.ResidualDeflation()
+    >>> choose_each_k(cov, X, 2, scheme, how=how, budget=Budget()).ks
+    [6, 3]
+    """
+    usable = refuse_constant(cov)
+    k_max = min(K_MAX, usable)
+    if is_disjoint(scheme):
+        k_max = max(1, min(k_max, usable // n_components))
+    generators = as_generator(rng).spawn(n_components)
+    ends = None if budget.limits.time is None else SHARE * budget.limits.time
+    earlier: list[Result] = []
+    choices: list[ChoiceOfK] = []
+    for j, generator in enumerate(generators):
+        problem = scheme.problem(cov, earlier)
+        left = None
+        if ends is not None:  # every choice has an equal share of the time left
+            left = max(0.0, ends - budget.elapsed()) / (n_components - j)
+        if X is None:
+            choice, path = choose_by_fraction(problem, k_max, seconds=left)
+        else:
+            factors = None if j == 0 else _factors(X, how, problem)
+            columns = Columns(X, how, factors)
+            choice, path = choose_by_permutation(
+                problem, columns, k_max, None, n_jobs, generator, seconds=left
+            )
+        choices.append(choice)
+        earlier.append(path[choice.k])
+    supports = tuple(result.support.tolist() for result in earlier)
+    return Chosen(tuple(choices), supports)
+
+
+def _factors(X: Any, how: dict[str, Any], problem: Covariance) -> FloatArray:
+    """By what columns of X are multiplied to have the variances of a problem."""
+    before = Covariance.from_data(X, missing=how["missing"]).diagonal()
+    left = np.maximum(problem.diagonal(), 0.0)
+    return np.sqrt(np.divide(left, before, out=np.zeros_like(left), where=before > 0))

@@ -1,0 +1,89 @@
+"""Proved optima on the real data sets, written down and checked in exact integers.
+
+`benchmarks/proofs.py` has all sets, with times and sizes.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca.checker.check import Verdict, check_proof, is_optimal
+
+# Those whose exact check takes about a second, and the others; ALLAML takes a minute.
+QUICK = (
+    "pitprops",
+    "normMiniBooNE",
+    "normCommunities",
+    "Eisen1Cov",
+    "Eisen2Cov",
+    "CovColon",
+    "LymphomaCov1",
+    "srbct_khan",
+    "Leukemia",
+    "Prostate",
+    "Prostate_GE",
+    "golub_raw",
+    "Arcene_train_valid",
+    "singh",
+)
+SLOW = (
+    "Reddit2000",
+    "madelon",
+    "Lymphoma2",
+    "BASEHOCK",
+    "gordon",
+    "alon_colon",
+)
+
+
+def oracle(folder: Path, name: str) -> dict[int, float]:
+    with open(folder / "proved_optima.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["dataset"] == name]
+    return {int(row["k"]): float(row["objective"]) for row in rows}
+
+
+def load(file: Path) -> bs.Covariance:
+    with np.load(file) as archive:
+        if "A" in archive:
+            return bs.Covariance.from_matrix(archive["A"].astype(float))
+        if "X" in archive:
+            return bs.Covariance.from_data(archive["X"].astype(float))
+    return bs.Covariance.from_data(sp.load_npz(file).astype(float))
+
+
+def assert_proves_oracle(verdict: Verdict, expected: dict[int, float]) -> None:
+    (section,) = verdict.sections
+    claims = {claim.k: claim for claim in section.claims}
+    for k, objective in expected.items():
+        assert claims[k].objective == pytest.approx(objective, rel=1e-9)
+        assert is_optimal(claims[k])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
+def test_oracle_values_are_written_and_checked(
+    name: str, data_dir: Path, oracle_dir: Path, tmp_path: Path
+) -> None:
+    file, expected = data_dir / f"{name}.npz", oracle(oracle_dir, name)
+    path = bs.solve_path(load(file), max(expected), proof=True)
+    proof = path.write_proof(tmp_path / "path.proof")
+    assert_proves_oracle(check_proof(proof, file, exact=True), expected)
+    assert path.proof is not None
+    assert path.proof.message == ""
+
+
+@pytest.mark.data
+def test_one_k_is_written_and_checked(data_dir: Path, tmp_path: Path) -> None:
+    file = data_dir / "Lymphoma2.npz"
+    proof = bs.solve(load(file), 15, proof=True).write_proof(tmp_path / "one.proof")
+    assert proof.stat().st_size < 8000
+    verdict = check_proof(proof, file, floats=True)
+    assert is_optimal(verdict.sections[0].claims[0])

@@ -1,0 +1,191 @@
+"""Proofs that are written down; the tests of the checker check them."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca.certify.proof_log import NotRecordable, record_proof
+from blockspca.covariance.origin import data_sha256
+from blockspca.limits import Budget, Limits
+from blockspca.proof_file import Proof
+
+EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
+FIVE = np.array(
+    [
+        [4.0, 2, 2, 1, 0],
+        [2, 4, 0, 0, 1],
+        [2, 0, 3, 1, 0],
+        [1, 0, 1, 3, 1],
+        [0, 1, 0, 1, 2],
+    ]
+)
+
+
+def lines_of(proof: Proof) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in proof.to_text().splitlines()]
+
+
+def best(A: np.ndarray, k: int) -> float:
+    """Return opt(k), by trying every set."""
+    sets = itertools.combinations(range(len(A)), k)
+    return max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in sets)
+
+
+def test_hash_is_that_of_the_format_page():
+    numbers = b"".join(struct.pack("<d", value) for value in FIVE.ravel())
+    expected = hashlib.sha256(b"blockspca-data-1 5 5\n" + numbers).hexdigest()
+    said = json.loads(EXAMPLE.read_text().splitlines()[0])["data"]
+    assert data_sha256(FIVE) == expected == said["sha256"]
+    assert data_sha256(sp.csr_matrix(FIVE)) == expected
+    assert data_sha256(np.where(FIVE == 0, -0.0, FIVE)) == expected
+    assert data_sha256(FIVE + np.eye(5)) != expected
+
+
+def test_example_says_what_the_page_says():
+    page = (Path(__file__).parents[2] / "docs" / "proof-format.md").read_text()
+    header, *records = EXAMPLE.read_text().splitlines()
+    for record in records:
+        assert record in page
+    for claim in json.loads(header)["claims"]:
+        assert json.dumps(claim)[1:30] in page
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_origin_is_what_was_passed_in(sparse, center):
+    rng = np.random.default_rng(3)
+    X = rng.poisson(1.0, size=(30, 6)).astype(float)
+    X[:, 2] += 5  # a column without zeros is centred where it is stored
+    given = sp.csr_matrix(X) if sparse else X.copy()
+    cov = bs.Covariance.from_data(given, center=center, ddof=0)
+    if not sparse:
+        given[:] = 0.0
+    assert cov.data_origin.to_dict() == {
+        "sha256": data_sha256(X),
+        "kind": "data",
+        "n": 30,
+        "d": 6,
+        "center": center,
+        "scale": False,
+        "ddof": 0,
+    }
+    assert cov.formed().data_origin is cov.data_origin
+
+
+def test_origin_of_a_matrix_that_is_not_quite_symmetric():
+    A = FIVE.copy()
+    A[0, 1] *= 1 + 2**-50
+    cov = bs.Covariance.from_matrix(A)
+    assert cov.data_origin.to_dict()["sha256"] == data_sha256(A)
+    assert data_sha256(A) != data_sha256(cov.submatrix(slice(None)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_records_bound_every_set(seed):
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 10))
+    A = rng.integers(-3, 4, size=(d, d)).astype(float)
+    A = A + A.T + (seed % 3) * np.diag(rng.exponential(5.0, size=d))
+    path = bs.solve_path(A, d - 1, proof=True)
+    header, *records, end = lines_of(path.proof)
+    assert end == {"end": len(records)}
+    assert [r["k"] for r in records] == [*range(1, d)]
+    for record, claim in zip(records, header["claims"], strict=True):
+        k, upper = record["k"], float.fromhex(record["upper"])
+        value = best(A, k)
+        assert upper >= value - 1e-12 * abs(value)
+        x = np.array([float.fromhex(text) for text in claim["x"]])
+        within = A[np.ix_(claim["support"], claim["support"])]
+        objective = float.fromhex(claim["objective"])
+        assert x @ within @ x / (x @ x) >= objective
+        assert float.fromhex(claim["upper_bound"]) > upper
+        assert float.fromhex(claim["upper_bound"]) <= value + 2e-9 * abs(value) + 1e-300
+    assert path.proof.message == ""
+
+
+def test_only_what_the_claims_need_is_written():
+    cov = bs.Covariance.from_matrix(np.kron(np.eye(3), np.ones((2, 2))))
+    # a run that had no time has no search behind its bound: row sums are as good
+    stopped = bs.solve(cov, 2, limits=bs.Limits(time=0))
+    proof = record_proof(cov, [stopped])
+    assert [(record["k"], record["rule"]) for record in proof.sections[0].records] == [
+        (2, "rows")
+    ]
+
+
+def test_stopped_run_writes_the_bound_that_it_has():
+    X = np.random.default_rng(0).normal(size=(12, 60))
+    cov = bs.Covariance.from_data(X, scale=True)
+    result = bs.solve(cov, 10, limits=bs.Limits(nodes=1), proof=True)
+    assert result.status is bs.Status.NODE_LIMIT
+    header, *records, _ = lines_of(result.proof)
+    bound = float.fromhex(header["claims"][0]["upper_bound"])
+    assert result.objective < bound < 10.0 + 1e-6
+    assert result.upper_bound <= bound
+    assert records[-1]["k"] == 10
+
+
+def test_weaker_proof_says_so():
+    X = np.random.default_rng(0).normal(size=(12, 60))
+    cov = bs.Covariance.from_data(X, scale=True)
+    result = bs.solve(cov, 4)
+    proof = record_proof(cov, [result], Budget(Limits(nodes=1)))
+    assert proof.message.startswith("k = 4: the proof shows at most")
+
+
+def test_what_cannot_be_recorded_is_refused():
+    with pytest.raises(ValueError, match="proof=True to solve"):
+        bs.solve(FIVE, 2).write_proof("never.proof")
+    with pytest.raises(ValueError, match="proof=True to solve_path"):
+        bs.solve_path(FIVE, 2).write_proof("never.proof")
+    with pytest.raises(ValueError, match="certify=False"):
+        bs.solve(FIVE, 2, certify=False, proof=True)
+    with pytest.raises(ValueError, match="constraints"):
+        bs.solve(FIVE, 2, constraints=bs.Constraints(exclude=[0]), proof=True)
+    cov = bs.Covariance.from_chunks([FIVE[:3], FIVE[3:]])
+    with pytest.raises(NotRecordable, match="from_data or from_matrix"):
+        bs.solve(cov, 2, proof=True)
+
+
+def test_file_is_written(tmp_path):
+    target = bs.solve(FIVE, 3, proof=True).write_proof(tmp_path / "five.proof")
+    header, *records, end = map(json.loads, target.read_text().splitlines())
+    assert header["format"] == "blockspca-proof"
+    assert header["version"] == 1
+    assert header["claims"][0]["support"] == [0, 1, 2]
+    assert end == {"end": len(records)}
+
+
+def test_disjoint_components_have_a_section_each():
+    found = bs.solve_components(FIVE, 2, 2, proof=True)
+    sections = found.proof.sections
+    used = found.supports[0].tolist()
+    assert [section.header.get("without") for section in sections] == [None, used]
+    assert [section.header["version"] for section in sections] == [1, 2]
+    rest = np.setdiff1d(np.arange(5), used)
+    bound = float.fromhex(sections[1].header["claims"][0]["upper_bound"])
+    value = best(FIVE[np.ix_(rest, rest)], 2)
+    assert value <= bound <= value * (1 + 1e-9)
+    for record in sections[1].records:
+        assert set(record.get("features", ())) <= set(rest.tolist())
+
+
+def test_components_that_cannot_be_recorded_are_refused():
+    with pytest.raises(NotRecordable, match="DisjointSupports"):
+        bs.solve_components(FIVE, 2, 2, scheme=bs.ResidualDeflation(), proof=True)
+    with pytest.raises(NotRecordable, match="sweeps"):
+        bs.solve_components(FIVE, 2, 2, sweeps=1, proof=True)
+    with pytest.raises(ValueError, match="proof=True to solve_components"):
+        bs.solve_components(FIVE, 2, 1).write_proof("never.proof")
+    one = bs.solve_components(FIVE, 2, 1, scheme=bs.ResidualDeflation(), proof=True)
+    assert len(one.proof.sections) == 1

@@ -1,0 +1,191 @@
+"""The checker accepts what is right, by hand or by another writer."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blockspca.checker.__main__ import main
+from blockspca.checker.check import check_proof
+from blockspca.checker.data import as_data, data_hash, read_data
+from blockspca.checker.floats import FloatMatrix
+from blockspca.checker.integers import IntegerMatrix, is_positive_semidefinite
+from blockspca.checker.proof_file import Problem, ProofError, read_proof
+from proof_builder import (
+    Builder,
+    Truth,
+    as_bytes,
+    definite,
+    describe,
+    exact_forms,
+    random_problem,
+    sha256,
+)
+
+EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
+A = np.array(
+    [
+        [4.0, 2, 2, 1, 0],
+        [2, 4, 0, 0, 1],
+        [2, 0, 3, 1, 0],
+        [1, 0, 1, 3, 1],
+        [0, 1, 0, 1, 2],
+    ]
+)
+
+
+def test_the_worked_example_holds():
+    verdict = check_proof(EXAMPLE, A, exact=True)
+    assert verdict.arithmetic == ["exact integers"]
+    assert (verdict.records, verdict.nodes) == (3, 2)
+    assert "6.5 <= opt <= 6.75, features 0 1 2" in str(verdict)
+    assert sha256(A) in str(verdict)
+
+
+def test_what_floats_cannot_decide_is_decided_in_integers():
+    """In the example U_2 is the row sum exactly: floats leave a margin."""
+    with pytest.raises(ProofError, match="row sum of feature 0"):
+        check_proof(EXAMPLE, A, floats=True)
+    assert check_proof(EXAMPLE, A).arithmetic == ["exact integers"]
+
+
+def test_the_command_says_what_it_checked(tmp_path, capsys):
+    np.save(tmp_path / "A.npy", A)
+    assert main([str(EXAMPLE), str(tmp_path / "A.npy"), "--exact"]) == 0
+    said = capsys.readouterr().out
+    for part in ("The proof holds", "5 x 5", sha256(A), "3 records", "exact integers"):
+        assert part in said
+    np.save(tmp_path / "A.npy", 2 * A)
+    assert main([str(EXAMPLE), str(tmp_path / "A.npy")]) == 1
+    assert "REFUSED: these are other data" in capsys.readouterr().out
+    assert main([str(tmp_path / "none"), str(tmp_path / "A.npy")]) == 1
+    assert "REFUSED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_proofs_of_another_writer_hold(seed):
+    """In integers always; in floats as long as no margin is met."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 8))
+    Y, data = random_problem(rng, d)
+    slack = float(rng.choice([0, 0.1, 0.5]))
+    lines = Builder(Y, data, rng).build(int(rng.integers(1, min(d, 5) + 1)), slack)
+    check_proof(as_bytes(lines), Y, exact=True)
+    if seed != 29:  # there τ − u is a billionth of τ
+        check_proof(as_bytes(lines), Y, floats=True)
+
+
+def test_all_rules_and_tokens_occur_in_those_proofs():
+    seen = set()
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Y, data = random_problem(rng, 6)
+        for line in Builder(Y, data, rng).build(4)[1:-1]:
+            seen |= {
+                line["rule"],
+                *(token[0] for token in line.get("tree", "").split()),
+            }
+    assert seen >= {"variance", "rows", "average", "tree", "L", "P", "D", "S"}
+
+
+@pytest.mark.parametrize("twos", [-900, -300, 10, 500, 1000])
+def test_units_do_not_matter(twos):
+    rng = np.random.default_rng(3)
+    Y = rng.standard_normal((5, 5))
+    Y += Y.T
+    lines = Builder(Y, describe(Y), rng).build(3)
+    Y *= 2.0**twos
+    lines[0]["data"] = describe(Y)
+    for line in [*lines[1:-1], *lines[0]["claims"]]:
+        for key in {"upper", "upper_bound", "objective"} & {*line}:
+            line[key] = (float.fromhex(line[key]) * 2.0**twos).hex()
+    for mode in ({"exact": True}, {"floats": True}):
+        check_proof(as_bytes(lines), Y, **mode)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("arithmetic", [IntegerMatrix, FloatMatrix])
+def test_the_matrix_is_within_its_error(seed, arithmetic):
+    """Ã, its diagonal and the bounds from above, against exact fractions."""
+    rng = np.random.default_rng(seed)
+    Y, data = random_problem(rng, 5)
+    if seed % 3 == 0:
+        Y = as_data(Y + 1e6)  # a large mean: what is left are differences
+        data["sha256"] = sha256(Y)
+    matrix = arithmetic(Y, Problem(**data))
+    C, weights = exact_forms(Y, data)
+    unit = getattr(matrix, "factor", None) or Fraction(2) ** -matrix.exponent
+    bounds = matrix.upper_bounds()
+    entries = bounds.entries(np.arange(5))(np.arange(5))
+    scale = Fraction(1, 2**64) if arithmetic is IntegerMatrix else Fraction(1)
+    e = Fraction(matrix.e)
+    for i, j in itertools.product(range(5), repeat=2):
+        norm = weights[i] * weights[j]  # A_ij² = C_ij²/norm
+        upper = Fraction(float(entries[i, j])) / scale
+        least = abs(C[i][j]) * unit - e * Fraction(float(np.sqrt(float(norm)))) * 2
+        assert upper * upper * norm >= max(least, Fraction(0)) ** 2
+        if bounds.roots is not None:
+            product = Fraction(float(bounds.roots[i])) * Fraction(
+                float(bounds.roots[j])
+            )
+            product = (product + Fraction(bounds.error)) / scale
+            assert product * product * norm >= max(least, Fraction(0)) ** 2
+        if arithmetic is IntegerMatrix and not data.get("scale"):
+            assert abs(matrix.entry(i, j) - C[i][j] * unit) <= max(e, 1)
+
+
+def test_positive_semidefinite_is_decided_exactly():
+    rng = np.random.default_rng(0)
+    answers = set()
+    for _ in range(300):
+        size = int(rng.integers(1, 5))
+        G = rng.integers(-2, 3, (size, int(rng.integers(1, 5))))
+        M = (G @ G.T - np.diag(rng.integers(0, 2, size) * rng.integers(0, 2))).tolist()
+        expected = definite([[Fraction(value) for value in row] for row in M])[0]
+        assert is_positive_semidefinite(M) == expected
+        answers.add(expected)
+    assert answers == {True, False}
+
+
+def test_the_truth_of_the_tests_is_the_truth():
+    truth = Truth(A, describe(A))
+    assert truth.allows(3, 6.5, 6.75)
+    assert truth.allows(1, 4.0, 4.0)
+    assert not truth.allows(1, np.nextafter(4.0, 5), 5.0)
+    assert not truth.allows(1, 3.0, np.nextafter(4.0, 3))
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.npz", "b.npz", "a.csv", "a.tsv", "a.txt"])
+def test_data_are_read_from(name, tmp_path):
+    path = tmp_path / name
+    if name == "a.npy":
+        np.save(path, np.asfortranarray(A).astype(np.int8))
+    elif name == "a.npz":
+        np.savez(path, X=A, names=np.array(list("abcde")))
+    elif name == "b.npz":
+        np.savez(path, whatever=A)
+    else:
+        separator = {"csv": ",", "tsv": "\t", "txt": " "}[name[-3:]]
+        lines = [separator.join(map(repr, row)) for row in A.tolist()]
+        head = [separator.join("abcde")] if name == "a.csv" else []
+        path.write_text("\n".join([*head, *lines]) + "\n")
+    assert data_hash(read_data(path)) == sha256(A)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo"])
+def test_sparse_data_are_read(form, tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    sparse.save_npz(tmp_path / "a.npz", sparse.csr_matrix(A).asformat(form))
+    np.testing.assert_array_equal(read_data(tmp_path / "a.npz"), A)
+
+
+def test_a_proof_is_read_as_it_is_written():
+    (proof,) = read_proof(EXAMPLE)
+    assert [record.upper for record in proof.records] == [4.0, 6.0, 6.75]
+    assert proof.records[2].features == (0, 1, 2)
+    assert [node.letter for node in proof.records[2].tree] == ["S", "L"]
+    assert proof.records[2].depth == 1

@@ -1,0 +1,88 @@
+"""Mutated proofs: none is accepted whose claim is false, and the trial can fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import proof_mutations
+from blockspca.checker import check, integers
+from proof_mutations import CHANGES, judge, mutants
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "proof_mutants.py"
+
+
+def test_no_mutant_with_a_false_claim_is_accepted():
+    """Those that `benchmarks/proof_mutants.py` begins with, which goes on."""
+    accepted, wrong = 0, []
+    for seed in range(40):
+        more, false = judge(seed, 10)
+        accepted, wrong = accepted + more, wrong + false
+    assert wrong == []
+    assert accepted > 20  # changes that do no harm, so that acceptance is judged
+
+
+def test_every_kind_of_change_is_made():
+    names = {name for seed in range(20) for _, name in mutants(seed, 20)}
+    assert {word for name in names for word in name.split()} == {
+        change.__name__ for change in CHANGES
+    }
+
+
+def broken_suffix(self, M, q, m):
+    return []
+
+
+def broken_last(self, M, m):
+    return None
+
+
+def broken_semidefinite(M, q=1):
+    return True
+
+
+def broken_rows(self, bounds, k, upper):
+    return None
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "broken"),
+    [
+        (integers.IntegerTree, "open_by_suffix", broken_suffix),
+        (integers.IntegerTree, "last", broken_last),
+        (integers, "is_positive_semidefinite", broken_semidefinite),
+        (integers.IntegerMatrix, "check_rows", broken_rows),
+        (check.Screening, "check", lambda self, record, tau, u: None),
+        (check, "_check_variance", lambda *given: None),
+        (check, "_check_average", lambda *given: None),
+        (check, "_check_vector", lambda *given: None),
+    ],
+)
+def test_a_checker_that_leaves_out_a_step_is_found(owner, name, broken, monkeypatch):
+    monkeypatch.setattr(owner, name, broken)
+    monkeypatch.setattr(proof_mutations, "MODES", ({"exact": True},))
+    for seed in range(150):
+        if judge(seed, 20)[1]:
+            return
+    pytest.fail(f"3000 mutants do not notice that {name} is gone")
+
+
+def test_the_run_goes_on_where_it_ended(tmp_path):
+    def run(mutants: int) -> str:
+        state = str(tmp_path / "state.json")
+        words = [
+            sys.executable,
+            str(SCRIPT),
+            "--mutants",
+            str(mutants),
+            "--state",
+            state,
+        ]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+    assert "0 with a false claim" in run(1)
+    assert "seeds [[0, 10]]: 200 mutants" in run(150)
+    assert "seeds [[0, 20]]: 400 mutants" in run(201)

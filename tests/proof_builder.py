@@ -1,0 +1,290 @@
+"""Proofs of small problems, written from docs/proof-format.md alone, and what is true.
+
+`build` writes a proof in plain floats, with room: what it gets wrong a checker refuses.
+`is_true` decides a claim exactly, in fractions, by all supports: it shares nothing with
+the checker, so that it can judge it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+Json = dict[str, Any]
+ROOM = 1e-9
+
+
+def as_bytes(lines: Iterable[Json]) -> bytes:
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def sha256(Y: np.ndarray) -> str:
+    head = f"blockspca-data-1 {Y.shape[0]} {Y.shape[1]}\n".encode()
+    return hashlib.sha256(head + (Y + 0.0).astype("<f8").tobytes()).hexdigest()
+
+
+def describe(Y: np.ndarray, kind: str = "matrix", **options: Any) -> Json:
+    """Return `data` of the header."""
+    n, d = Y.shape
+    data: Json = {"sha256": sha256(Y), "kind": kind, "n": n, "d": d}
+    if kind == "data":
+        data |= {"center": True, "scale": False, "ddof": 1, **options}
+    return data
+
+
+# -- what is true -------------------------------------------------------------------
+
+
+def exact_forms(Y: np.ndarray, data: Json) -> tuple[list[list[Fraction]], list]:
+    """Return C and weights s with x'Ax = y'Cy and x'x = Σ s_i y_i², in fractions.
+
+    Without `scale` C = A and s = 1. With it C are covariances and s variances, y_i =
+    x_i/σ_i; features of variance 0 have a row of A that is 0, which is what s = 1 says
+    of them.
+    """
+    rows = [[Fraction(value) for value in row] for row in Y.tolist()]
+    n, d = Y.shape
+    if data["kind"] == "matrix":
+        C = [[(rows[i][j] + rows[j][i]) / 2 for j in range(d)] for i in range(d)]
+        return C, [Fraction(1)] * d
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    if data["center"]:
+        columns = [[y - sum(column) / n for y in column] for column in columns]
+    N = n - data["ddof"]
+    C = [
+        [sum(a * b for a, b in zip(one, two, strict=True)) / N for two in columns]
+        for one in columns
+    ]
+    if not data["scale"]:
+        return C, [Fraction(1)] * d
+    return C, [C[i][i] or Fraction(1) for i in range(d)]
+
+
+def definite(M: list[list[Fraction]]) -> tuple[bool, bool]:
+    """Say whether M is positive semidefinite, and whether it is positive definite."""
+    strictly = True
+    M = [list(row) for row in M]
+    left = list(range(len(M)))
+    while left:
+        p = max(left, key=lambda i: M[i][i])
+        if M[p][p] < 0 or any(M[i][i] < 0 for i in left):
+            return False, False
+        if M[p][p] == 0:
+            return all(M[i][j] == 0 for i in left for j in left), False
+        left.remove(p)
+        for i in left:
+            for j in left:
+                M[i][j] -= M[i][p] * M[p][j] / M[p][p]
+    return True, strictly
+
+
+class Truth:
+    """Decides claims about one matrix by trying all supports, exactly."""
+
+    def __init__(self, Y: np.ndarray, data: Json) -> None:
+        self.C, self.weights = exact_forms(Y, data)
+
+    def _shifted(self, S: tuple[int, ...], value: Fraction) -> list[list[Fraction]]:
+        return [
+            [(value * self.weights[i] if i == j else 0) - self.C[i][j] for j in S]
+            for i in S
+        ]
+
+    def allows(self, k: int, objective: float, upper_bound: float) -> bool:
+        """Say whether objective ≤ opt(k) ≤ upper_bound."""
+        low, high = Fraction(objective), Fraction(upper_bound)
+        sets = list(itertools.combinations(range(len(self.C)), k))
+        bounded = all(definite(self._shifted(S, high))[0] for S in sets)
+        return bounded and any(not definite(self._shifted(S, low))[1] for S in sets)
+
+
+# -- a prover -----------------------------------------------------------------------
+
+
+def float_matrix(Y: np.ndarray, data: Json) -> np.ndarray:
+    if data["kind"] == "matrix":
+        return (Y + Y.T) / 2
+    Z = Y - Y.mean(axis=0) if data["center"] else Y
+    A = Z.T @ Z / (len(Y) - data["ddof"])
+    if data["scale"]:
+        sigma = np.sqrt(np.diagonal(A))
+        inverse = np.divide(1, sigma, out=np.zeros_like(sigma), where=sigma > 0)
+        A = A * np.outer(inverse, inverse)
+    return A
+
+
+def best_set(A: np.ndarray, k: int) -> tuple[float, tuple[int, ...], np.ndarray]:
+    found = []
+    for S in itertools.combinations(range(len(A)), k):
+        values, vectors = np.linalg.eigh(A[np.ix_(S, S)])
+        found.append((float(values[-1]), S, vectors[:, -1]))
+    return max(found, key=lambda item: item[0])
+
+
+class Builder:
+    """Writes a proof of all k up to some K; random choices make different ones."""
+
+    def __init__(self, Y: np.ndarray, data: Json, rng: np.random.Generator) -> None:
+        self.Y, self.data, self.rng = Y, data, rng
+        self.A = float_matrix(Y, data)
+        self.scale = float(np.abs(self.A).max()) or 1.0
+        self.uppers: dict[int, float] = {}
+
+    def build(self, largest: int, slack: float = 0.0) -> list[Json]:
+        records, claims = [], []
+        for k in range(1, largest + 1):
+            value, S, x = best_set(self.A, k)
+            record = self.record(k, value, slack)
+            self.uppers[k] = float.fromhex(record["upper"])
+            records.append(record)
+            if k == largest or self.rng.random() < 0.3:
+                bound = self.uppers[k] + ROOM * self.scale
+                claims.append(
+                    {
+                        "k": k,
+                        "support": list(S),
+                        "x": [float(entry).hex() for entry in x],
+                        "objective": (value - ROOM * self.scale).hex(),
+                        "upper_bound": bound.hex(),
+                    }
+                )
+        header: Json = {"format": "blockspca-proof", "version": 1, "data": self.data}
+        header |= {"row_list": int(self.rng.integers(1, 8)), "claims": claims}
+        # A list that is too short may leave features: then the longest is what helps.
+        header["row_list"] = max(header["row_list"], largest - 1, 1)
+        return [header, *records, {"end": len(records)}]
+
+    def record(self, k: int, value: float, slack: float) -> Json:
+        room = ROOM * self.scale
+        floor = self.uppers[k - 1] + room if k > 1 else -np.inf
+        closed = self.closed_form(k)
+        closed["upper"] = max(closed.pop("needs") + room, floor)
+        tau = max(value + room + slack * self.scale * self.rng.random(), floor)
+        if k == 1 or self.rng.random() < 0.25 or tau > closed["upper"]:
+            return closed | {"upper": closed["upper"].hex()}
+        features = self.screened(k, tau)
+        B = self.A[np.ix_(features, features)]
+        tokens = self.node(B, list(range(len(features))), k, k, tau)
+        return {
+            "k": k,
+            "upper": float(tau).hex(),
+            "rule": "tree",
+            "features": features,
+            "tree": " ".join(tokens),
+        }
+
+    def closed_form(self, k: int) -> Json:
+        """Return the least bound of those in closed form, with the name `needs`."""
+        A = self.A
+        absolute = np.abs(A) - np.diag(np.abs(np.diagonal(A)))
+        most = np.sort(absolute, axis=1)[:, ::-1][:, : k - 1].sum(axis=1)
+        found = [{"rule": "rows", "needs": float((np.diagonal(A) + most).max())}]
+        if k == 1 or self.data["kind"] == "data":
+            variances = np.sort(np.diagonal(A))[::-1]
+            found.append({"rule": "variance", "needs": float(variances[:k].sum())})
+        for m in range(1, k):
+            below, least = self.uppers[m], float(np.diagonal(A).min())
+            if m > 1:
+                average = least + (below - least) * (k - 1) / (m - 1)
+                found.append({"rule": "average", "from": m, "needs": average})
+            if self.data["kind"] == "data":
+                found.append({"rule": "average", "from": m, "needs": below * k / m})
+        self.rng.shuffle(found)  # type: ignore[arg-type]
+        if self.rng.random() < 0.5:
+            found.sort(key=lambda item: item["needs"])
+        return {"k": k} | found[0]
+
+    def drops(self, B: np.ndarray, F: list[int], m: int, k: int, tau: float) -> list:
+        """Return what is left of F, by positions in B."""
+        while True:
+            for i in F:
+                squares = sorted((B[i, j] ** 2 for j in F if j != i), reverse=True)
+                rest = tau - ROOM * self.scale / 8 - B[i, i]
+                room = rest * (tau - self.uppers[k - 1])
+                if rest >= 0 and sum(squares[: m - 1]) * (1 + 1e-9) < room:
+                    F = [j for j in F if j != i]
+                    break
+            else:
+                return F
+
+    def screened(self, k: int, tau: float) -> list[int]:
+        features = list(range(len(self.A)))
+        if self.rng.random() < 0.85:
+            features = self.drops(self.A, features, k, k, tau)
+        self.rng.shuffle(features)
+        if self.rng.random() < 0.5:
+            features.sort(key=lambda i: -self.A[i, i])
+        return features
+
+    def node(
+        self, B: np.ndarray, F: list[int], m: int, k: int, tau: float
+    ) -> list[str]:
+        rng, tokens = self.rng, []
+        if m >= 2 and rng.random() < 0.5:
+            tokens = ["D"]
+            F = self.drops(B, F, m, k, tau)
+        least = tau - ROOM * self.scale / 8
+        inside = B[np.ix_(F, F)]
+        if len(F) < m or m == 1 or (m == 2 and self.pairs_fit(inside, least)):
+            return [*tokens, "L"]
+        if rng.random() < 0.5 and np.linalg.eigvalsh(inside)[-1] < least:
+            return [*tokens, "P"]
+        opened = self.open_positions(B, F, m, k, least)
+        opened |= {i for i in F if rng.random() < 0.1}
+        tokens += [f"S{len(opened)}", *map(str, sorted(opened))]
+        for p in sorted(opened):
+            child = B + np.outer(B[p], B[p]) / (tau - B[p, p])
+            tokens += self.node(child, [i for i in F if i > p], m - 1, k, tau)
+        return tokens
+
+    @staticmethod
+    def pairs_fit(B: np.ndarray, tau: float) -> bool:
+        room = tau - np.diagonal(B)
+        fits = np.outer(room, room) >= (1 + 1e-9) * B**2
+        np.fill_diagonal(fits, True)
+        return bool(fits.all() and (room >= 0).all())
+
+    def open_positions(
+        self, B: np.ndarray, F: list[int], m: int, k: int, tau: float
+    ) -> set[int]:
+        T = [-np.inf] * (m + 1)
+        opened = set()
+        for place, f in reversed(list(enumerate(F))):
+            squares = sorted((B[f, j] ** 2 for j in F[place + 1 :]), reverse=True)
+            fresh = list(T)
+            for q in range(1, m + 1):
+                first = B[f, f]
+                if q > 1:
+                    a, b, r2 = first, T[q - 1], sum(squares[: q - 1])
+                    first = -np.inf
+                    if b > -np.inf:
+                        first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
+                if q == m and first > tau:
+                    opened.add(f)
+                cap = self.uppers.get(k - m + q, np.inf) if q < m else np.inf
+                fresh[q] = min(max(T[q], first), cap if cap <= tau else np.inf)
+            T = fresh
+        return opened
+
+
+def random_problem(rng: np.random.Generator, d: int) -> tuple[np.ndarray, Json]:
+    """Return small data or a small matrix, often with ties."""
+    kind = rng.choice(["matrix", "integers", "data", "scaled", "raw"])
+    if kind in ("matrix", "integers"):
+        Y = rng.standard_normal((d, d)) if kind == "matrix" else None
+        if Y is None:
+            Y = rng.integers(-2, 4, (d, d)).astype(float)
+        if rng.random() < 0.8:
+            Y = np.tril(Y) + np.tril(Y, -1).T
+        return Y, describe(Y)
+    Y = rng.standard_normal((int(rng.integers(3, 9)), d)) * rng.gamma(2.0, size=d)
+    if rng.random() < 0.3:
+        Y = np.round(Y)
+    options = {"center": kind != "raw", "scale": kind == "scaled"}
+    return Y, describe(Y, "data", **options, ddof=int(rng.integers(0, 2)))

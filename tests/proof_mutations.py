@@ -1,0 +1,340 @@
+"""Changes of valid proofs that try to make them say more than is true.
+
+`mutant(seed)` makes a small problem, a proof of it (`proof_builder`), and changes one
+to three things: numbers, features, tokens of trees, records, what the header says about
+the data, the data themselves (with a hash that fits), or the text. `judge` shows it to
+the checker; an accepted proof with a claim that is false, by exact brute force, is a
+defect.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from blockspca.checker.check import check_proof
+from blockspca.checker.proof_file import ProofError, Section, read_proof
+from proof_builder import (
+    Builder,
+    Json,
+    Truth,
+    as_bytes,
+    describe,
+    random_problem,
+    sha256,
+)
+
+Rng = np.random.Generator
+MODES = ({"exact": True}, {"floats": True}, {})
+
+
+@dataclass
+class Draft:
+    """A proof that is being changed: its lines, the data, and the text at last."""
+
+    lines: list[Json]
+    Y: np.ndarray
+    cut: Callable[[bytes], bytes] = bytes
+
+    @property
+    def header(self) -> Json:
+        return self.lines[0]
+
+    @property
+    def records(self) -> list[Json]:
+        return self.lines[1:-1]
+
+    def text(self) -> bytes:
+        return self.cut(as_bytes(self.lines))
+
+
+def moved(value: float, rng: Rng) -> float:
+    """Return another number: often a little less, for that is what a cheat wants."""
+    way = rng.integers(6)
+    if way == 0:
+        return float(rng.choice([0.0, -value, value * 2, value / 2, 1e300, 5e-324]))
+    if way == 1:
+        return float(np.nextafter(value, rng.choice([-np.inf, np.inf])))
+    step = 2.0 ** -float(rng.integers(1, 45))
+    return value * (1 + step) if way == 2 else value - abs(value) * step
+
+
+def change_real(draft: Draft, rng: Rng) -> None:
+    places = [(line, "upper") for line in draft.records]
+    for claim in draft.header["claims"]:
+        places += [(claim, "objective"), (claim, "upper_bound")] * 2
+        places += [(claim["x"], i) for i in range(len(claim["x"]))]
+    line, key = places[rng.integers(len(places))]
+    line[key] = moved(float.fromhex(line[key]), rng).hex()
+
+
+def lower_together(draft: Draft, rng: Rng, start: int = 0) -> None:
+    """Lower the bounds from some k on, of records and claims alike."""
+    start = start or int(rng.integers(1, len(draft.records) + 1))
+    factor = 1 - 2.0 ** -float(rng.integers(1, 40))
+    for line in [*draft.records, *draft.header["claims"]]:
+        if line["k"] >= start:
+            key = "upper" if "upper" in line else "upper_bound"
+            value = float.fromhex(line[key])
+            line[key] = (value * factor if value > 0 else value / factor).hex()
+
+
+def cheapen(draft: Draft, rng: Rng) -> None:
+    """Put a simple reason in the place of another, and lower the bounds, too."""
+    record = draft.records[rng.integers(len(draft.records))]
+    for key in ("from", "features", "tree"):
+        record.pop(key, None)
+    record["rule"] = str(rng.choice(["variance", "rows", "average", "tree"]))
+    if record["rule"] == "tree":
+        record["features"] = list(range(draft.Y.shape[1]))
+        record["tree"] = str(rng.choice(["S0", "L", "P", "D S0"]))
+    if record["rule"] == "average":
+        record["from"] = int(rng.integers(1, record["k"] + 1))
+    lower_together(draft, rng, record["k"])
+
+
+def raise_objective(draft: Draft, rng: Rng) -> None:
+    for claim in draft.header["claims"]:
+        claim["objective"] = claim["upper_bound"]
+
+
+def change_integer(draft: Draft, rng: Rng) -> None:
+    places: list[tuple] = [(draft.header, "row_list"), (draft.lines[-1], "end")]
+    data = draft.header["data"]
+    places += [(data, key) for key in ("n", "d", "ddof") if key in data]
+    for line in [*draft.records, *draft.header["claims"]]:
+        for key in ("k", "from"):
+            places += [(line, key)] * (3 if key in line else 0)
+        for key in ("features", "support"):
+            places += [(line[key], i) for i in range(len(line.get(key, ())))]
+    line, key = places[rng.integers(len(places))]
+    line[key] += int(rng.choice([-2, -1, 1, 2]))
+
+
+def change_options(draft: Draft, rng: Rng) -> None:
+    data = draft.header["data"]
+    if data["kind"] == "matrix" or rng.random() < 0.2:
+        kind = "data" if data["kind"] == "matrix" else "matrix"
+        draft.header["data"] = describe(draft.Y, kind)
+    else:
+        key = str(rng.choice(["center", "scale"]))
+        data[key] = not data[key]
+
+
+def change_data(draft: Draft, rng: Rng) -> None:
+    """Put other numbers in place of the data, and the hash that belongs to them."""
+    Y = draft.Y = draft.Y.copy()
+    way = rng.integers(4)
+    if way == 0:
+        Y[:] = Y[:, rng.permutation(Y.shape[1])]
+    elif way == 1:
+        i, j = rng.integers(Y.shape[0]), rng.integers(Y.shape[1])
+        Y[i, j] = moved(Y[i, j] or 1.0, rng)
+    else:
+        Y *= 1 + 2.0 ** -float(rng.integers(1, 40)) * (way == 2) * rng.random(Y.shape)
+    if rng.random() < 0.9:
+        draft.header["data"]["sha256"] = sha256(Y)
+
+
+def change_tree(draft: Draft, rng: Rng) -> None:
+    trees = [line for line in draft.records if line["rule"] == "tree"]
+    if not trees:
+        return change_real(draft, rng)
+    line = trees[rng.integers(len(trees))]
+    tokens = line["tree"].split(" ")
+    at = int(rng.integers(len(tokens)))
+    way = rng.integers(5)
+    if way == 0:
+        del tokens[at]
+    elif way == 1:
+        tokens[at] = str(rng.choice(["L", "P", "D", "S0", "S1", "0", "1", "2"]))
+    elif way == 2:
+        tokens.insert(at, str(rng.choice(["D", "L", "P", "S0"])))
+    elif way == 3:  # close a subtree at once
+        closed = close_subtree(tokens, at)
+        tokens = closed if closed else tokens
+    else:
+        other = int(rng.integers(len(tokens)))
+        tokens[at], tokens[other] = tokens[other], tokens[at]
+    line["tree"] = " ".join(tokens)
+
+
+def close_subtree(tokens: list[str], at: int) -> list[str]:
+    """Return the tokens with the node at `at` replaced by a leaf."""
+    stop, waiting = at, 1
+    while waiting and stop < len(tokens):
+        token = tokens[stop]
+        if not token[0].isalpha():
+            return []
+        opened = int(token[1:]) if token[0] == "S" else 0
+        stop += 1 + opened
+        waiting += 0 if token == "D" else opened - 1
+    return [*tokens[:at], "S0", *tokens[stop:]]
+
+
+def open_less(draft: Draft, rng: Rng) -> None:
+    """Leave out one child of an S, with its node: the text stays well formed."""
+    trees = [line for line in draft.records if "S" in line.get("tree", "")]
+    if not trees:
+        return lower_together(draft, rng)
+    line = trees[rng.integers(len(trees))]
+    tokens = line["tree"].split(" ")
+    places = [i for i, t in enumerate(tokens) if t[0] == "S" and t != "S0"]
+    if not places:
+        return change_real(draft, rng)
+    at = places[rng.integers(len(places))]
+    size = int(tokens[at][1:])
+    gone = int(rng.integers(size))
+    start = at + 1 + size
+    for _ in range(gone):
+        start = end_of_node(tokens, start)
+    stop = end_of_node(tokens, start)
+    del tokens[start:stop]
+    del tokens[at + 1 + gone]
+    tokens[at] = f"S{size - 1}"
+    line["tree"] = " ".join(tokens)
+
+
+def end_of_node(tokens: list[str], at: int) -> int:
+    waiting = 1
+    while waiting and at < len(tokens):
+        opened = int(tokens[at][1:]) if tokens[at][0] == "S" else 0
+        waiting += 0 if tokens[at] == "D" else opened - 1
+        at += 1 + opened
+    return at
+
+
+def change_features(draft: Draft, rng: Rng) -> None:
+    trees = [line for line in draft.records if line.get("features")]
+    if not trees:
+        return change_integer(draft, rng)
+    features = trees[rng.integers(len(trees))]["features"]
+    way = rng.integers(3)
+    at = int(rng.integers(len(features)))
+    if way == 0:
+        del features[at]
+    elif way == 1:
+        features.insert(at, int(rng.integers(draft.Y.shape[1])))
+    else:
+        rng.shuffle(features)
+
+
+def change_records(draft: Draft, rng: Rng) -> None:
+    lines, at = draft.lines, int(rng.integers(1, len(draft.lines) - 1))
+    way = rng.integers(5)
+    if way == 0:
+        del lines[at]
+    elif way == 1:
+        lines.insert(at, copy.deepcopy(lines[int(rng.integers(1, len(lines) - 1))]))
+    elif way == 2:
+        other = int(rng.integers(1, len(lines) - 1))
+        lines[at], lines[other] = lines[other], lines[at]
+    elif way == 3:
+        lines[at] |= {"rule": str(rng.choice(["variance", "rows"]))}
+        for key in ("from", "features", "tree"):
+            lines[at].pop(key, None)
+    else:  # everything one k further
+        for line in lines[at:-1]:
+            line["k"] += 1
+    if len(lines) > 2 and rng.random() < 0.8:
+        lines[-1] = {"end": len(lines) - 2}
+
+
+def change_support(draft: Draft, rng: Rng) -> None:
+    claim = draft.header["claims"][-1]
+    way = rng.integers(3)
+    if way == 0:
+        claim["support"] = sorted(
+            [*claim["support"], int(rng.integers(draft.Y.shape[1]))]
+        )
+        claim["x"].append(float(rng.standard_normal()).hex())
+    elif way == 1:
+        claim["k"] -= 1
+    else:
+        claim["support"], claim["x"] = claim["support"][1:], claim["x"][1:]
+
+
+def truncate(draft: Draft, rng: Rng) -> None:
+    share = rng.random()
+    draft.cut = lambda text: text[: int(share * len(text))]
+
+
+def change_byte(draft: Draft, rng: Rng) -> None:
+    share, byte = rng.random(), bytes([int(rng.integers(32, 127))])
+
+    def cut(text: bytes) -> bytes:
+        at = int(share * len(text))
+        return text[:at] + byte + text[at + 1 :]
+
+    draft.cut = cut
+
+
+CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
+    change_real,
+    lower_together,
+    cheapen,
+    raise_objective,
+    change_integer,
+    change_options,
+    change_data,
+    change_tree,
+    open_less,
+    change_features,
+    change_records,
+    change_support,
+    truncate,
+    change_byte,
+)
+
+
+def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
+    """Return so many mutants of one proof, with the names of what was changed."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(3, 7))
+    Y, data = random_problem(rng, d)
+    slack = float(rng.choice([0.0, 0.05, 0.3]))
+    lines = Builder(Y, data, rng).build(int(rng.integers(2, min(d, 4) + 1)), slack)
+    made = []
+    for _ in range(count):
+        draft = Draft(copy.deepcopy(lines), Y)
+        names = []
+        for _ in range(int(rng.choice([1, 1, 2, 3]))):
+            change = CHANGES[rng.integers(len(CHANGES))]
+            try:
+                change(draft, rng)
+            except (IndexError, ValueError, KeyError):
+                continue  # an earlier change has left nothing to change here
+            names.append(change.__name__)
+        made.append((draft, " ".join(names)))
+    return made
+
+
+def false_claims(section: Section, data: Json, Y: np.ndarray) -> list[int]:
+    """Return the k of the claims of a proof that are false."""
+    truth = Truth(Y, data)
+    return [
+        claim.k
+        for claim in section.claims
+        if not truth.allows(claim.k, claim.objective, claim.upper_bound)
+    ]
+
+
+def judge(seed: int, count: int) -> tuple[int, list[str]]:
+    """Show mutants to the checker; return how many it accepted, and what is wrong."""
+    accepted, wrong = 0, []
+    for number, (draft, names) in enumerate(mutants(seed, count)):
+        text = draft.text()
+        try:
+            check_proof(text, draft.Y, **MODES[(seed + number) % len(MODES)])
+        except ProofError:
+            continue
+        accepted += 1
+        data = json.loads(text.split(b"\n")[0])["data"]
+        false = false_claims(read_proof(text)[0], data, draft.Y)
+        if false:
+            wrong.append(f"seed {seed}, mutant {number} ({names}): k = {false}")
+    return accepted, wrong

@@ -1,0 +1,104 @@
+"""What a fitted model draws and writes: plot, report, and what a pickle leaves out."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.covariance import LedoitWolf
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from blockspca import SparsePCA, plotting
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 8)) + 5
+    X[:, :3] += 3 * rng.normal(size=(40, 1))
+    return X
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def test_a_page_from_a_model(X, tmp_path: Path) -> None:
+    frame = pd.DataFrame(X, columns=[f"gene {i}" for i in range(8)])
+    frame.index = [f"patient {i}" for i in range(40)]
+    model = SparsePCA(2, k=[3, 2]).fit(frame)
+    kinds = ["ill", "well"] * 20
+    path = model.report(tmp_path / "x.html", title="My genes", color=kinds)
+    text = path.read_text()
+    assert "well" in text
+    assert "<title>My genes" in text
+    assert "gene 0" in text
+    assert "patient 7" in text
+    with pytest.raises(OSError, match="exists"):
+        model.report(path)
+    assert model.report(path, force=True) == path
+    with pytest.raises(ValueError, match=r"must end with \.html"):
+        model.report(tmp_path / "x.pdf")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "matrix", "estimator", "scaled"])
+def test_pages_of_all_kinds_of_fits(X, tmp_path: Path, kind: str) -> None:
+    data = {"sparse": sp.csr_array(X), "matrix": np.cov(X.T)}.get(kind, X)
+    options = {
+        "matrix": {"covariance": "precomputed"},
+        "estimator": {"covariance": LedoitWolf()},
+        "scaled": {"scale": True},
+    }
+    model = SparsePCA(1, k=2, **options.get(kind, {})).fit(data)
+    assert "proved optimal" in model.report(tmp_path / "x.html").read_text()
+
+
+def test_a_pickle_is_without_the_data(X, tmp_path: Path) -> None:
+    model = SparsePCA(1, k=2).fit(X)
+    stored = pickle.dumps(model)
+    larger = pickle.dumps(SparsePCA(1, k=2).fit(np.tile(X, (50, 1))))
+    assert len(larger) < 1.1 * len(stored)
+    again = pickle.loads(stored)
+    np.testing.assert_array_equal(again.components_, model.components_)
+    with pytest.raises(ValueError, match=r"not part of a pickled model; pass them"):
+        again.report(tmp_path / "x.html")
+    with pytest.raises(ValueError, match="X is not what the model was fitted to"):
+        again.report(tmp_path / "x.html", X + np.arange(40)[:, None])
+    assert again.report(tmp_path / "x.html", X).exists()
+    assert len(again.plot()) == 1
+    assert len(again.plot(X)) == 2
+
+
+def test_plot(X) -> None:
+    labels = np.where(np.arange(40) < 20, "ill", "well")
+    model = SparsePCA(2, k=3).fit(X)
+    scores, *loadings = model.plot(color=labels)
+    assert len(loadings) == 2
+    shown = [text.get_text() for text in scores.get_legend().get_texts()]
+    assert shown == ["ill", "well"]
+    assert loadings[0].get_title().startswith("component 1: ")
+    assert len(SparsePCA(1, k=2, covariance="precomputed").fit(np.cov(X.T)).plot()) == 1
+    drawn = scores.collections[0].get_offsets()
+    np.testing.assert_allclose(drawn, model.transform(X)[:20])
+
+
+def test_colours_of_numbers_and_of_labels(X) -> None:
+    numbers = plotting.plot_scores(X[:, :2], color=X[:, 3])
+    assert numbers.get_legend() is None
+    assert len(numbers.figure.axes) == 2  # a scale of colours beside it
+    few = plotting.plot_scores(X[:, :2], colour=np.arange(40) % 3)
+    assert len(few.get_legend().get_texts()) == 3
+    mixed = pd.Series(["a", None] * 20, dtype=object)
+    assert len(plotting.plot_scores(X[:, :2], color=mixed).collections) == 2
+    with pytest.raises(ValueError, match=r"color has shape \(3,\) for 40 samples"):
+        plotting.plot_scores(X[:, :2], color=["a", "b", "c"])
