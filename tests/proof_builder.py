@@ -273,6 +273,63 @@ class Builder:
         return opened
 
 
+def direction_proof(
+    Y: np.ndarray, data: Json, k: int, rng: np.random.Generator
+) -> list[Json]:
+    """Write a proof of one k by rule "direction": section 6, feature by feature."""
+    A = float_matrix(Y, data)
+    C = Y - Y.mean(axis=0) if data["center"] else Y.copy()
+    C /= np.sqrt(len(Y) - data["ddof"])
+    if data["scale"]:
+        norms = np.linalg.norm(C, axis=0)
+        C = np.divide(C, norms, out=np.zeros_like(C), where=norms > 0)
+    variances = np.sort(np.diagonal(A))
+    least = 1e-3 * variances[-1] or 1.0
+    rho = float(max(variances[-k] * rng.uniform(0.3, 1.1), least))
+    r = int(rng.integers(0, 3))
+    Q = np.linalg.svd(C)[0][:, :r]
+    weights, rest = rng.uniform(0.1, 1.0, r), float(rng.uniform(1e-3, 1.0))
+    M = np.zeros((len(Y), len(Y)))
+    for c in C.T:
+        a, g = c @ c, Q.T @ c
+        if a <= rho:
+            continue
+        s = max(0.0, a - g @ g)
+        low, high = 0.0, a * max(rest, *weights, 0.0)
+        for _ in range(200):
+            mu = (low + high) / 2
+            value = np.sum(weights * g**2 / (mu + rho * weights))
+            value += rest * s / (mu + rho * rest)
+            low, high = (mu, high) if value > 1 else (low, mu)
+        z = c + Q @ (g * ((mu + rho * rest) / (mu + rho * weights) - 1))
+        if rho - a + (c @ z) ** 2 / (z @ z) <= 1e-7 * rho:
+            z = c
+        kappa = rho * (a - rho) / (rho - a + (c @ z) ** 2 / (z @ z))
+        M += kappa * np.outer(z, z) / (z @ z)
+    needed = k * rho + float(np.linalg.eigvalsh(M)[-1])
+    upper = needed * (1 + 2.0**-20)
+    value, S, x = best_set(A, k)
+    claim = {
+        "k": k,
+        "support": list(S),
+        "x": [float(entry).hex() for entry in x],
+        "objective": (value - 1e-9 * abs(value)).hex(),
+        "upper_bound": (upper * (1 + 1e-9)).hex(),
+    }
+    record = {
+        "k": k,
+        "upper": upper.hex(),
+        "rule": "direction",
+        "rho": rho.hex(),
+        "rest": rest.hex(),
+        "weights": [float(weight).hex() for weight in weights],
+        "directions": [[float(entry).hex() for entry in q] for q in Q.T],
+    }
+    header: Json = {"format": "blockspca-proof", "version": 3, "data": data}
+    header |= {"row_list": 1, "claims": [claim]}
+    return [header, record, {"end": 1}]
+
+
 def random_problem(rng: np.random.Generator, d: int) -> tuple[np.ndarray, Json]:
     """Return small data or a small matrix, often with ties."""
     kind = rng.choice(["matrix", "integers", "data", "scaled", "raw"])

@@ -128,10 +128,12 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         "optimal" where the objective was proved to be the largest possible.
     joint_upper_bound_ : float
         Proved: no components with the same k, however chosen, have a larger sum of
-        `explained_variance_`.
+        `explained_variance_`; of disjoint or orthogonal ones, no orthogonal components
+        have a larger sum of variances.
     joint_gap_ : float
         (joint_upper_bound_ − sum of `explained_variance_`) / that sum: how far the set
-        is from the best of all, at the most.
+        is from the best of all, at the most. Of `DisjointSupports` and
+        `Orthogonalised`, the sum is that of the variances as they are.
     k_ : list of int
         The k of each component.
     results_ : tuple of Result

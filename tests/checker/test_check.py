@@ -21,6 +21,7 @@ from proof_builder import (
     as_bytes,
     definite,
     describe,
+    direction_proof,
     exact_forms,
     random_problem,
     sha256,
@@ -77,6 +78,27 @@ def test_proofs_of_another_writer_hold(seed):
     check_proof(as_bytes(lines), Y, exact=True)
     if seed != 29:  # there τ − u is a billionth of τ
         check_proof(as_bytes(lines), Y, floats=True)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_directions_of_another_writer_hold(seed):
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((int(rng.integers(3, 9)), 7)) * rng.gamma(2.0, size=7)
+    Y[:, 3] *= seed % 4 != 0  # a column of zeros
+    scale = seed % 3 == 0
+    data = describe(Y, "data", center=seed % 5 > 0, scale=scale, ddof=seed % 2)
+    lines = direction_proof(Y, data, int(rng.integers(1, 5)), rng)
+    for mode in ({"exact": True}, {"floats": True}):
+        check_proof(as_bytes(lines), Y, **mode)
+    (section,) = read_proof(as_bytes(lines))
+    claim = section.claims[0]
+    assert Truth(Y, data).allows(claim.k, claim.objective, claim.upper_bound)
+    # The bound is all that they show: with less the proof fails.
+    for line, key in ((lines[1], "upper"), (lines[0]["claims"][0], "upper_bound")):
+        line[key] = (float.fromhex(line[key]) * (1 - 2.0**-18)).hex()
+    for mode in ({"exact": True}, {"floats": True}):
+        with pytest.raises(ProofError, match="k = "):
+            check_proof(as_bytes(lines), Y, **mode)
 
 
 def test_all_rules_and_tokens_occur_in_those_proofs():

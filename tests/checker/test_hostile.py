@@ -20,7 +20,15 @@ import pytest
 from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, read_data
 from blockspca.checker.proof_file import ProofError
-from proof_builder import Builder, Json, as_bytes, best_set, describe, sha256
+from proof_builder import (
+    Builder,
+    Json,
+    as_bytes,
+    best_set,
+    describe,
+    direction_proof,
+    sha256,
+)
 
 EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
 LINES = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
@@ -143,7 +151,7 @@ def test_a_key_more_or_less_is_refused(line):
     [
         (("format", "blockspca"), "version 1"),
         (("version", True), "integer"),
-        (("version", 3), "version 1"),
+        (("version", 4), "version 1"),
         (("version", "1"), "integer"),
         (("row_list", 0), "row_list"),
         (("claims", []), "one claim"),
@@ -484,6 +492,64 @@ def test_a_larger_row_list_or_a_longer_x_changes_nothing():
 def test_bounds_out_of_proportion_are_refused_without_a_crash(upper):
     for line in (1, 2, 3):
         assert_refused(with_field(line, "upper", upper))
+
+
+# -- directions ---------------------------------------------------------------------
+
+
+def direction_lines(**changes: Any) -> tuple[list[Json], np.ndarray]:
+    rng = np.random.default_rng(2)
+    Y = rng.standard_normal((4, 5))
+    lines = direction_proof(Y, describe(Y, "data"), 2, rng)
+    assert lines[1]["weights"]
+    check_proof(as_bytes(lines), Y, exact=True)
+    lines[1] |= changes
+    return lines, Y
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rho": "0x0p+0"}, "positive"),
+        ({"rho": "-0x1p+0"}, "positive"),
+        ({"rho": "0x0.0000000000001p-1022"}, "k = 2"),
+        ({"rho": "0x1p+10"}, "k = 2"),
+        ({"rho": "0x1p+1000"}, "proportion"),
+        ({"rest": "0x0p+0"}, "positive"),
+        ({"rest": "0x1p+1023"}, "k = 2"),
+        ({"weights": []}, "per weight"),
+        ({"weights": ["-0x1p+0"]}, "positive"),
+        ({"directions": []}, "per weight"),
+        ({"directions": [["0x1p+0"]]}, "per weight"),
+        ({"directions": "q"}, "list"),
+        ({"k": 3}, "k = 3"),
+    ],
+)
+def test_directions_that_are_wrong_are_refused(changes, why):
+    lines, Y = direction_lines(**changes)
+    assert_refused(lines, Y, why)
+
+
+@pytest.mark.parametrize("size", ["0x0p+0", "0x1p+0", "0x1p+60", "0x1p+1023"])
+def test_any_direction_proves_only_what_is_true(size):
+    """They are hints: with nonsense in their place the bound is not shown, or holds."""
+    lines, Y = direction_lines()
+    lines[1]["directions"] = [[size] * len(q) for q in lines[1]["directions"]]
+    for factor in (0.9, 0.5, 0.1):
+        lower = copy.deepcopy(lines)
+        for line, key in ((lower[1], "upper"), (lower[0]["claims"][0], "upper_bound")):
+            line[key] = (float.fromhex(line[key]) * factor).hex()
+        assert_refused(lower, Y)
+
+
+def test_directions_are_of_version_3_and_for_data():
+    lines, Y = direction_lines()
+    lines[0]["version"] = 2
+    assert_refused(lines, Y, "version 3")
+    lines, Y = direction_lines()
+    square = Y.T @ Y
+    lines[0]["data"] = describe(square)
+    assert_refused(lines, square, "for data")
 
 
 # -- data ---------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..proof_file import FORMAT, VERSION, WITH_DIRECTIONS, WITH_SECTIONS, Proof, Section
 from ..result import Result, is_within_gap
-from ..search.tree_log import above, below, root_order, tree_text
+from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
 
 Found = tuple[float, dict[str, Any] | None]
@@ -160,6 +160,17 @@ def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
             )
 
 
+def _level(result: Result) -> float:
+    """The τ at which a proof shows the bound of a result, with room.
+
+    A little below the bound, so that the claim can be the bound itself; not so far that
+    the component itself is near.
+    """
+    bound, objective = result.upper_bound, result.objective
+    lower = bound - 4 * ROOM * abs(bound)
+    return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
+
+
 @dataclass
 class _Recording:
     """The records so far; all values are in units of `candidates.unit`.
@@ -183,6 +194,8 @@ class _Recording:
         steps.sort(key=lambda step: -step.upper_bound)  # the least of a k comes last
         self.targets = {step.k: step.upper_bound / self.unit for step in steps}
         self.names = {step.k: step.bound_name for step in steps}
+        for result in self.results:
+            self.targets[result.k] = _level(result) / self.unit
         self.first = min(self.targets)  # that k alone, where no chain was needed
         self.claimed = {result.k: result for result in self.results}
         opened = sum(result.nodes for result in self.results[-1:])

@@ -143,6 +143,8 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_rows(bounds, record.k, upper)
         elif record.rule == "average":
             _check_average(record, kind, matrix, upper, uppers)
+        elif record.direction is not None:
+            matrix.check_direction(record.k, upper, record.direction)
         else:
             screening.check(record, upper, uppers.get(record.k - 1))
             matrix.check_tree(record, {**uppers, record.k: upper})

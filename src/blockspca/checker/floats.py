@@ -45,8 +45,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from .direction import find_vectors
 from .integers import skip_node
-from .proof_file import Node, Problem, ProofError, Record
+from .proof_file import Direction, Node, Problem, ProofError, Record
 from .screening import TINY, UNIT, Level, UpperBounds, above, below, rows_above
 
 
@@ -157,6 +158,38 @@ class FloatMatrix:
         """Refuse: what floats do not drop, stays."""
         if len(rows):
             raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
+
+    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
+        """Rule "direction", with c_i = H_i, so that Ã_ij = c_i'c_j exactly.
+
+        (*) is shown with c'v less its error of 1.01 n u ‖c‖‖v‖. Let there be D vectors.
+        VV' in float64 is within 1.01 D u ‖V‖² of the exact product, in Frobenius' norm.
+        """
+        n = self.problem.n
+        rho = float(self.number(given.rho))
+        if rho <= 0:
+            raise ProofError(f"k = {k}: rho is too small for float64")
+        C = np.ascontiguousarray(self.A[:, self.high > rho])
+        a = self.high[self.high > rho]
+        with np.errstate(all="ignore"):
+            V = find_vectors(C, rho, given, (16 * n + 64) * UNIT)
+        squares = above(np.einsum("si,si->i", V, V), n)
+        products = np.abs(np.einsum("si,si->i", C, V))
+        products = below(products - 1.01 * n * UNIT * above(np.sqrt(a * squares)))
+        fits = (products >= 0) & np.isfinite(squares)
+        fits &= below(products**2) >= above((a - rho) * (rho + squares))
+        if not fits.all():
+            raise ProofError(f"k = {k}: a vector of the directions is not good enough")
+        lost = above(1.01 * len(a) * UNIT * float(squares.sum()), len(a))
+        level = float(upper - k * Fraction(rho) - Fraction(lost)) * (1 - 4 * UNIT)
+        if level <= 0:
+            raise ProofError(f"k = {k}: U is below k rho")
+        M = V @ V.T
+        M = np.tril(M) + np.tril(M, -1).T
+        # The error of the elimination is added up and compared with a margin.
+        margin = 2.0**-24 * abs(level)
+        if eliminate_all(M, level - margin) > margin / 2:
+            raise ProofError(f"k = {k}: U is below what the directions show")
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
@@ -295,54 +328,60 @@ class FloatTree:
             raise self.fail("B_pp < τ")
         return found
 
-    def open_by_suffix(self, B: np.ndarray, m: int) -> list[int]:
+    def open_by_suffix(self, B: np.ndarray, m: int) -> np.ndarray:
         """Return the t whose suffix bound first[m][t] is not shown to be at most τ₁.
 
-        `T[q]` is T[q + 1][t] of the page, rounded up: (a + b)/2 + √(((a − b)/2)² + r²)
-        in float64 is within 8u(|a| + |b| + r) of the exact number: that is added.
+        T[q] is there for the N − q + 1 places t that have q features from t on. It is
+        rounded up: (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within
+        8u(|a| + |b| + r) of the exact number, and that is added.
         """
         N, chosen = len(B), self.k - m
-        caps = np.array([self.chain.get(chosen + q, np.inf) for q in range(1, m)])
+        if m > N:
+            return np.zeros(0, dtype=np.int64)
+        a = np.diagonal(B)
         squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
-        T = np.full(m - 1, -np.inf)
-        found = []
-        for t in range(N - 1, -1, -1):
-            after = N - t - 1
-            a, b, r2 = B[t, t], T[: min(m - 1, after)], sums[t]
-            if after >= m - 1:
-                last = b[m - 2]
-                fits = a <= self.tau and last <= self.tau
-                if not fits or r2[m - 2] > below((self.tau - a) * (self.tau - last)):
-                    found.append(t)
-            T = T.copy()
-            T[0] = min(max(T[0], a), caps[0])
-            size = min(m - 2, after)
-            if size > 0:
-                b, r2 = b[:size], r2[:size]
+        T = first = a
+        for q in range(1, m):
+            if q > 1:
+                a, b, r2 = a[: N - q + 1], T[1:], sums[: N - q + 1, q - 2]
                 first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
-                first += 8 * UNIT * (abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
-                T[1 : size + 1] = np.minimum(
-                    np.maximum(T[1 : size + 1], first), caps[1 : size + 1]
-                )
-        return found
+                first += 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
+            T = np.maximum.accumulate(first[::-1])[::-1]
+            T = np.minimum(T, self.chain.get(chosen + q, np.inf))
+        a, b, r2 = a[: N - m + 1], T[1:], sums[: N - m + 1, m - 2]
+        fits = (a <= self.tau) & (b <= self.tau)
+        fits &= r2 <= below((self.tau - a) * (self.tau - b))
+        return np.flatnonzero(~fits)
 
     def check_positive(self, B: np.ndarray, chosen: int) -> None:
         """Eliminate all of F: then all pivots are positive, and P ∪ F has less than τ.
 
-        The errors of a step are at most 6u|v||v|' + u|B̂|, and those of the choices so
-        far (s + 8)uG + ε₀ an entry, of |P| + |F| features. Norms of all these are added
-        up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its Frobenius norm, and the errors u d_t
-        of the pivots are on the diagonal, at most uG.
+        The errors of the choices so far are (s + 8)uG + ε₀ an entry, of |P| + |F|
+        features.
         """
         size = chosen + len(B)
         entry = self.error + (self.depth + 8) * UNIT * self.growth + TINY
         total = 1.01 * size * entry if self.depth or self.error else 0.0
-        while len(B):
-            if np.diagonal(B).max() > self.tau:
-                raise self.fail("P")
-            v = B[0, 1:] / np.sqrt(self.pivot(B, 0))
-            B = B[1:, 1:] + np.outer(v, v)
-            total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+        total += eliminate_all(B, self.tau)
         if total + 2 * UNIT * self.growth > self.margin:
-            raise self.fail("P, in float64,")
+            raise self.fail("P")
+
+
+def eliminate_all(B: np.ndarray, tau: float) -> float:
+    """Eliminate all rows of τI − B; bound the error, or ∞ if a pivot is not positive.
+
+    Then λmax(B + E) < τ for a matrix E with at most the norm that is returned. The
+    errors of a step are at most 6u|v||v|' + u|B̂|. Norms are added up: ‖|v||v|'‖ =
+    ‖v‖², ‖|B̂|‖ is at most its Frobenius norm; and the errors u d_t of the pivots are
+    on the diagonal.
+    """
+    total = 2 * UNIT * (abs(tau) + float(np.abs(B).max(initial=0.0)))
+    while len(B):
+        pivot = tau - B[0, 0]
+        if not pivot > 0:
+            return np.inf
+        v = B[0, 1:] / np.sqrt(pivot)
+        B = B[1:, 1:] + np.outer(v, v)
+        total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+    return total

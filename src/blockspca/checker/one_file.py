@@ -15,6 +15,7 @@ MODULES = (
     "data",
     "columns",
     "screening",
+    "direction",
     "integers",
     "floats",
     "check",

@@ -22,7 +22,7 @@ REAL = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}")
 HASH = re.compile(r"[0-9a-f]{64}")
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
-RULES = ("variance", "rows", "average", "tree")
+RULES = ("variance", "rows", "average", "tree", "direction")
 
 
 class ProofError(Exception):
@@ -76,6 +76,16 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """What a rule "direction" is made of: section 6."""
+
+    rho: float
+    rest: float
+    weights: list[float]
+    directions: list[list[float]]
+
+
+@dataclass(frozen=True)
 class Record:
     """No set of k features has an eigenvalue above `upper`, by `rule`."""
 
@@ -86,12 +96,14 @@ class Record:
     features: tuple[int, ...] = ()
     tree: tuple[Node, ...] = ()
     depth: int = 0
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True)
 class Section:
     """A header and its records; their features are positions among those kept."""
 
+    version: int
     problem: Problem
     kept: dict[int, int]  # the numbers of its features, with their positions
     row_list: int
@@ -123,7 +135,7 @@ def read_proof(proof: str | Path | bytes) -> list[Section]:
             sections.append(opened)
             opened = None
         else:
-            record = _record(value, where, opened.kept)
+            record = _record(value, where, opened)
             if opened.records and record.k <= opened.records[-1].k:
                 raise ProofError(f"{where}: k = {record.k} is not above the last k")
             opened.records.append(record)
@@ -228,9 +240,9 @@ def _header(value: Any, where: str) -> Section:
     if type(value) is dict and "without" in value:
         readers["without"] = _integers
     header = _take(value, where, **readers)
-    known = header["version"] == 2 or (header["version"] == 1 and len(header) == 5)
-    if header["format"] != "blockspca-proof" or not known:
-        raise ProofError(f"{where}: no blockspca-proof of version 1 or 2")
+    least = 2 if "without" in header else 1
+    if header["format"] != "blockspca-proof" or not least <= header["version"] <= 3:
+        raise ProofError(f"{where}: no blockspca-proof of version {least} to 3")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
     problem = _problem(header["data"], header.get("without", []), where)
@@ -240,7 +252,7 @@ def _header(value: Any, where: str) -> Section:
     ks = [claim.k for claim in claims]
     if not claims or ks != sorted(set(ks)):
         raise ProofError(f"{where}: one claim at least is needed, with ascending k")
-    return Section(problem, kept, header["row_list"], claims, [])
+    return Section(header["version"], problem, kept, header["row_list"], claims, [])
 
 
 def _problem(value: Any, without: list[int], where: str) -> Problem:
@@ -296,7 +308,7 @@ def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
     return Claim(**found)
 
 
-def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
+def _record(value: Any, where: str, section: Section) -> Record:
     readers: dict[str, Callable[[Any, str], Any]] = {
         "k": _integer,
         "upper": _real,
@@ -307,9 +319,15 @@ def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
         readers["from"] = _integer
     if rule == "tree":
         readers |= {"features": _integers, "tree": _text}
+    if rule == "direction":
+        readers |= {"rho": _real, "rest": _real, "weights": _reals}
+        readers["directions"] = lambda item, at: [
+            _reals(q, at) for q in _list(item, at)
+        ]
     found = _take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
+    kept = section.kept
     if not 1 <= found["k"] <= len(kept):
         raise ProofError(f"{where}: k = {found['k']} is not in 1 to {len(kept)}")
     features = _positions(found.get("features", []), kept, where)
@@ -318,9 +336,29 @@ def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
     if found["rule"] == "tree":
         tree, depth = _tree(found["tree"], len(features), where)
     source = found.get("from", 0)
+    direction = _direction(found, where, section) if rule == "direction" else None
     return Record(
-        found["k"], found["upper"], found["rule"], source, features, tree, depth
+        found["k"],
+        found["upper"],
+        found["rule"],
+        source,
+        features,
+        tree,
+        depth,
+        direction,
     )
+
+
+def _direction(found: dict[str, Any], where: str, section: Section) -> Direction:
+    rho, rest, weights = found["rho"], found["rest"], found["weights"]
+    if section.version < 3 or section.problem.kind != "data":
+        raise ProofError(f"{where}: direction is for data, and of version 3")
+    if min(rho, rest, *weights) <= 0:
+        raise ProofError(f"{where}: rho, rest and weights must be positive")
+    sizes = [len(q) for q in found["directions"]]
+    if sizes != [section.problem.n] * len(weights):
+        raise ProofError(f"{where}: a direction of n numbers is needed per weight")
+    return Direction(rho, rest, weights, found["directions"])
 
 
 def _tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:

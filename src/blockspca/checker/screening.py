@@ -142,21 +142,24 @@ def undecided_by_lists(
     """Drop what can be dropped; return the mask of what is alive, and what should not.
 
     Features that are to stay are not tried: fewer of them would do no harm, but a
-    tree names all of them.
+    tree names all of them. When the lists, which are of all records, help no more, new
+    ones are made of the features alive.
     """
     alive = bounds.left_by_cauchy(level)
     stays = np.zeros(len(alive), dtype=bool)
     stays[list(features)] = True
     alive |= stays
+    is_fresh = False
     while True:
         rows = np.flatnonzero(alive & ~stays)
-        if not len(rows):
-            return alive, rows
         squares = lists.row_norms(rows, level.k, alive)
         out = rows[level.excludes(bounds.diagonal[rows], squares)]
-        if not len(out):
-            return alive, rows
         alive[out] = False
+        if not len(out) and (is_fresh or not len(rows)):
+            return alive, rows
+        is_fresh = not len(out)
+        if is_fresh:
+            lists = RowLists(bounds, rows, np.flatnonzero(alive), level.k - 1)
 
 
 def rows_above(bounds: UpperBounds, k: int, upper: float) -> np.ndarray:

@@ -31,6 +31,24 @@ class Loaded:
         )
 
 
+def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
+    """Read a file as it is, for whom nothing else of the library is to be used."""
+    import numpy as np
+
+    with display.reading(file.name) as tick:
+        values = read_file(file, options, tick).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.asarray(dense, dtype=np.float64)
+
+
+def names_of(
+    file: Path, options: ReadOptions, display: Display
+) -> tuple[str, ...] | None:
+    """Read the names of the features of a file, if it has any."""
+    with display.reading(file.name) as tick:
+        return read_file(file, options, tick).feature_names
+
+
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     """Read a file and make its covariance; anything wrong with it is a ReadError."""
     with display.reading(file.name) as tick:
@@ -76,6 +94,10 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         drop=options.drop or (),
         header=options.header,
         label=options.label,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        na=options.na or (),
+        numeric_only=options.numeric_only,
         **more,
     )
     if options.transpose and options.label is not None:

@@ -277,13 +277,17 @@ def dask_tops(
     partial: list[list[Any]] = [[] for _ in edges]
     for a, (i0, _) in enumerate(edges):
         for b in range(a, len(edges)):
-            products = [dask.delayed(_product)(line[a], line[b]) for line in prepared]
-            tile = tree(products, _sum)
-            if correction is not None:
-                at = (slice(*edges[a]), slice(*edges[b]))
-                parts = _rows_of(correction, features, at)
-                tile = dask.delayed(_corrected)(tile, *parts)
-            pair = dask.delayed(_tile_tops, nout=2)(tile, i0, edges[b][0], width)
+            at = (slice(*edges[a]), slice(*edges[b]))
+            less = None if correction is None else _rows_of(correction, features, at)
+            corner = (i0, edges[b][0])
+            if len(prepared) == 1:  # so that no tile has to move
+                (line,) = prepared
+                task = dask.delayed(_product_tops, nout=2)
+                pair = task(line[a], line[b], corner, width, less)
+            else:
+                products = [dask.delayed(_product)(x[a], x[b]) for x in prepared]
+                tile = tree(products, _sum)
+                pair = dask.delayed(_tile_tops, nout=2)(tile, corner, width, less)
             partial[a].append(pair[0])
             if b != a:
                 partial[b].append(pair[1])
@@ -333,10 +337,26 @@ def _sum(parts: list[FloatArray]) -> FloatArray:
     return total
 
 
-def _tile_tops(tile: FloatArray, i0: int, j0: int, width: int) -> tuple[Tops, Tops]:
-    """Row tops of A[i0:, j0:] for its rows, and for its columns."""
+def _product_tops(
+    left: FloatArray,
+    right: FloatArray,
+    corner: tuple[int, int],
+    width: int,
+    less: list[FloatArray] | None,
+) -> tuple[Tops, Tops]:
+    """The tops of a product, which need not be kept."""
+    return _tile_tops(left.T @ right, corner, width, less)
+
+
+def _tile_tops(
+    tile: FloatArray, corner: tuple[int, int], width: int, less: list[FloatArray] | None
+) -> tuple[Tops, Tops]:
+    """Row tops of the tile at a corner, for its rows and for its columns."""
     from .._kernels.rowtops import add_rows
 
+    i0, j0 = corner
+    if less is not None:
+        tile = _corrected(tile, *less)
     tops = []
     for block, own, other in ((tile, i0, j0), (tile.T, j0, i0)):
         block = np.array(block, dtype=np.float64, order="C")

@@ -6,11 +6,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .errors import Argument, ReadError, text_column
-from .table import Request, Table
+from .errors import Argument, ReadError, tell, text_column
+from .request import Request
+from .table import Table
 
 
-def _needed(path: Path, module: str) -> Any:
+def needed(path: Path, module: str) -> Any:
     """Import what a format needs; only who has such a file needs it."""
     try:
         return import_module(module)
@@ -23,7 +24,7 @@ def read_parquet(path: Path, request: Request) -> Table:
     """Read a Parquet table, one row group at a time."""
     import numpy as np
 
-    pa, pq = _needed(path, "pyarrow"), _needed(path, "pyarrow.parquet")
+    pa, pq = needed(path, "pyarrow"), needed(path, "pyarrow.parquet")
     size = path.stat().st_size
     try:
         with pq.ParquetFile(path) as file:
@@ -49,16 +50,19 @@ def read_parquet(path: Path, request: Request) -> Table:
     names = [name for name in arrow.column_names if name != index]
     if not names:
         raise ReadError(f"{path} has no column of numbers besides its names.")
-    for name in set(names) - set(request.left_out):
-        kind = arrow.schema.field(name).type
-        if not (
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_boolean(kind)
-            or pa.types.is_decimal(kind)
-        ):
-            where = f"{path}: column {name!r}"
-            raise text_column(f"{where} holds {kind}, not numbers", name)
+    text = {
+        name: str(arrow.schema.field(name).type)
+        for name in names
+        if name not in request.left_out and not _is_numeric(pa, arrow, name)
+    }
+    if text and not request.numeric_only:
+        name, kind = next(iter(text.items()))
+        raise text_column(f"{path}: column {name!r} holds {kind}, not numbers", name)
+    if text:
+        tell(f"{path}: columns that hold no numbers were left out: {', '.join(text)}.")
+        names = [name for name in names if name not in text]
+    if not names:
+        raise ReadError(f"{path} has no column of numbers besides its names.")
     columns = [
         np.full(arrow.num_rows, np.nan)  # left out by the caller, whatever it holds
         if name in request.left_out
@@ -71,6 +75,16 @@ def read_parquet(path: Path, request: Request) -> Table:
         sample_names=_texts(arrow.column(index)) if index is not None else None,
         source=str(path),
         labels=_texts(arrow.column(request.label)) if request.label else None,
+    )
+
+
+def _is_numeric(pa: Any, arrow: Any, name: str) -> bool:
+    kind, types = arrow.schema.field(name).type, pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
     )
 
 
@@ -89,7 +103,7 @@ def _column(column: Any) -> Any:
 
 def read_h5ad(path: Path, request: Request) -> Table:
     """Read X, or the layer `key`, of an AnnData file; a large one stays in the file."""
-    h5py = _needed(path, "h5py")
+    h5py = needed(path, "h5py")
     size = path.stat().st_size
     try:
         file = h5py.File(path, "r")
@@ -105,7 +119,7 @@ def read_h5ad(path: Path, request: Request) -> Table:
 
 def read_zarr(path: Path, request: Request) -> Table:
     """Read X, or the layer `key`, of an AnnData in a Zarr store, a folder."""
-    zarr = _needed(path, "zarr")
+    zarr = needed(path, "zarr")
     try:
         root = zarr.open(str(path), mode="r")
     except (OSError, KeyError, ValueError) as error:
@@ -144,6 +158,12 @@ def _matrix(node: Any, path: Path) -> Any:
     return stored if 8 * stored.size > MAP_FROM else stored.to_memory()
 
 
+def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:
+    """Return the names of `obs` or `var` of an AnnData file, if it has some."""
+    with needed(path, "h5py").File(path, "r") as file:
+        return _names(file, axis)
+
+
 def _names(root: Any, axis: str) -> tuple[str, ...] | None:
     if axis not in root or "_index" not in root[axis].attrs:
         return None
@@ -168,7 +188,7 @@ def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | Non
 
 def var_column(path: Path, name: str) -> list[str]:
     """Read a column of `var`, one text for each feature, of an AnnData file."""
-    h5py = _needed(path, "h5py")
+    h5py = needed(path, "h5py")
     try:
         with h5py.File(path, "r") as file:
             columns = file.get("var", {})

@@ -52,6 +52,8 @@ class Point:
 class Ascent:
     """One core, from a start to wherever time, the target or progress end it."""
 
+    progress = _PROGRESS
+
     def __init__(
         self, matrix: DualMatrix, start: Point, target: float, may_grow: bool = False
     ) -> None:
@@ -149,7 +151,7 @@ class Ascent:
                 break
             if len(values) > _STALE:
                 gap = self.best.value - self.target
-                if values[-_STALE - 1] - values[-1] < _PROGRESS * gap:
+                if values[-_STALE - 1] - values[-1] < self.progress * gap:
                     break
         return taken, replace(self.best, weights=w, shares=V)
 
