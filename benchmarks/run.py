@@ -35,6 +35,7 @@ CASES = {
     "constraints": "constraints and alternatives on real sets",
     "limits": "calls with a limit on time: how long they take",
     "proofs": "proofs that are written down: sizes, recording, checking",
+    "explore": "the page with sliders, in Chromium: from a move to its answer",
     "paper": "every table of the paper",
 }
 

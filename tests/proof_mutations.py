@@ -26,6 +26,7 @@ from proof_builder import (
     describe,
     direction_proof,
     random_problem,
+    rounds_proof,
     sha256,
 )
 
@@ -70,6 +71,8 @@ def change_real(draft: Draft, rng: Rng) -> None:
         for numbers in (line.get("weights", []), *line.get("directions", [])):
             places += [(numbers, i) for i in range(len(numbers))]
         places += [(line, key) for key in ("rho", "rest") if key in line] * 2
+        for one in line.get("rounds", []):
+            places += [(one, "rho"), (one["vector"], 0), (one["vector"], 1)]
     for claim in draft.header["claims"]:
         places += [(claim, "objective"), (claim, "upper_bound")] * 2
         places += [(claim["x"], i) for i in range(len(claim["x"]))]
@@ -264,6 +267,22 @@ def change_support(draft: Draft, rng: Rng) -> None:
         claim["support"], claim["x"] = claim["support"][1:], claim["x"][1:]
 
 
+def change_round(draft: Draft, rng: Rng) -> None:
+    """Move a feature from one list of a round to another, or leave a round out."""
+    rounds = draft.records[0].get("rounds")
+    if not rounds:
+        return cheapen(draft, rng)
+    one = rounds[rng.integers(len(rounds))]
+    if rng.random() < 0.2:
+        return rounds.remove(one)
+    i = int(rng.integers(draft.Y.shape[1]))
+    place = rng.choice(["in", "free", "out"])
+    for key in ("in", "free"):
+        one[key] = sorted({*one[key]} - {i} | ({i} if key == place else set()))
+    if rng.random() < 0.5:
+        lower_together(draft, rng)
+
+
 def truncate(draft: Draft, rng: Rng) -> None:
     share = rng.random()
     draft.cut = lambda text: text[: int(share * len(text))]
@@ -292,6 +311,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_features,
     change_records,
     change_support,
+    change_round,
     truncate,
     change_byte,
 )
@@ -305,7 +325,7 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     slack = float(rng.choice([0.0, 0.05, 0.3]))
     k = int(rng.integers(2, min(d, 4) + 1))
     if data["kind"] == "data" and rng.random() < 0.3:
-        lines = direction_proof(Y, data, k, rng)
+        lines = rounds_proof(Y, data, k, rng) or direction_proof(Y, data, k, rng)
     else:
         lines = Builder(Y, data, rng).build(k, slack)
     made = []

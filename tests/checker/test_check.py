@@ -24,6 +24,7 @@ from proof_builder import (
     direction_proof,
     exact_forms,
     random_problem,
+    rounds_proof,
     sha256,
 )
 
@@ -101,6 +102,30 @@ def test_directions_of_another_writer_hold(seed):
             check_proof(as_bytes(lines), Y, **mode)
 
 
+def test_rounds_of_another_writer_hold():
+    """They end with one set or by their last inequality; both kinds occur."""
+    kinds = set()
+    for seed in range(70):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(3, 7)), 7
+        Y = rng.standard_normal((n, d)) * rng.gamma(1.0, size=d) ** 2
+        data = describe(Y, "data", scale=seed % 4 == 0, ddof=seed % 2)
+        lines = rounds_proof(Y, data, int(rng.integers(1, 5)), rng)
+        if not lines:
+            continue
+        check_proof(as_bytes(lines), Y, floats=True)
+        with pytest.raises(ProofError, match="not done in integers"):
+            check_proof(as_bytes(lines), Y, exact=True)
+        (section,) = read_proof(as_bytes(lines))
+        claim = section.claims[0]
+        assert Truth(Y, data).allows(claim.k, claim.objective, claim.upper_bound)
+        rounds = lines[1]["rounds"]
+        count = sum(len(one["in"]) for one in rounds)
+        kinds |= {"in"} if count else set()
+        kinds |= {"one"} if len(rounds[-1]["free"]) == claim.k - count else {"more"}
+    assert kinds == {"in", "one", "more"}
+
+
 def test_all_rules_and_tokens_occur_in_those_proofs():
     seen = set()
     for seed in range(60):
@@ -144,7 +169,8 @@ def test_the_matrix_is_within_its_error(seed, arithmetic):
     bounds = matrix.upper_bounds()
     entries = bounds.entries(np.arange(5))(np.arange(5))
     scale = Fraction(1, 2**64) if arithmetic is IntegerMatrix else Fraction(1)
-    e = Fraction(matrix.e)
+    e = matrix.e
+    assert isinstance(e, (int, Fraction))  # a float would round U + k e
     for i, j in itertools.product(range(5), repeat=2):
         norm = weights[i] * weights[j]  # A_ij² = C_ij²/norm
         upper = Fraction(float(entries[i, j])) / scale

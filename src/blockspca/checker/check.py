@@ -90,8 +90,8 @@ def check_proof(
         again in integers.
     """
     start = time.perf_counter()
-    sections = read_proof(proof)
     Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
+    sections = read_proof(proof, Y.shape)
     ways: list[type] = [FloatMatrix, IntegerMatrix]
     if exact or floats:
         ways = [IntegerMatrix] if exact else [FloatMatrix]
@@ -110,8 +110,6 @@ def _check_section(
 ) -> Matrix:
     """Check a section in the first arithmetic that can; return its matrix."""
     problem = section.problem
-    if Y.shape != (problem.n, problem.d):
-        raise ProofError(f"the data are {Y.shape}, the proof's {problem.n, problem.d}")
     if digest != problem.sha256:
         raise ProofError("these are other data: the hash is not that of the proof")
     if problem.without:
@@ -119,15 +117,15 @@ def _check_section(
         Y = Y if problem.kind == "data" else Y[[*section.kept]]
     for claim in section.claims:
         _check_vector(claim, Y, problem)
+    reasons = []
     for way in ways:
         try:
             matrix = way(Y, problem)
             _check_records(section, matrix)
             return matrix
-        except ProofError:
-            if way is ways[-1]:
-                raise
-    raise AssertionError("there is an arithmetic")
+        except ProofError as error:
+            reasons.append(str(error))
+    raise ProofError("; in integers: ".join(reasons))
 
 
 def _check_records(section: Section, matrix: Matrix) -> None:

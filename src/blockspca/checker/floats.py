@@ -45,8 +45,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from .direction import find_vectors
+from .direction import FloatDirections
 from .integers import skip_node
+from .positive import eliminate_all
 from .proof_file import Direction, Node, Problem, ProofError, Record
 from .screening import TINY, UNIT, Level, UpperBounds, above, below, rows_above
 
@@ -58,20 +59,22 @@ class FloatMatrix:
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
-        n, N = problem.n, problem.n - problem.ddof
-        shift = int(np.frexp(np.abs(Y).max())[1])
+        n = problem.n
+        N = self.divisor = n - problem.ddof
+        self.shift = shift = int(np.frexp(np.abs(Y).max())[1])
         scaled = np.ldexp(Y, -shift)
         if problem.kind == "matrix":
             self.factor = Fraction(2) ** -shift
             self.A = (scaled + scaled.T) / 2
             same = np.array_equal(Y, Y.T) and np.array_equal(np.ldexp(scaled, shift), Y)
-            self.e = 0.0 if same else 2 * UNIT
+            self.error = 0.0 if same else 2 * UNIT
             self.low = self.high = np.diagonal(self.A).copy()
             self.product_error = 0.0
+            self.e = Fraction(self.error)
             return
         H, delta, norms = _centred(scaled, problem.center)
         if problem.scale:
-            self.factor = Fraction(N)
+            self.factor, self.shift = Fraction(N), 0
             still = (scaled == (scaled[0] if problem.center else 0)).all(axis=0)
             if norms[~still].min(initial=1.0) < 2.0**-400:
                 raise ProofError("float64 cannot hold these data")
@@ -79,18 +82,19 @@ class FloatMatrix:
                 H *= np.where(still, 0.0, np.sqrt(N) / norms)
                 parts = np.where(still, 0.0, np.sqrt(n) * delta / norms)
             phi = 1.01 * ((n + 8) * UNIT + 2 * (UNIT + float(parts.max())))
-            self.e = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
+            self.error = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
         else:
             self.factor = N * Fraction(4) ** -shift
             most = float(norms.max())
             error = 2.1 * UNIT * most**2 + n * float(delta.max()) ** 2
-            self.e = above(error, n) + n * 2.0**-1000
+            self.error = above(error, n) + n * 2.0**-1000
         self.A = H
         squares = np.einsum("si,si->i", H, H)
         self.low, self.high = below(squares, n), above(squares, n)
         self.product_error = float(above(1.01 * n * UNIT * self.high.max()))
-        if not np.isfinite(self.e) or n * UNIT > 0.01:
+        if not np.isfinite(self.error) or n * UNIT > 0.01:
             raise ProofError("float64 cannot hold these data")
+        self.e = Fraction(self.error)  # records and claims are compared exactly
 
     # -- numbers: exact fractions of float64 ----------------------------------------
 
@@ -117,9 +121,9 @@ class FloatMatrix:
     def upper_bounds(self) -> UpperBounds:
         """Return what screening needs."""
         if self.problem.kind == "matrix":
-            return UpperBounds(self.high, None, self.e, self._matrix_entries)
-        roots = above(np.sqrt(above(self.high + self.e)))
-        return UpperBounds(self.high, roots, self.e, self._data_entries)
+            return UpperBounds(self.high, None, self.error, self._matrix_entries)
+        roots = above(np.sqrt(above(self.high + self.error)))
+        return UpperBounds(self.high, roots, self.error, self._data_entries)
 
     def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
         return lambda rows: np.abs(self.A[np.ix_(columns[rows], columns)])
@@ -160,36 +164,22 @@ class FloatMatrix:
             raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
 
     def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
-        """Rule "direction", with c_i = H_i, so that Ã_ij = c_i'c_j exactly.
+        """Rule "direction", with c_i = H_i: Ã_ij is their exact product."""
+        directions = FloatDirections(self.A, self.high, k, upper)
+        for one in given.rounds:
+            vector = np.array(one.vector or [0.0] * self.problem.n)
+            with np.errstate(over="ignore"):
+                vector = np.ldexp(vector * np.sqrt(self.divisor), -self.shift)
+            if not np.isfinite(vector).all():
+                raise ProofError(f"k = {k}: a vector is out of all proportion")
+            directions.check_round(self._rho(one.direction), one, vector)
+        directions.check_last(self._rho(given), given)
 
-        (*) is shown with c'v less its error of 1.01 n u ‖c‖‖v‖. Let there be D vectors.
-        VV' in float64 is within 1.01 D u ‖V‖² of the exact product, in Frobenius' norm.
-        """
-        n = self.problem.n
+    def _rho(self, given: Direction) -> float:
         rho = float(self.number(given.rho))
         if rho <= 0:
-            raise ProofError(f"k = {k}: rho is too small for float64")
-        C = np.ascontiguousarray(self.A[:, self.high > rho])
-        a = self.high[self.high > rho]
-        with np.errstate(all="ignore"):
-            V = find_vectors(C, rho, given, (16 * n + 64) * UNIT)
-        squares = above(np.einsum("si,si->i", V, V), n)
-        products = np.abs(np.einsum("si,si->i", C, V))
-        products = below(products - 1.01 * n * UNIT * above(np.sqrt(a * squares)))
-        fits = (products >= 0) & np.isfinite(squares)
-        fits &= below(products**2) >= above((a - rho) * (rho + squares))
-        if not fits.all():
-            raise ProofError(f"k = {k}: a vector of the directions is not good enough")
-        lost = above(1.01 * len(a) * UNIT * float(squares.sum()), len(a))
-        level = float(upper - k * Fraction(rho) - Fraction(lost)) * (1 - 4 * UNIT)
-        if level <= 0:
-            raise ProofError(f"k = {k}: U is below k rho")
-        M = V @ V.T
-        M = np.tril(M) + np.tril(M, -1).T
-        # The error of the elimination is added up and compared with a margin.
-        margin = 2.0**-24 * abs(level)
-        if eliminate_all(M, level - margin) > margin / 2:
-            raise ProofError(f"k = {k}: U is below what the directions show")
+            raise ProofError("rho is too small for float64")
+        return rho
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
@@ -366,22 +356,3 @@ class FloatTree:
         total += eliminate_all(B, self.tau)
         if total + 2 * UNIT * self.growth > self.margin:
             raise self.fail("P")
-
-
-def eliminate_all(B: np.ndarray, tau: float) -> float:
-    """Eliminate all rows of τI − B; bound the error, or ∞ if a pivot is not positive.
-
-    Then λmax(B + E) < τ for a matrix E with at most the norm that is returned. The
-    errors of a step are at most 6u|v||v|' + u|B̂|. Norms are added up: ‖|v||v|'‖ =
-    ‖v‖², ‖|B̂|‖ is at most its Frobenius norm; and the errors u d_t of the pivots are
-    on the diagonal.
-    """
-    total = 2 * UNIT * (abs(tau) + float(np.abs(B).max(initial=0.0)))
-    while len(B):
-        pivot = tau - B[0, 0]
-        if not pivot > 0:
-            return np.inf
-        v = B[0, 1:] / np.sqrt(pivot)
-        B = B[1:, 1:] + np.outer(v, v)
-        total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
-    return total

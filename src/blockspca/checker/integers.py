@@ -202,6 +202,8 @@ class IntegerMatrix:
         n, data = self.problem.n, self.data
         if n > LARGEST_N:
             raise ProofError(f"k = {k}: direction in integers is for n ≤ {LARGEST_N}")
+        if given.rounds:
+            raise ProofError(f"k = {k}: rounds of directions are not done in integers")
         self.number(given.rho)  # refuses what floats could not hold
         rho = Fraction(given.rho) * data.denominator * 2**data.two_bits  # of g_i'g_i
         products = [dot(g, g) for g in map(self.column, range(len(self.diagonal)))]

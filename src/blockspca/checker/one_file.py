@@ -15,6 +15,7 @@ MODULES = (
     "data",
     "columns",
     "screening",
+    "positive",
     "direction",
     "integers",
     "floats",

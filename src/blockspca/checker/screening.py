@@ -99,7 +99,7 @@ class RowLists:
     ) -> None:
         self.columns = columns
         self.length = max(0, min(length, len(columns) - 1))
-        self.whole = self.length == len(columns) - 1
+        self.whole = self.length >= len(columns) - 1
         self.place = np.full(len(bounds.diagonal), -1)
         self.place[rows] = np.arange(len(rows))
         self.values = np.zeros((len(rows), self.length))
