@@ -126,16 +126,18 @@ class FloatMatrix:
         return UpperBounds(self.high, roots, self.error, self._data_entries)
 
     def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
-        return lambda rows: np.abs(self.A[np.ix_(columns[rows], columns)])
+        return lambda rows, width: np.abs(
+            self.A[np.ix_(columns[rows], columns[:width])]
+        )
 
     def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
         H = np.ascontiguousarray(self.A[:, columns])
         n = self.problem.n
         norms = np.sqrt(self.high[columns])
 
-        def entries(rows: np.ndarray) -> np.ndarray:
-            found = np.abs(H[:, rows].T @ H)
-            found += (1.02 * n * UNIT * norms[rows])[:, None] * norms
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
+            found = np.abs(H[:, rows].T @ H[:, :width])
+            found += (1.02 * n * UNIT * norms[rows])[:, None] * norms[:width]
             return above(found)
 
         return entries
