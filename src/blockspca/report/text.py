@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._messages import count, percent, proof_in_words
+from .._messages import count, gap_in_percent, percent, proof_in_words
 from ..certificate import BoundName, Certificate, StepClaim
 from ..components.joint import adds_plain
 from ..result import Result, Status
@@ -111,7 +111,7 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
         "upper_bound": _text(result.upper_bound),
-        "gap": _gap(result),
+        "gap": gap_in_percent(result.gap, result.status),
         "share": percent(float(report.components.explained_variance_ratio[index])),
         "loadings": [
             {"name": name, "value": value, "width": 100 * abs(value) / widest}
@@ -122,12 +122,6 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "blocks": _about_blocks(result),
         "nodes": result.nodes,
     }
-
-
-def _gap(result: Result) -> str:
-    if result.status is Status.OPTIMAL:
-        return "0"
-    return "unknown" if np.isinf(result.gap) else f"{result.gap:.2%}"
 
 
 def gap_in_words(result: Result, given: bool = False) -> str:
