@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         verdict = check_proof(
             given.proof, given.data, exact=given.exact, floats=given.floats
         )
-    except (ProofError, OSError) as error:
+    except (ProofError, OSError, MemoryError) as error:
         print(f"REFUSED: {error}")
         return 1
     print(verdict)
