@@ -47,7 +47,8 @@ LAYERS = {
     "plotting": "plotting",
     "report": "report",
     "explore": "explore",
-    "estimator": "estimator _sklearn _estimator_input _estimator_output tl",
+    "estimator": "estimator _sklearn _estimator_input _samples _estimator_output"
+    " _estimator_views tl",
     "datasets": "datasets",
     "reproduction": "reproduction",
     "cli": "cli __main__",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,9 +25,11 @@ from ._estimator_input import (
     is_precomputed,
     less_background,
 )
-from ._estimator_output import publish, total_squares, warn_if_not_proved
+from ._estimator_output import publish, warn_if_not_proved
+from ._estimator_views import Views
+from ._samples import projected, total_squares
 from ._sklearn import validated
-from ._validation import FloatArray, check_n_jobs, check_names, is_sparse
+from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
@@ -37,7 +38,9 @@ from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
 from .numerics.threads import allowed_threads
 
 
-class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SparsePCA(
+    Views, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Sparse principal components with a chosen number of features and a proof.
 
     Component j maximises x'A_j x over unit vectors x with at most k nonzeros, where A_1
@@ -375,82 +378,6 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         check_is_fitted(self)
         return self.solution_.to_frame(self._labels)
 
-    def plot(
-        self,
-        X: Any = None,
-        *,
-        color: Sequence[Any] | None = None,
-        components: tuple[int, int] = (0, 1),
-    ) -> Any:
-        """Draw the samples on two components, beside the loadings (matplotlib).
-
-        Parameters
-        ----------
-        X : array, sparse matrix or DataFrame, optional
-            Samples; those of the fit by default. A pickled model is without them: then
-            only loadings are drawn.
-        color : sequence, optional
-            A label or number for each sample.
-        components : pair of int
-            Counted from 0.
-
-        Returns
-        -------
-        array of Axes
-        """
-        from .plotting.components import plot_components
-
-        check_is_fitted(self)
-        X = self._data if X is None else X
-        no_samples = X is None or (X is self._data and is_precomputed(self.covariance))
-        scores = None if no_samples else self.transform(X)
-        return plot_components(
-            self.solution_, scores, color=color, components=components
-        )
-
-    def report(
-        self,
-        path: str | Path,
-        X: Any = None,
-        *,
-        color: Sequence[Any] | None = None,
-        title: str = "",
-        force: bool = False,
-    ) -> Path:
-        """Write one HTML page about the fit: components, blocks, path, certificates.
-
-        Parameters
-        ----------
-        path : str or Path
-            A name that ends with .html.
-        X : array, sparse matrix or DataFrame, optional
-            What `fit` was given. It is needed for a model that was pickled; one that
-            is still as fitted keeps it, and does not copy it.
-        color : sequence, optional
-            A label for each sample, which the scores are coloured by.
-        title : str
-            The heading.
-        force : bool
-            Replace a file that exists.
-
-        Returns
-        -------
-        Path
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from blockspca import SparsePCA
-        >>> X = np.random.default_rng(0).normal(size=(30, 6)) * [3, 1, 1, 2, 1, 1]
-        >>> model = SparsePCA(2, k=2).fit(X)
-        >>> model.report("components.html")  # doctest: +SKIP
-        PosixPath('components.html')
-        """
-        from ._estimator_output import write_report
-
-        check_is_fitted(self)
-        return write_report(self, path, X, color, title, force)
-
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)
@@ -470,9 +397,7 @@ class SparsePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _project(self, X: Any) -> FloatArray:
         """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""
         weights = (self.components_ / self.scale_).T
-        if is_sparse(X):
-            return X @ weights - self.mean_ @ weights
-        return np.nan_to_num(X - self.mean_) @ weights
+        return projected(X, self.mean_, weights)
 
     def _inverse_gram(self) -> FloatArray:
         return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)

@@ -108,6 +108,14 @@ def test_the_path_answers_every_k_without_solving(engine, monkeypatch):
     assert engine.known_path(state) is path
 
 
+def test_one_component_needs_no_scheme(engine):
+    constrained = asked(k=3, exclude=(0,), scheme="uncorrelated")
+    plain = engine.solve(replace(constrained, scheme="disjoint"))
+    assert engine.solve(constrained).results == plain.results
+    with pytest.raises(ValueError, match="UncorrelatedScores"):
+        engine.solve(replace(constrained, n_components=2))
+
+
 def test_a_price_is_that_of_the_library(engine, dataset):
     state = asked(k=4, exclude=(0,))
     cost = engine.price(state, state.unconstrained())

@@ -9,7 +9,7 @@ import pytest
 
 from blockspca.explore.jobs import Job, Priority, Worker
 
-SOON = 30.0  # seconds within which any machine gets there
+SOON = 300.0  # seconds within which any machine gets there
 
 
 @pytest.fixture

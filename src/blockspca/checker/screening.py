@@ -109,7 +109,8 @@ class RowLists:
         length: int,
         levels: Sequence[Level] = (),
     ) -> None:
-        d, self.length = len(bounds.diagonal), min(length, len(columns) - 1)
+        d = len(bounds.diagonal)
+        self.length = max(0, min(length, len(columns) - 1))
         roots = np.full(d, np.inf) if bounds.roots is None else bounds.roots
         columns = columns[np.argsort(-roots[columns], kind="stable")]
         position = np.full(d, -1)

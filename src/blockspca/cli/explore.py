@@ -130,7 +130,7 @@ def commands(
     weight = 1.0 if state.weight is None else state.weight
     reading = replace(options, scale=state.scale, background=back, weight=weight)
     words = ["blockspca", "fit", str(file), "-k", str(state.k)]
-    words += ["--n-components", str(state.n_components), "--scheme", state.scheme]
+    words += ["--n-components", str(state.n_components), "--scheme", state.used_scheme]
     for option, chosen in (("--include", state.include), ("--exclude", state.exclude)):
         words += [word for i in chosen for word in (option, names[i])]
     if state.max_per_group is not None and groups is not None:

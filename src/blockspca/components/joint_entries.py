@@ -90,6 +90,8 @@ class KyFanMatrix(DualMatrix):
     q_l', of trace m.
     """
 
+    single_from = 2**62  # never: all eigenvalues count
+
     def __init__(self, A: FloatArray, k: int, m: int) -> None:
         d = len(A)
         nothing: NDArray[np.intp] = np.empty(0, np.intp)

@@ -408,7 +408,7 @@ def solve_components(
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, tell)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)

@@ -267,7 +267,7 @@ class Engine:
             if found is None:
                 return None
             results = (*results, found)
-        scheme = as_scheme(state.scheme)
+        scheme = as_scheme(state.used_scheme)
         return Answer(state, problem.cov, scheme, results)
 
     def solve(
@@ -282,7 +282,7 @@ class Engine:
         it was interrupted.
         """
         problem = self.problem(state)
-        scheme = as_scheme(state.scheme)
+        scheme = as_scheme(state.used_scheme)
         sparsities = [state.k] * state.n_components
         scheme.check(sparsities, problem.cov.n_features)
         if problem.constraints is not None:

@@ -76,7 +76,7 @@ def _solving(dataset: Dataset, state: State) -> list[str]:
             ]
     lines += ["found = bs.solve_components("]
     lines += [f"    cov, k={state.k}, n_components={state.n_components},"]
-    lines += [f"    scheme={state.scheme!r},"]
+    lines += [f"    scheme={state.used_scheme!r},"]
     lines += [f"    limits={state.seconds!r},"]
     constraints = _constraints(dataset, state)
     if constraints:

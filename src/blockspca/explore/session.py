@@ -185,10 +185,10 @@ class Session:
             return
         self.send(messages.path(walked, float(ceiling[0])), number)
         pca = self.engine.pca(state)
-        if self.answer is not None and number == self.number:
+        if self.answer is not None and number == self.number:  # it was not refused
             self.send(messages.summary(self.answer, pca), number)
-        if state.is_constrained:
-            self._prices(job, number, state)
+            if state.is_constrained:
+                self._prices(job, number, state)
         self.send({"type": "settled"}, number)
 
     # -- prices --------------------------------------------------------------------

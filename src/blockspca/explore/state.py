@@ -139,6 +139,11 @@ class State:
         return replace(self, **{name: getattr(blank, name) for name in self.VIEW})
 
     @property
+    def used_scheme(self) -> str:
+        """The scheme; with one component none matters, and each would give the same."""
+        return self.scheme if self.n_components > 1 else "disjoint"
+
+    @property
     def is_constrained(self) -> bool:
         free = (self.include, self.exclude, self.max_per_group, self.nonnegative)
         return free != ((), (), None, False)

@@ -7,7 +7,7 @@ import { $, fill, h, number, percent, plural } from "./dom.js";
 import * as panels from "./panels.js";
 import { save, standalone } from "./save.js";
 import { Scores } from "./scores.js";
-import { Store } from "./store.js";
+import { DEFAULT, Store } from "./store.js";
 
 const SCHEMES = {
   disjoint: "No feature is used twice.",
@@ -45,6 +45,7 @@ function ask(state) {
   asked += 1;
   performance.mark(`asked ${asked}`);
   $("components").classList.add("stale");
+  offer(false);
   working("…");
   const unknown = [...state.include, ...state.exclude].filter((i) => !known.has(i));
   if (unknown.length) connection.send({ type: "names", features: unknown });
@@ -69,7 +70,7 @@ const showing = {
   components(message) {
     showComponents(message, store);
     measured();
-    if (message.complete) rested();
+    if (message.complete) { offer(true); rested(); }
   },
   summary: showShares,
   scores: (message) => scores.show(message),
@@ -116,6 +117,12 @@ function rested(words) {
   document.body.dataset.answered = asked;
 }
 
+// What is asked about components is offered once there are some.
+function offer(on) {
+  for (const id of ["ask-swaps", "ask-sets", "ask-blocks"]) $(id).disabled = !on;
+  $("ask-stability").disabled = !on || hello.matrix;
+}
+
 function complain(words) {
   $("alert").textContent = words;
   $("alert").hidden = false;
@@ -144,10 +151,9 @@ function greet(message) {
   $("group-limits").hidden = !message.groups;
   $("scale").disabled = message.matrix;
   $("scores-card").hidden = message.matrix;
-  $("ask-stability").disabled = message.matrix;
   if (store.at < 0) {
     const linked = Store.fromHash(location.hash);
-    store.begin({ ...message.state, ...(linked ?? {}) }, linked ? "from the link" : "start");
+    store.begin(linked ?? message.state, linked ? "from the link" : "start");
   } else {
     changed(store.state);
   }
@@ -231,7 +237,7 @@ function listen() {
   listenPanels();
   window.addEventListener("hashchange", () => {
     const linked = Store.fromHash(location.hash);
-    if (linked) store.change(linked, "from the link");
+    if (linked) store.change({ ...DEFAULT, ...linked }, "from the link");
   });
   document.addEventListener("keydown", shortcut);
 }
