@@ -49,7 +49,7 @@ from .direction import FloatDirections
 from .integers import skip_node
 from .positive import eliminate_all
 from .proof_file import Direction, Node, Problem, ProofError, Record
-from .screening import TINY, UNIT, Level, UpperBounds, above, below, rows_above
+from .screening import TINY, UNIT, Entries, Level, UpperBounds, above, below, rows_above
 
 
 class FloatMatrix:
@@ -125,12 +125,12 @@ class FloatMatrix:
         roots = above(np.sqrt(above(self.high + self.error)))
         return UpperBounds(self.high, roots, self.error, self._data_entries)
 
-    def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _matrix_entries(self, columns: np.ndarray) -> Entries:
         return lambda rows, width: np.abs(
             self.A[np.ix_(columns[rows], columns[:width])]
         )
 
-    def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _data_entries(self, columns: np.ndarray) -> Entries:
         H = np.ascontiguousarray(self.A[:, columns])
         n = self.problem.n
         norms = np.sqrt(self.high[columns])
