@@ -7,7 +7,7 @@ DIR/proofs.md is the page docs/benchmark-proofs.md.
 Every set with proved optima, for all of them with k up to 20 in one file, checked in
 exact integers and in floats; then larger k, checked in floats. All times are the
 processor's, after kernels are compiled; of solving and recording the least of three
-runs, each with a covariance made anew.
+runs, each with a covariance made anew, or of one that takes more than a second.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ Row = dict[str, Any]
 
 ORACLES = DATA.parent / "oracles" / "proved_optima.csv"
 QUICK_SETS = ("pitprops", "Eisen1Cov", "CovColon")
+LAST = ("alon_colon", "ALLAML")  # which take as long as all others together
 REPEATS = 3
 #: One k, or a path up to k; with the gap that is asked for
 LARGE = (
     ("Prostate", "path", 50, 0.0),
     ("Dorothea_train", "path", 50, 0.0),
-    ("Prostate", "one", 200, 0.01),
+    ("Prostate", "one", 100, 0.0),
+    ("Prostate", "one", 200, 0.0),
+    ("Dorothea_train", "one", 50, 0.0),
     ("Dorothea_train", "one", 200, 0.01),
 )
 
@@ -89,6 +92,8 @@ def recorded_row(
             lambda cov=cov, results=results: recorded(cov, results, bs.Limits())
         )
         times.append((solving, recording))
+        if solving > 1.0:
+            break
     proof.write(target)
     solving, recording = (min(column) for column in zip(*times, strict=True))
     return {
@@ -159,7 +164,7 @@ def large_row(name: str, kind: str, k: int, gap: float, folder: Path) -> Row:
 def report(options: Options) -> Report:
     """Measure every set."""
     expected = oracles()
-    names = QUICK_SETS if options.quick else tuple(expected)
+    names = QUICK_SETS if options.quick else sorted(expected, key=LAST.__contains__)
     warm = bs.Covariance.from_matrix(contents("pitprops")[1])
     bs.solve_path(warm, 6, proof=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -179,9 +184,9 @@ def report(options: Options) -> Report:
             "and in floats with derived margins (`--floats`). Seconds are the "
             "processor's. Solving is `solve_path` once kernels are compiled; recording "
             "comes on top of it, if it is asked for.",
-            "For larger k the proof has one claim. A path is proved by the chain and "
-            "its trees; one k by itself by the root of the direction dual, to a gap "
-            "of 1 %.",
+            "For larger k the proof has one claim. The last k of a path is proved by "
+            "the chain and its trees; one k by itself by the direction dual: its root, "
+            "for a gap of 1 %, or rounds of fixing at the root.",
         ],
     )
     found.add("Every oracle value with k ≤ 20", COLUMNS, rows)

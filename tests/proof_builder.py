@@ -273,6 +273,134 @@ class Builder:
         return opened
 
 
+class Directions:
+    """Rule "direction" of section 6, feature by feature, for one ρ and its q_l."""
+
+    def __init__(self, C: np.ndarray, rho: float, rng: np.random.Generator) -> None:
+        r = int(rng.integers(0, 3))
+        self.C, self.rho = C, rho
+        self.Q = np.linalg.svd(C)[0][:, :r]
+        self.weights = rng.uniform(0.1, 1.0, r)
+        self.rest = float(rng.uniform(1e-3, 1.0))
+        self.terms = [self.term(c) for c in C.T]
+
+    def term(self, c: np.ndarray) -> np.ndarray:
+        """Return κzz'/‖z‖²."""
+        rho, w, rest, g = self.rho, self.weights, self.rest, self.Q.T @ c
+        a = c @ c
+        if a <= rho:
+            return np.zeros((len(c), len(c)))
+        s = max(0.0, a - g @ g)
+        low, high = 0.0, a * max(rest, *w, 0.0)
+        for _ in range(200):
+            mu = (low + high) / 2
+            value = np.sum(w * g**2 / (mu + rho * w)) + rest * s / (mu + rho * rest)
+            low, high = (mu, high) if value > 1 else (low, mu)
+        z = c + self.Q @ (g * ((mu + rho * rest) / (mu + rho * w) - 1))
+        if rho - a + (c @ z) ** 2 / (z @ z) <= 1e-7 * rho:
+            z = c
+        kappa = rho * (a - rho) / (rho - a + (c @ z) ** 2 / (z @ z))
+        return kappa * np.outer(z, z) / (z @ z)
+
+    def fields(self) -> Json:
+        return {
+            "rho": self.rho.hex(),
+            "rest": self.rest.hex(),
+            "weights": [float(weight).hex() for weight in self.weights],
+            "directions": [[float(entry).hex() for entry in q] for q in self.Q.T],
+        }
+
+
+def columns_of(Y: np.ndarray, data: Json) -> np.ndarray:
+    C = Y - Y.mean(axis=0) if data["center"] else Y.copy()
+    C /= np.sqrt(len(Y) - data["ddof"])
+    if data["scale"]:
+        norms = np.linalg.norm(C, axis=0)
+        C = np.divide(C, norms, out=np.zeros_like(C), where=norms > 0)
+    return C
+
+
+def one_record(version: int, data: Json, A: np.ndarray, record: Json) -> list[Json]:
+    value, S, x = best_set(A, record["k"])
+    upper = float.fromhex(record["upper"])
+    claim = {
+        "k": record["k"],
+        "support": list(S),
+        "x": [float(entry).hex() for entry in x],
+        "objective": (value - 1e-9 * abs(value)).hex(),
+        "upper_bound": (upper * (1 + 1e-9)).hex(),
+    }
+    header: Json = {"format": "blockspca-proof", "version": version, "data": data}
+    header |= {"row_list": 1, "claims": [claim]}
+    return [header, record, {"end": 1}]
+
+
+def some_rho(A: np.ndarray, k: int, rng: np.random.Generator) -> float:
+    variances = np.sort(np.diagonal(A))
+    least = 1e-3 * variances[-1] or 1.0
+    return float(max(variances[-k] * rng.uniform(0.3, 1.1), least))
+
+
+def direction_proof(
+    Y: np.ndarray, data: Json, k: int, rng: np.random.Generator
+) -> list[Json]:
+    """Write a proof of one k by rule "direction", without rounds."""
+    A = float_matrix(Y, data)
+    made = Directions(columns_of(Y, data), some_rho(A, k, rng), rng)
+    needed = k * made.rho + float(np.linalg.eigvalsh(sum(made.terms))[-1])
+    record = {"k": k, "upper": (needed * (1 + 2.0**-20)).hex(), "rule": "direction"}
+    return one_record(3, data, A, record | made.fields())
+
+
+def rounds_proof(
+    Y: np.ndarray, data: Json, k: int, rng: np.random.Generator
+) -> list[Json]:
+    """Write a proof of one k by rounds, or return nothing where they lead nowhere."""
+    A, C = float_matrix(Y, data), columns_of(Y, data)
+    upper = best_set(A, k)[0] * (1 + float(rng.choice([1e-8, 1e-3, 0.02])))
+    tau = upper * (1 - 2.0**-19)
+
+    def holds(level: float, M: np.ndarray) -> bool:
+        return bool(np.linalg.eigvalsh(M)[-1] < level)
+
+    inside: list[int] = []
+    free, rounds = list(range(C.shape[1])), []
+    for _ in range(4):
+        m = k - len(inside)
+        if m < 1 or len(free) <= m:
+            break
+        made = Directions(C, some_rho(A, k, rng), rng)
+        M = C[:, inside] @ C[:, inside].T + sum(made.terms[i] for i in free)
+        out_level, in_level = tau - (m - 1) * made.rho, tau - m * made.rho
+        if not holds(out_level, M) or in_level <= 0:
+            continue
+        without = [M - term for term in made.terms]
+        out = {
+            i for i in free if holds(out_level, without[i] + np.outer(C[:, i], C[:, i]))
+        }
+        needed = {i for i in free if holds(in_level, without[i])} - out
+        values, vectors = np.linalg.eigh(M)
+        b = vectors[:, -1] * np.sqrt(2 * max(0.0, values[-1] - in_level) + in_level / 2)
+        if len(needed) > m or not holds(in_level, M - np.outer(b, b)):
+            continue
+        free = [i for i in free if i not in out | needed]
+        one = {"in": sorted(needed), "free": free}
+        rounds.append(made.fields() | one | {"vector": [float(x).hex() for x in b]})
+        inside += needed
+    m = k - len(inside)
+    last = Directions(C, some_rho(A, k, rng), rng)
+    M = C[:, inside] @ C[:, inside].T
+    if len(free) > m:
+        M = M + sum(last.terms[i] for i in free)
+        m_rho = m * last.rho
+    else:
+        M, m_rho = M + C[:, free] @ C[:, free].T, 0.0
+    if not rounds or not holds(upper * (1 - 1e-10) - m_rho, M):
+        return []
+    record: Json = {"k": k, "upper": upper.hex(), "rule": "direction"}
+    return one_record(4, data, A, record | last.fields() | {"rounds": rounds})
+
+
 def random_problem(rng: np.random.Generator, d: int) -> tuple[np.ndarray, Json]:
     """Return small data or a small matrix, often with ties."""
     kind = rng.choice(["matrix", "integers", "data", "scaled", "raw"])

@@ -24,7 +24,9 @@ from proof_builder import (
     Truth,
     as_bytes,
     describe,
+    direction_proof,
     random_problem,
+    rounds_proof,
     sha256,
 )
 
@@ -65,6 +67,12 @@ def moved(value: float, rng: Rng) -> float:
 
 def change_real(draft: Draft, rng: Rng) -> None:
     places = [(line, "upper") for line in draft.records]
+    for line in draft.records:
+        for numbers in (line.get("weights", []), *line.get("directions", [])):
+            places += [(numbers, i) for i in range(len(numbers))]
+        places += [(line, key) for key in ("rho", "rest") if key in line] * 2
+        for one in line.get("rounds", []):
+            places += [(one, "rho"), (one["vector"], 0), (one["vector"], 1)]
     for claim in draft.header["claims"]:
         places += [(claim, "objective"), (claim, "upper_bound")] * 2
         places += [(claim["x"], i) for i in range(len(claim["x"]))]
@@ -86,8 +94,9 @@ def lower_together(draft: Draft, rng: Rng, start: int = 0) -> None:
 def cheapen(draft: Draft, rng: Rng) -> None:
     """Put a simple reason in the place of another, and lower the bounds, too."""
     record = draft.records[rng.integers(len(draft.records))]
-    for key in ("from", "features", "tree"):
-        record.pop(key, None)
+    for key in [*record]:
+        if key not in ("k", "upper"):
+            del record[key]
     record["rule"] = str(rng.choice(["variance", "rows", "average", "tree"]))
     if record["rule"] == "tree":
         record["features"] = list(range(draft.Y.shape[1]))
@@ -235,8 +244,8 @@ def change_records(draft: Draft, rng: Rng) -> None:
         lines[at], lines[other] = lines[other], lines[at]
     elif way == 3:
         lines[at] |= {"rule": str(rng.choice(["variance", "rows"]))}
-        for key in ("from", "features", "tree"):
-            lines[at].pop(key, None)
+        for key in {*lines[at]} - {"k", "upper", "rule"}:
+            del lines[at][key]
     else:  # everything one k further
         for line in lines[at:-1]:
             line["k"] += 1
@@ -256,6 +265,22 @@ def change_support(draft: Draft, rng: Rng) -> None:
         claim["k"] -= 1
     else:
         claim["support"], claim["x"] = claim["support"][1:], claim["x"][1:]
+
+
+def change_round(draft: Draft, rng: Rng) -> None:
+    """Move a feature from one list of a round to another, or leave a round out."""
+    rounds = draft.records[0].get("rounds")
+    if not rounds:
+        return cheapen(draft, rng)
+    one = rounds[rng.integers(len(rounds))]
+    if rng.random() < 0.2:
+        return rounds.remove(one)
+    i = int(rng.integers(draft.Y.shape[1]))
+    place = rng.choice(["in", "free", "out"])
+    for key in ("in", "free"):
+        one[key] = sorted({*one[key]} - {i} | ({i} if key == place else set()))
+    if rng.random() < 0.5:
+        lower_together(draft, rng)
 
 
 def truncate(draft: Draft, rng: Rng) -> None:
@@ -286,6 +311,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_features,
     change_records,
     change_support,
+    change_round,
     truncate,
     change_byte,
 )
@@ -297,7 +323,11 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     d = int(rng.integers(3, 7))
     Y, data = random_problem(rng, d)
     slack = float(rng.choice([0.0, 0.05, 0.3]))
-    lines = Builder(Y, data, rng).build(int(rng.integers(2, min(d, 4) + 1)), slack)
+    k = int(rng.integers(2, min(d, 4) + 1))
+    if data["kind"] == "data" and rng.random() < 0.3:
+        lines = rounds_proof(Y, data, k, rng) or direction_proof(Y, data, k, rng)
+    else:
+        lines = Builder(Y, data, rng).build(k, slack)
     made = []
     for _ in range(count):
         draft = Draft(copy.deepcopy(lines), Y)

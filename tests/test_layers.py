@@ -26,6 +26,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "blockspca"
 LAYERS = {
     "base": "_typing _validation _moved _html _json_reader _feature_names _warnings "
     "proof_file",
+    "checker": "checker",
     "limits": "limits _messages proof_settings",
     "records": "certificate result sparsity_path progress constraints stopping",
     "numerics": "numerics",
@@ -38,7 +39,6 @@ LAYERS = {
     "solvers": "solvers",
     "blocks": "blocks",
     "certify": "certify",
-    "checker": "checker",
     "pipeline": "pipeline",
     "components": "components",
     "inspection": "inspection",
@@ -47,7 +47,7 @@ LAYERS = {
     "plotting": "plotting",
     "report": "report",
     "explore": "explore",
-    "estimator": "estimator _sklearn _estimator_input _estimator_output"
+    "estimator": "estimator _sklearn _estimator_input _samples _estimator_output"
     " _estimator_views tl",
     "datasets": "datasets",
     "reproduction": "reproduction",

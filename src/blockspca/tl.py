@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from ._validation import check_flag
+from .covariance.kinds import opened, stays_in_place
 from .estimator import SparsePCA
+from .io.anndata_entries import KEY, entries_of
 
 HIGHLY_VARIABLE = "highly_variable"
 
@@ -29,7 +31,7 @@ def sparse_pca(
     k: Any = "auto",
     layer: str | None = None,
     mask_var: Any = _UNSET,
-    key_added: str = "spca",
+    key_added: str = KEY,
     copy: bool = False,
     **options: Any,
 ) -> Any:
@@ -88,39 +90,19 @@ def sparse_pca(
     mask, mask_name = _mask(adata, mask_var)
     names = [str(name) for name in np.asarray(adata.var_names)[mask]]
     model = SparsePCA(n_comps, k=k, **options)
-    model.fit(X[:, mask], feature_names=names)
-    found = model.solution_
-    loadings = np.zeros((adata.n_vars, len(found)))
-    loadings[mask] = found.components.T
-    adata.obsm[f"X_{key_added}"] = model.transform(X[:, mask])
-    adata.varm["sPCs" if key_added == "spca" else f"{key_added}_PCs"] = loadings
+    used = _chosen(X, mask)
+    model.fit(used, feature_names=names)
     chosen = {
         name: value
         for name, value in options.items()
         if isinstance(value, (str, bool, int, float))
     }
-    adata.uns[key_added] = {
-        "params": {
-            "n_comps": len(found),
-            "k": np.array(model.k_),
-            "layer": layer or "X",
-            "mask_var": mask_name,
-            **chosen,
-        },
-        "variance": np.array(found.explained_variance),
-        "variance_ratio": np.array(found.explained_variance_ratio),
-        "r2": float(found.r2),
-        "upper_bound": np.array(found.upper_bounds),
-        "gap": np.array(found.gaps),
-        "status": np.array([status.value for status in found.statuses]),
-        "genes": np.array([", ".join(result.features) for result in found.results]),
-        "certificates": np.array(
-            [
-                "" if result.certificate is None else result.certificate.to_json()
-                for result in found.results
-            ]
-        ),
-    }
+    params = {"layer": layer or "X", "mask_var": mask_name, **chosen}
+    scores = model.transform(used)
+    entries = entries_of(model.solution_, scores, mask, params, key_added)
+    adata.obsm[entries.obsm] = entries.scores
+    adata.varm[entries.varm] = entries.loadings
+    adata.uns[entries.key] = entries.facts
     return adata if copy else None
 
 
@@ -144,9 +126,15 @@ def _matrix(adata: Any, layer: str | None) -> Any:
         raise KeyError(
             f"layer = {layer!r} is not among the layers, {sorted(adata.layers)}."
         )
-    if hasattr(X, "to_memory"):  # sparse and backed
-        return X.to_memory()
-    return X if hasattr(X, "tocsr") else np.asarray(X)
+    X = opened(X)  # a large backed one is read in blocks
+    return X if hasattr(X, "tocsr") or stays_in_place(X) else np.asarray(X)
+
+
+def _chosen(X: Any, mask: np.ndarray) -> Any:
+    """Columns of X; some of those in a file are read into memory."""
+    if mask.all():
+        return X
+    return (X.to_memory() if hasattr(X, "to_memory") else X)[:, mask]
 
 
 def _mask(adata: Any, mask_var: Any) -> tuple[np.ndarray, str]:

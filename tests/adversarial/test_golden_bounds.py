@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import zoo
-from blockspca.bounds.best import best_bound
+from blockspca.bounds.best import Effort, best_bound
 from blockspca.bounds.closed_form import (
     best_threshold_bound,
     largest_eigenvalue_bound,
@@ -96,7 +96,7 @@ def duals() -> Numbers:
                     known.best[k],
                     target=share * known.reached[k],
                     time_limit=60.0,
-                    nodes=3,
+                    effort=Effort(nodes=3),
                 )
                 found[f"{name} {k} best {share}"] = [best.value, best.name, best.nodes]
     return found

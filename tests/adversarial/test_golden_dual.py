@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import zoo
-from blockspca.bounds.best import NamedBound, best_bound, is_sound
+from blockspca.bounds.best import Effort, NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.bounds.direction_dual.columns import DenseColumns
 from blockspca.bounds.direction_dual.density import Density, Sector, concentrated
@@ -164,7 +164,7 @@ def small() -> Numbers:
             [0, 1, 2],
             target=-np.inf,
             time_limit=60.0,
-            nodes=3,
+            effort=Effort(nodes=3),
             report=lambda value, nodes, left, name=name: told.append(
                 [float(value), nodes, left]
             ),

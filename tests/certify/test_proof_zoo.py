@@ -68,3 +68,40 @@ def test_changed_data_are_refused():
     X[0, 0] = np.nextafter(X[0, 0], 2)
     with pytest.raises(ProofError, match="other data"):
         check_proof(text, X)
+
+
+def spiked_data() -> np.ndarray:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(20, 90)) * np.linspace(1.5, 0.7, 90)
+    return X + 2 * rng.normal(size=(20, 1)) * (np.arange(90) < 30)
+
+
+@pytest.mark.parametrize("gap", [None, 0.05])
+def test_one_large_k_by_directions(gap):
+    X = spiked_data()
+    cov = bs.Covariance.from_data(X)
+    result = bs.solve(cov, 32, limits=bs.Limits(gap=gap), proof=True)
+    assert result.bound_name == "direction dual"
+    (record,) = result.proof.sections[0].records
+    assert record["rule"] == "direction"
+    assert ("rounds" in record) == (gap is None)
+    text = result.proof.to_text().encode()
+    verdict = check_proof(text, X, floats=True)
+    (claim,) = verdict.sections[0].claims
+    assert is_optimal(claim) == (gap is None)
+    assert claim.upper_bound <= (1 + (gap or 1e-9)) * claim.objective
+
+
+def test_directions_for_a_bound_that_is_false_are_refused():
+    from blockspca.checker.proof_file import ProofError
+
+    X = spiked_data()
+    result = bs.solve(bs.Covariance.from_data(X), 32, proof=True)
+    (section,) = result.proof.sections
+    (record,) = section.records
+    below = (result.objective * (1 - 1e-7)).hex()
+    header = {**section.header}
+    header["claims"] = [{**claim, "upper_bound": below} for claim in header["claims"]]
+    forged = type(section)(header, ({**record, "upper": below},))
+    with pytest.raises(ProofError):
+        check_proof(forged.to_text().encode(), X)

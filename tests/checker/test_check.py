@@ -21,8 +21,10 @@ from proof_builder import (
     as_bytes,
     definite,
     describe,
+    direction_proof,
     exact_forms,
     random_problem,
+    rounds_proof,
     sha256,
 )
 
@@ -79,6 +81,51 @@ def test_proofs_of_another_writer_hold(seed):
         check_proof(as_bytes(lines), Y, floats=True)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_directions_of_another_writer_hold(seed):
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((int(rng.integers(3, 9)), 7)) * rng.gamma(2.0, size=7)
+    Y[:, 3] *= seed % 4 != 0  # a column of zeros
+    scale = seed % 3 == 0
+    data = describe(Y, "data", center=seed % 5 > 0, scale=scale, ddof=seed % 2)
+    lines = direction_proof(Y, data, int(rng.integers(1, 5)), rng)
+    for mode in ({"exact": True}, {"floats": True}):
+        check_proof(as_bytes(lines), Y, **mode)
+    (section,) = read_proof(as_bytes(lines))
+    claim = section.claims[0]
+    assert Truth(Y, data).allows(claim.k, claim.objective, claim.upper_bound)
+    # The bound is all that they show: with less the proof fails.
+    for line, key in ((lines[1], "upper"), (lines[0]["claims"][0], "upper_bound")):
+        line[key] = (float.fromhex(line[key]) * (1 - 2.0**-18)).hex()
+    for mode in ({"exact": True}, {"floats": True}):
+        with pytest.raises(ProofError, match="k = "):
+            check_proof(as_bytes(lines), Y, **mode)
+
+
+def test_rounds_of_another_writer_hold():
+    """They end with one set or by their last inequality; both kinds occur."""
+    kinds = set()
+    for seed in range(70):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(3, 7)), 7
+        Y = rng.standard_normal((n, d)) * rng.gamma(1.0, size=d) ** 2
+        data = describe(Y, "data", scale=seed % 4 == 0, ddof=seed % 2)
+        lines = rounds_proof(Y, data, int(rng.integers(1, 5)), rng)
+        if not lines:
+            continue
+        check_proof(as_bytes(lines), Y, floats=True)
+        with pytest.raises(ProofError, match="not done in integers"):
+            check_proof(as_bytes(lines), Y, exact=True)
+        (section,) = read_proof(as_bytes(lines))
+        claim = section.claims[0]
+        assert Truth(Y, data).allows(claim.k, claim.objective, claim.upper_bound)
+        rounds = lines[1]["rounds"]
+        count = sum(len(one["in"]) for one in rounds)
+        kinds |= {"in"} if count else set()
+        kinds |= {"one"} if len(rounds[-1]["free"]) == claim.k - count else {"more"}
+    assert kinds == {"in", "one", "more"}
+
+
 def test_all_rules_and_tokens_occur_in_those_proofs():
     seen = set()
     for seed in range(60):
@@ -120,9 +167,10 @@ def test_the_matrix_is_within_its_error(seed, arithmetic):
     C, weights = exact_forms(Y, data)
     unit = getattr(matrix, "factor", None) or Fraction(2) ** -matrix.exponent
     bounds = matrix.upper_bounds()
-    entries = bounds.entries(np.arange(5))(np.arange(5))
+    entries = bounds.entries(np.arange(5))(np.arange(5), 5)
     scale = Fraction(1, 2**64) if arithmetic is IntegerMatrix else Fraction(1)
-    e = Fraction(matrix.e)
+    e = matrix.e
+    assert isinstance(e, (int, Fraction))  # a float would round U + k e
     for i, j in itertools.product(range(5), repeat=2):
         norm = weights[i] * weights[j]  # A_ij² = C_ij²/norm
         upper = Fraction(float(entries[i, j])) / scale

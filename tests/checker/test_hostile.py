@@ -11,6 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,16 @@ import pytest
 from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, read_data
 from blockspca.checker.proof_file import ProofError
-from proof_builder import Builder, Json, as_bytes, best_set, describe, sha256
+from proof_builder import (
+    Builder,
+    Json,
+    as_bytes,
+    best_set,
+    describe,
+    direction_proof,
+    rounds_proof,
+    sha256,
+)
 
 EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
 LINES = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
@@ -143,7 +153,7 @@ def test_a_key_more_or_less_is_refused(line):
     [
         (("format", "blockspca"), "version 1"),
         (("version", True), "integer"),
-        (("version", 3), "version 1"),
+        (("version", 5), "version 1"),
         (("version", "1"), "integer"),
         (("row_list", 0), "row_list"),
         (("claims", []), "one claim"),
@@ -154,6 +164,7 @@ def test_a_key_more_or_less_is_refused(line):
         (("data", "kind", None), "text"),
         (("data", "center", True), "keys"),
         (("data", "n", 4), "n = d"),
+        (("data", {**LINES[0]["data"], "n": 10**30, "d": 10**30}), "the data are"),
         (("data", "d", True), "integer"),
         (("data", "sha256", LINES[0]["data"]["sha256"].upper()), "64 digits"),
         (("data", "sha256", "0" * 64), "other data"),
@@ -437,14 +448,12 @@ def test_bounds_an_ulp_too_low_are_refused(seed):
     Y = np.tril(Y) + np.tril(Y, -1).T
     Y[0, 1] = Y[1, 0] = 3.0
     a, b = Y[0, 0], Y[1, 1]
-    square = int((a - b) ** 2) + 36
-    if round(square**0.5) ** 2 == square:
-        pytest.skip("the eigenvalue is rational")
+    while round(((a - b) ** 2 + 36) ** 0.5) ** 2 == (a - b) ** 2 + 36:
+        a += 1  # the eigenvalue was rational
     S = np.array([[a, 3.0], [3.0, b]])
     upper = float(np.linalg.eigvalsh(S.astype(np.longdouble).astype(float))[1])
-    # Exact: upper is too low if and only if (upper − a)(upper − b) < 9.
-    from fractions import Fraction
 
+    # Exact: upper is too low if and only if (upper − a)(upper − b) < 9.
     def too_low(value: float) -> bool:
         return (Fraction(value) - int(a)) * (Fraction(value) - int(b)) < 9
 
@@ -484,6 +493,140 @@ def test_a_larger_row_list_or_a_longer_x_changes_nothing():
 def test_bounds_out_of_proportion_are_refused_without_a_crash(upper):
     for line in (1, 2, 3):
         assert_refused(with_field(line, "upper", upper))
+
+
+# -- directions ---------------------------------------------------------------------
+
+
+def direction_lines(**changes: Any) -> tuple[list[Json], np.ndarray]:
+    rng = np.random.default_rng(2)
+    Y = rng.standard_normal((4, 5))
+    lines = direction_proof(Y, describe(Y, "data"), 2, rng)
+    assert lines[1]["weights"]
+    check_proof(as_bytes(lines), Y, exact=True)
+    lines[1] |= changes
+    return lines, Y
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"rho": "0x0p+0"}, "positive"),
+        ({"rho": "-0x1p+0"}, "positive"),
+        ({"rho": "0x0.0000000000001p-1022"}, "k = 2"),
+        ({"rho": "0x1p+10"}, "k = 2"),
+        ({"rho": "0x1p+1000"}, "proportion"),
+        ({"rest": "0x0p+0"}, "positive"),
+        ({"rest": "0x1p+1023"}, "k = 2"),
+        ({"weights": []}, "per weight"),
+        ({"weights": ["-0x1p+0"]}, "positive"),
+        ({"directions": []}, "per weight"),
+        ({"directions": [["0x1p+0"]]}, "per weight"),
+        ({"directions": "q"}, "list"),
+        ({"k": 3}, "k = 3"),
+    ],
+)
+def test_directions_that_are_wrong_are_refused(changes, why):
+    lines, Y = direction_lines(**changes)
+    assert_refused(lines, Y, why)
+
+
+@pytest.mark.parametrize("size", ["0x0p+0", "0x1p+0", "0x1p+60", "0x1p+1023"])
+def test_any_direction_proves_only_what_is_true(size):
+    """They are hints: with nonsense in their place the bound is not shown, or holds."""
+    lines, Y = direction_lines()
+    lines[1]["directions"] = [[size] * len(q) for q in lines[1]["directions"]]
+    for factor in (0.9, 0.5, 0.1):
+        lower = copy.deepcopy(lines)
+        for line, key in ((lower[1], "upper"), (lower[0]["claims"][0], "upper_bound")):
+            line[key] = (float.fromhex(line[key]) * factor).hex()
+        assert_refused(lower, Y)
+
+
+def test_directions_are_of_version_3_and_for_data():
+    lines, Y = direction_lines()
+    lines[0]["version"] = 2
+    assert_refused(lines, Y, "version 3")
+    lines, Y = direction_lines()
+    square = Y.T @ Y
+    lines[0]["data"] = describe(square)
+    assert_refused(lines, square, "for data")
+
+
+def rounds_lines(seed: int = 0) -> tuple[list[Json], np.ndarray]:
+    for start in range(1000 * seed, 1000 * seed + 1000):
+        rng = np.random.default_rng(start)
+        Y = rng.standard_normal((5, 9)) * [6, 5, 4, 3, 2, 1, 1, 1, 1]
+        lines = rounds_proof(Y, describe(Y, "data"), 3, rng)
+        if lines and lines[1]["rounds"][0]["in"]:
+            check_proof(as_bytes(lines), Y, floats=True)
+            return lines, Y
+    raise AssertionError("no proof by rounds was found")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"in": [99]}, "different features"),
+        ({"in": [True]}, "integer"),
+        ({"free": [2, 1]}, "ascending"),
+        ({"free": [1, 1]}, "different features"),
+        ({"vector": []}, "vector of n"),
+        ({"vector": ["0x1p+0"]}, "vector of n"),
+        ({"vector": ["0x1p+1023"] * 5}, ""),
+        ({"rho": "0x0p+0"}, "positive"),
+        ({"out": []}, "keys"),
+    ],
+)
+def test_rounds_that_are_wrong_are_refused(changes, why):
+    lines, Y = rounds_lines()
+    lines[1]["rounds"][0] |= changes
+    assert_refused(lines, Y, why)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_round_cannot_name_what_it_does_not_show(seed):
+    """Every feature moved from where it was shown to be: in, out or free."""
+    lines, Y = rounds_lines(seed)
+    first = lines[1]["rounds"][0]
+    for i in range(9):
+        for key in ("in", "free", None):
+            other = copy.deepcopy(lines)
+            one = other[1]["rounds"][0]
+            for name in ("in", "free"):
+                one[name] = sorted({*one[name]} - {i} | ({i} if name == key else set()))
+            if key == "free" or i in first.get(key or "", []):
+                continue  # a feature may stay free; later rounds may then fail or hold
+            if key is None and i not in first["in"] + first["free"]:
+                continue
+            assert_false_is_refused(other, Y)
+
+
+def assert_false_is_refused(lines: list[Json], Y: np.ndarray) -> None:
+    """Lower the bound to below the optimum: then no rounds may be accepted."""
+    value = best_set(np.cov(Y.T), 3)[0]
+    lines[1]["upper"] = (value * (1 - 1e-6)).hex()
+    lines[0]["claims"][0]["upper_bound"] = (value * (1 - 5e-7)).hex()
+    lines[0]["claims"][0]["objective"] = (value * (1 - 1e-5)).hex()
+    assert_refused(lines, Y)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rounds_never_show_less_than_the_optimum(seed):
+    """All features out at once, all in, the best set forgotten: none is accepted."""
+    lines, Y = rounds_lines(seed)
+    S = list(best_set(np.cov(Y.T), 3)[1])
+    rest = [i for i in range(9) if i not in S]
+    one = lines[1]["rounds"][0]
+    for needed, free in (([], []), ([], rest), (rest[:3], []), (S[:1], rest), (S, [])):
+        lines[1]["rounds"] = [one | {"in": needed, "free": free}]
+        assert_false_is_refused(lines, Y)
+
+
+def test_rounds_are_of_version_4():
+    lines, Y = rounds_lines()
+    lines[0]["version"] = 3
+    assert_refused(lines, Y, "version 4")
 
 
 # -- data ---------------------------------------------------------------------------

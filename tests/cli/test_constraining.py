@@ -109,3 +109,53 @@ def test_a_background_is_subtracted(here, capsys):
     capsys.readouterr()
     assert run(["fit", "data.csv", "-k", "auto", "--background", "other.csv"]) == 2
     assert "give a k" in capsys.readouterr().err
+
+
+def test_a_start_from_before(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "before"]) == 0
+    Path("names.txt").write_text("f1\nf5\nf8\n")
+    capsys.readouterr()
+    for start in ("before", "before/summary.json", "before/loadings.csv"):
+        assert run(["fit", "data.csv", "-k", "3", "-n", "2", "--start", start]) == 0
+        assert "Traceback" not in capsys.readouterr().err
+    for start in ("names.txt", "f1,f5,f8"):
+        assert run(["fit", "data.csv", "-k", "3", "--start", start]) == 0
+        assert run(["path", "data.csv", "--k-max", "4", "--start", start]) == 0
+
+
+def test_an_overlap_with_a_start(here, capsys):
+    cov = bs.Covariance.from_data(X, feature_names=NAMES)
+    free = bs.solve(cov, 3)
+    others = [name for name in NAMES if name not in free.features][:3]
+    start = ",".join(others)
+    command = ["fit", "data.csv", "-k", "3", "--start", start, "--min-overlap", "2"]
+    assert run([*command, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    found = shown["components"][0]["loadings"]
+    assert len(set(found) & set(others)) >= 2
+    rules = bs.Constraints(overlap_with=others, min_overlap=2)
+    expected = bs.solve(cov, 3, constraints=rules)
+    assert shown["components"][0]["objective"] == pytest.approx(expected.objective)
+    assert shown["prices"][0]["free_objective"] == pytest.approx(free.objective)
+
+
+def test_features_that_are_gone_are_left_out_of_a_start(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "--start", "f1,delisted"]) == 0
+    said = capsys.readouterr().err
+    assert "1 feature(s) that the data do not have, such as 'delisted'" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--start before.json", "there is no such file"),
+        ("--start data.csv", "is not what fit writes"),
+        ("--start gone", "has no feature of the data"),
+        ("--min-overlap 2", "--min-overlap needs --start"),
+        ("--start f1,f2 --min-overlap 3", "min_overlap = 3 for overlap_with of 2"),
+        ("--start f1 --min-overlap 0", "0 is less than 1"),
+    ],
+)
+def test_starts_that_are_none(here, capsys, options, words):
+    assert run(["fit", "data.csv", "-k", "3", *options.split()]) == 2
+    assert words in capsys.readouterr().err

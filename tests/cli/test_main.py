@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -41,8 +42,24 @@ def test_demo_prints_what_it_promises():
         "status",
         "time",
         "blocks",
+        "Loading the solver took",
     ):
         assert word in outcome.output
+    assert re.search(r"[+-]0\.\d+ block \d, feature \d+", outcome.output)
+
+
+def test_the_demo_loads_the_solver_before_it_measures(monkeypatch):
+    from blockspca.cli import demonstration
+
+    order = []
+    real = demonstration.solve
+    monkeypatch.setattr(
+        demonstration,
+        "solve",
+        lambda cov, k, **more: order.append(cov.n_features) or real(cov, k, **more),
+    )
+    run()
+    assert order == [12, 30, 1000]
 
 
 def test_demo_is_deterministic():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from blockspca.certify.verification import VerificationError
 from blockspca.cli.main import app
 
 
@@ -41,3 +42,36 @@ def test_proof_of_what_cannot_be_recorded_is_an_error(table, tmp_path):
     done = CliRunner().invoke(app, [*words, "--proof", str(tmp_path / "out.proof")])
     assert done.exit_code != 0
     assert not (tmp_path / "out.proof").exists()
+
+
+def test_verify_replays_a_proof(table, tmp_path):
+    target = tmp_path / "out.proof"
+    words = ["path", str(table), "--k-max", "3", "--scale", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    done = CliRunner().invoke(app, ["verify", str(target), str(table)])
+    assert done.exit_code == 0, done.output
+    assert "The proof holds." in done.output
+    assert "k = 3    optimal" in done.output
+    # a bound below the optimum is refused
+    header, *rest = target.read_text().splitlines(keepends=True)
+    claims = json.loads(header)
+    claims["claims"][2]["upper_bound"] = claims["claims"][1]["upper_bound"]
+    target.write_text(json.dumps(claims) + "\n" + "".join(rest))
+    done = CliRunner().invoke(app, ["verify", str(target), str(table)])
+    assert isinstance(done.exception, VerificationError)  # `main` makes 4 of it
+
+
+def test_explain_shows_a_proof(table, tmp_path):
+    target, page = tmp_path / "out.proof", tmp_path / "out.html"
+    words = ["path", str(table), "--k-max", "3", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    words = ["explain", str(target), str(table), "--html", str(page)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert "k = 1: at most" in done.output
+    text = page.read_text(encoding="utf-8")
+    for name in "abcde":
+        assert name in text
+    assert "Screening with τ" in text
+    done = CliRunner().invoke(app, ["explain", str(table)])
+    assert isinstance(done.exception, ValueError)

@@ -11,12 +11,7 @@ import pytest
 import blockspca as bs
 from blockspca.components.variance import adjusted_variance
 
-SCHEMES = (
-    bs.DisjointSupports(),
-    bs.Orthogonalised(),
-    bs.UncorrelatedScores(),
-    bs.ResidualDeflation(),
-)
+SCHEMES = (bs.UncorrelatedScores(), bs.ResidualDeflation())
 
 
 def flat_factors(seed: int = 0, d: int = 40) -> np.ndarray:

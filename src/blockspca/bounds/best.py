@@ -8,10 +8,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._validation import FloatArray
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
@@ -22,7 +24,7 @@ from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
-from .entry_dual.bound import EntryBound, EntryDual
+from .entry_dual.bound import EntryDual
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 
@@ -66,6 +68,26 @@ def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Effort:
+    """How far the searches of the duals go.
+
+    Attributes
+    ----------
+    nodes : int
+        Of the direction dual's search, which splits none once there are this many.
+    entry_nodes : int, optional
+        The same for the search of the entry dual, `nodes` by default.
+    is_timed : bool
+        False if the caller has no limit on time: then ascents of the entry dual end by
+        their number of steps, and the bound does not depend on the speed of a machine.
+    """
+
+    nodes: int = ProofSettings.few_nodes
+    entry_nodes: int | None = None
+    is_timed: bool = True
+
+
 def best_bound(
     cov: Covariance,
     k: int,
@@ -73,12 +95,10 @@ def best_bound(
     *,
     target: float,
     time_limit: float,
-    nodes: int = ProofSettings.few_nodes,
-    entry_nodes: int | None = None,
+    effort: Effort = Effort(),  # noqa: B008 (frozen)
     memory: int | None = None,
     report: Callable[[float, int, int], None] | None = None,
     settings: ProofSettings = DEFAULT_SETTINGS,
-    is_timed: bool = True,
 ) -> NamedBound:
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
@@ -91,15 +111,13 @@ def best_bound(
     cov : Covariance
     k : int
     support : sequence of int
-        A good support, from which the dual starts; every bound holds for any.
+        A good support, from which the duals start; every bound holds for any.
     target : float
         Stop as soon as a bound is this low.
     time_limit : float
         Seconds. What cannot be stopped is begun only if they suffice for it.
-    nodes : int
-        Of the dual's search, which splits none once there are this many.
-    entry_nodes : int, optional
-        The same for the search of the entry dual, `nodes` by default.
+    effort : Effort
+        Nodes of the searches.
     memory : int, optional
         Bytes for working arrays.
     report : callable
@@ -107,9 +125,6 @@ def best_bound(
         and the free features.
     settings : ProofSettings
         How long each dual has.
-    is_timed : bool
-        False if the caller has no limit on time: then ascents of the entry dual end by
-        their number of steps, and the bound does not depend on the speed of a machine.
 
     Examples
     --------
@@ -119,99 +134,196 @@ def best_bound(
     >>> round(best_bound(cov, 2, [0, 1], target=3.0, time_limit=1.0).value, 6)
     3.0
     """
-    deadline = Deadline(time_limit)
-    error = k * cov.entry_error
-    known = [NamedBound(np.inf, BoundName.NONE)]
-
-    def is_open() -> bool:
-        return min(known).value > target and not deadline.passed()
-
-    def tell(value: float, nodes: int, free: int) -> None:
-        if report is not None:
-            report(min(value + error, min(known).value), nodes, free)
-
-    A = None
-    if not cov.known_psd and cov.n_features <= _LARGEST_DENSE:
-        A = cov.submatrix(slice(None))
+    problem = _Problem(cov, k, support, target, Deadline(time_limit), memory)
+    run = _Run(problem, effort, settings, report)
     if cov.known_psd:
-        value = trace_bound(cov.diagonal(), k) + error
-        known.append(NamedBound(value, BoundName.VARIANCES))
-    entries = EntryDual(cov, k, support, target=target, memory=memory)
+        run.by_variances()
+    if effort.is_timed:
+        run.by_entries(settings.entry_share_first, settings.entry_steps_first)
+    run.by_directions()
+    run.by_entries(settings.entry_share(k), settings.entry_steps)
+    if effort.is_timed and run.entries_are_near():
+        run.by_entries(settings.entry_share_alone, settings.entry_steps)
+    run.by_eigenvalue()
+    run.by_thresholds()
+    return run.least()
 
-    def improve_entries(seconds: float, steps: int) -> None:
-        own = Deadline(seconds)
-        if not is_timed and cov.n_features <= _LARGEST_DENSE:
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is to be bounded, and until when."""
+
+    cov: Covariance
+    k: int
+    support: Sequence[int] | NDArray[np.intp]
+    target: float
+    deadline: Deadline
+    memory: int | None
+
+    @property
+    def error(self) -> float:
+        return self.k * self.cov.entry_error
+
+
+class _Run:
+    """The bounds of one problem so far; each method adds one while that is wanted."""
+
+    def __init__(
+        self,
+        problem: _Problem,
+        effort: Effort,
+        settings: ProofSettings,
+        report: Callable[[float, int, int], None] | None,
+    ) -> None:
+        self.problem, self.effort, self.settings = problem, effort, settings
+        self.report = report
+        self.known = [NamedBound(np.inf, BoundName.NONE)]
+        self.visited = 0  # nodes of the direction dual's search
+        self.entries: EntryDual | None = None
+
+    @cached_property
+    def dense(self) -> FloatArray | None:
+        """A as a whole, if it is not known to be PSD and not too large."""
+        cov = self.problem.cov
+        if cov.known_psd or cov.n_features > _LARGEST_DENSE:
+            return None
+        return cov.submatrix(slice(None))
+
+    def is_open(self) -> bool:
+        lowest = min(self.known).value
+        return lowest > self.problem.target and not self.problem.deadline.passed()
+
+    def tell(self, value: float, nodes: int, free: int) -> None:
+        if self.report is not None:
+            lowest = min(value + self.problem.error, min(self.known).value)
+            self.report(lowest, nodes, free)
+
+    def least(self) -> NamedBound:
+        """The best bound so far, with what a certificate needs of it."""
+        best = None if self.entries is None else self.entries.best
+        nodes = self.visited + (0 if best is None else best.nodes)
+        bound = replace(min(self.known), nodes=nodes)
+        if bound.name != BoundName.ENTRY_DUAL or best is None or best.record is None:
+            return bound
+        return replace(bound, dual=best.record.to_text())
+
+    def by_variances(self) -> None:
+        problem = self.problem
+        value = trace_bound(problem.cov.diagonal(), problem.k) + problem.error
+        self.known.append(NamedBound(value, BoundName.VARIANCES))
+
+    def entries_are_near(self) -> bool:
+        """Whether the entry dual's gap is so small that it may well end in a proof."""
+        if self.entries is None:
+            return False
+        gap = self.entries.best.value - self.problem.target
+        worth = abs(self.problem.target) / self.problem.k
+        return gap <= self.settings.entry_near * worth
+
+    def by_entries(self, share: float, steps: int) -> None:
+        """Give the entry dual a share of the time, and at most so many steps."""
+        if not self.is_open():
+            return
+        problem, effort = self.problem, self.effort
+        cov = problem.cov
+        if self.entries is None:
+            self.entries = EntryDual(
+                cov,
+                problem.k,
+                problem.support,
+                target=problem.target,
+                memory=problem.memory,
+            )
+        seconds = share * (problem.deadline.remaining() or 0.0)
+        if not effort.is_timed and cov.n_features <= _LARGEST_DENSE:
             # by steps alone, so that the clock decides nothing
-            seconds, steps = np.inf, min(steps, settings.entry_steps_untimed)
-        bound = entries.improve(seconds, steps, until_fixable=nodes > 1)
-        if nodes > 1 and entries.is_fixable and not bound.interrupted:
-            bound = entries.search(own.remaining() or 0.0, entry_nodes or nodes)
+            seconds, steps = np.inf, min(steps, self.settings.entry_steps_untimed)
+        nodes = (effort.entry_nodes or effort.nodes) if effort.nodes > 1 else 0
+        bound = self.entries.run(seconds, steps, nodes)
         if np.isfinite(bound.value):
             found = NamedBound(bound.value, BoundName.ENTRY_DUAL, better=bound.better)
-            known.append(found)
+            self.known.append(found)
         if bound.interrupted:
-            raise BoundInterrupted(_written(min(known), bound))
-        tell(np.inf, 0, cov.n_features)
+            raise BoundInterrupted(self.least())
+        self.tell(np.inf, 0, cov.n_features)
 
-    if is_open() and is_timed:
-        first = settings.entry_share_first * (deadline.remaining() or 0.0)
-        improve_entries(first, settings.entry_steps_first)
-    # A shift as large as the optimum itself leaves the dual nothing to work with.
-    dual_is_apt = cov.known_psd
-    if A is not None:
+    def by_directions(self) -> None:
+        """The direction dual: its root, and its search if that is worth it."""
+        if self._directions_are_hopeless():
+            return
+        if not self._directions_are_apt() or not self.is_open():
+            return
+        settings, target = self.settings, self.problem.target
+        so_far = min(self.known).value - target
+        worth = max(2 * so_far, settings.search_up_to_gap * abs(target))
+        self._directions(settings.root_share, min(1, self.effort.nodes))
+        is_near = not self.visited or self.known[-1].value - target <= worth
+        if self.effort.nodes > 1 and self.is_open() and is_near:
+            self._directions(settings.search_share, self.effort.nodes)
+
+    def _directions_are_hopeless(self) -> bool:
+        """Whether the root of the direction dual is above the bound by entries.
+
+        Its relaxation has a solution without any direction, W = I/n with c_i c_i'/n for
+        each of d, or of kn, columns, and its value is at least min(k, d/n) min A_ii:
+        for correlations with k < d/n that is the trace.
+        """
+        cov, k = self.problem.cov, self.problem.k
+        if self.entries is None or not cov.known_psd or cov.n_samples is None:
+            return False
+        columns = min(float(k), cov.n_features / cov.n_samples)
+        reached = columns * float(cov.diagonal().min(initial=np.inf))
+        return reached >= self.entries.best.value
+
+    def _directions_are_apt(self) -> bool:
+        """A shift as large as the optimum leaves the dual nothing to work with."""
+        if self.dense is None:
+            return self.problem.cov.known_psd
         with single_threaded():  # as many threads as cores wait for one another
-            dual_is_apt = psd_shift(A, deadline) < abs(target) / 4
-    visited = 0
-    if dual_is_apt and is_open():
-        by_entries = min(known).value - target
-        for share, most in ((settings.root_share, 1), (settings.search_share, nodes)):
-            left = deadline.remaining() or 0.0
-            if visited and not is_open():
-                break
-            worth = max(2 * by_entries, settings.search_up_to_gap * abs(target))
-            if visited and known[-1].value - target > worth:
-                break
-            dual = dual_bound(
-                cov,
-                k,
-                start=support,
-                target=target - error - 4 * EPS * abs(target),  # sums may round up
-                time_limit=share * max(0.95 * left, left - 1.0),
-                nodes=min(most, nodes),
-                memory=memory,
-                report=tell,
+            shift = psd_shift(self.dense, self.problem.deadline)
+        return shift < abs(self.problem.target) / 4
+
+    def _directions(self, share: float, nodes: int) -> None:
+        problem = self.problem
+        left = problem.deadline.remaining() or 0.0
+        dual = dual_bound(
+            problem.cov,
+            problem.k,
+            start=problem.support,
+            # sums may round up
+            target=problem.target - problem.error - 4 * EPS * abs(problem.target),
+            time_limit=share * max(0.95 * left, left - 1.0),
+            nodes=nodes,
+            memory=problem.memory,
+            report=self.tell,
+        )
+        self.visited += dual.nodes
+        value = dual.value + problem.error
+        if np.isfinite(value):
+            found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
+            self.known.append(found)
+        if dual.interrupted:
+            raise BoundInterrupted(self.least())
+
+    def by_eigenvalue(self) -> None:
+        problem = self.problem
+        if self.is_open() and _eigenvalue_is_affordable(
+            problem.cov, self.dense is not None, problem.deadline, problem.memory
+        ):
+            with single_threaded():
+                value = largest_eigenvalue_bound(problem.cov) + problem.error
+            self.known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
+
+    def by_thresholds(self) -> None:
+        problem = self.problem
+        if not self.is_open() or self.dense is None:
+            return
+        with single_threaded():
+            found = best_threshold_bound(
+                self.dense, problem.k, deadline=problem.deadline
             )
-            visited += dual.nodes
-            if np.isfinite(dual.value):
-                value = dual.value + error
-                found = NamedBound(value, BoundName.DIRECTION_DUAL, better=dual.better)
-                known.append(found)
-            if dual.interrupted:
-                raise BoundInterrupted(
-                    _written(replace(min(known), nodes=visited), entries.best)
-                )
-            if nodes == 1:
-                break
-    if is_open():
-        left = settings.entry_share(k) * (deadline.remaining() or 0.0)
-        improve_entries(left, settings.entry_steps)
-    if is_open() and _eigenvalue_is_affordable(cov, A is not None, deadline, memory):
-        with single_threaded():
-            value = largest_eigenvalue_bound(cov) + error
-        known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
-    if is_open() and A is not None:
-        with single_threaded():
-            value = best_threshold_bound(A, k, deadline=deadline)[0] + error
-        known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
-    visited += entries.best.nodes
-    return _written(replace(min(known), nodes=visited), entries.best)
-
-
-def _written(bound: NamedBound, entries: EntryBound) -> NamedBound:
-    """Add what a certificate needs of the entry dual, if the bound is by that."""
-    if bound.name != BoundName.ENTRY_DUAL or entries.record is None:
-        return bound
-    return replace(bound, dual=entries.record.to_text())
+        value = found[0] + problem.error
+        self.known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
 
 
 def _eigenvalue_is_affordable(

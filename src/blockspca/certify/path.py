@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import load
 from .._validation import check_sparsity
-from ..bounds.best import BoundInterrupted, NamedBound, best_bound, is_sound
+from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..certificate import BoundName
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
@@ -288,7 +288,7 @@ class PathProver:
                 time_limit=budget.share(
                     settings.chainless_share, settings.chainless_seconds
                 ),
-                nodes=min(settings.few_nodes, budget.nodes_left),
+                effort=Effort(min(settings.few_nodes, budget.nodes_left)),
                 memory=budget.limits.memory,
                 settings=settings,
             )

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.direction_dual.point import direction_point
+from ..bounds.direction_dual.point import direction_point, direction_rounds
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
 from ..constraints import Constraints
@@ -28,9 +28,17 @@ from ..covariance.derived import restricted
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
-from ..proof_file import FORMAT, VERSION, WITH_DIRECTIONS, WITH_SECTIONS, Proof, Section
-from ..result import Result, is_within_gap
-from ..search.tree_log import above, below, root_order, tree_text
+from ..proof_file import (
+    FORMAT,
+    VERSION,
+    WITH_DIRECTIONS,
+    WITH_ROUNDS,
+    WITH_SECTIONS,
+    Proof,
+    Section,
+)
+from ..result import Result, Status, is_within_gap
+from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
 
 Found = tuple[float, dict[str, Any] | None]
@@ -117,7 +125,7 @@ def record_proof(
     features = np.setdiff1d(np.arange(cov.n_features), without)
     part = restricted(cov, features) if len(without) else cov
     try:
-        candidates = Candidates(part, results[-1].k, budget.check)
+        candidates = Candidates(part, results[-1].k, budget.check, again=True)
     except LimitReached:  # before A was read
         raise NotRecordable(
             "the time did not suffice to read A once more, so that there is nothing to "
@@ -160,6 +168,17 @@ def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
             )
 
 
+def _level(result: Result) -> float:
+    """The τ at which a proof shows the bound of a result, with room.
+
+    A little below the bound, so that the claim can be the bound itself; not so far that
+    the component itself is near.
+    """
+    bound, objective = result.upper_bound, result.objective
+    lower = bound - 4 * ROOM * abs(bound)
+    return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
+
+
 @dataclass
 class _Recording:
     """The records so far; all values are in units of `candidates.unit`.
@@ -183,6 +202,8 @@ class _Recording:
         steps.sort(key=lambda step: -step.upper_bound)  # the least of a k comes last
         self.targets = {step.k: step.upper_bound / self.unit for step in steps}
         self.names = {step.k: step.bound_name for step in steps}
+        for result in self.results:
+            self.targets[result.k] = _level(result) / self.unit
         self.first = min(self.targets)  # that k alone, where no chain was needed
         self.claimed = {result.k: result for result in self.results}
         opened = sum(result.nodes for result in self.results[-1:])
@@ -216,20 +237,28 @@ class _Recording:
         return self.names.get(k) in (BoundName.DIRECTION_DUAL, BoundName.NONE)
 
     def _direction(self, k: int, target: float) -> Found:
-        """The direction dual, which needs no smaller k."""
+        """The direction dual, which needs no smaller k: its root, or rounds at it."""
         support = np.searchsorted(self.features, self.claimed[k].support)
-        point = direction_point(
-            self.cov,
-            k,
-            support,
-            target * self.unit,
-            self.budget,
-            self.budget.limits.memory,
-        )
+        bound, memory = target * self.unit, self.budget.limits.memory
+        call = (self.cov, k, support, bound, self.budget, memory)
+        point = direction_point(*call)
         if point is None:
             return _NOTHING
         value = point.value + DIRECTION_ROOM * abs(point.value)
-        return value / self.unit, point.to_record()
+        if value <= bound or self.claimed[k].status is not Status.OPTIMAL:
+            return value / self.unit, {"rule": "direction", **point.to_dict()}
+        found = direction_rounds(*call)
+        if found is None:
+            return value / self.unit, {"rule": "direction", **point.to_dict()}
+        rounds, last = found
+        said = [self._in_numbers(step.to_dict()) for step in rounds]
+        return target, {"rule": "direction", **last.to_dict(), "rounds": said}
+
+    def _in_numbers(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Name the features of a round by their numbers in A."""
+        for key in ("in", "free"):
+            step[key] = self.features[step[key]].tolist() if step[key] else []
+        return step
 
     def _closed_form(self, k: int) -> Found:
         """The least bound that needs no tree, with its record."""
@@ -318,6 +347,8 @@ class _Recording:
         records = self._needed()
         if any(record["rule"] == "direction" for record in records):
             header["version"] = WITH_DIRECTIONS
+        if any("rounds" in record for record in records):
+            header["version"] = WITH_ROUNDS
         section = Section(header, records)
         return Proof((section,), "; ".join(weaker), self.nodes)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.best import (
     BoundInterrupted,
+    Effort,
     NamedBound,
     best_bound,
     is_sound,
@@ -122,12 +123,14 @@ def prove_single_k(
             best.support,
             target=best.objective + slack,
             time_limit=seconds,
-            nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
-            entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
+            effort=Effort(
+                nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
+                entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
+                is_timed=limits.time is not None,
+            ),
             memory=limits.memory,
             report=None if callback is silent else report,
             settings=settings,
-            is_timed=limits.time is not None,
         )
         left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:

@@ -90,8 +90,8 @@ def check_proof(
         again in integers.
     """
     start = time.perf_counter()
-    sections = read_proof(proof)
     Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
+    sections = read_proof(proof, Y.shape)
     ways: list[type] = [FloatMatrix, IntegerMatrix]
     if exact or floats:
         ways = [IntegerMatrix] if exact else [FloatMatrix]
@@ -110,8 +110,6 @@ def _check_section(
 ) -> Matrix:
     """Check a section in the first arithmetic that can; return its matrix."""
     problem = section.problem
-    if Y.shape != (problem.n, problem.d):
-        raise ProofError(f"the data are {Y.shape}, the proof's {problem.n, problem.d}")
     if digest != problem.sha256:
         raise ProofError("these are other data: the hash is not that of the proof")
     if problem.without:
@@ -119,15 +117,15 @@ def _check_section(
         Y = Y if problem.kind == "data" else Y[[*section.kept]]
     for claim in section.claims:
         _check_vector(claim, Y, problem)
+    reasons = []
     for way in ways:
         try:
             matrix = way(Y, problem)
             _check_records(section, matrix)
             return matrix
-        except ProofError:
-            if way is ways[-1]:
-                raise
-    raise AssertionError("there is an arithmetic")
+        except ProofError as error:
+            reasons.append(str(error))
+    raise ProofError("; in integers: ".join(reasons))
 
 
 def _check_records(section: Section, matrix: Matrix) -> None:
@@ -143,6 +141,8 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_rows(bounds, record.k, upper)
         elif record.rule == "average":
             _check_average(record, kind, matrix, upper, uppers)
+        elif record.direction is not None:
+            matrix.check_direction(record.k, upper, record.direction)
         else:
             screening.check(record, upper, uppers.get(record.k - 1))
             matrix.check_tree(record, {**uppers, record.k: upper})
@@ -211,7 +211,7 @@ class Screening:
         """One pass over the rows and columns that Cauchy leaves for some record."""
         d = len(self.section.kept)
         rows, columns = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
-        before = None
+        before, levels = None, []
         for record in self.section.records:
             number = self.matrix.number(record.upper)
             if record.rule == "tree" and len(record.features) < d and record.k > 1:
@@ -219,6 +219,7 @@ class Screening:
                 if before is not None and before[0] == record.k - 1:
                     level = self.matrix.level(record.k, number, before[1])
                     left = self.bounds.left_by_cauchy(level)
+                    levels.append(level)
                 kept = np.zeros(d, dtype=bool)
                 kept[list(record.features)] = True
                 rows |= left & ~kept
@@ -226,7 +227,7 @@ class Screening:
             before = (record.k, number)
         length = self.section.row_list
         places = np.flatnonzero(columns)
-        return RowLists(self.bounds, np.flatnonzero(rows), places, length)
+        return RowLists(self.bounds, np.flatnonzero(rows), places, length, levels)
 
 
 def _check_vector(claim: Claim, Y: np.ndarray, problem: Problem) -> None:

@@ -45,8 +45,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from .direction import FloatDirections
 from .integers import skip_node
-from .proof_file import Node, Problem, ProofError, Record
+from .positive import eliminate_all
+from .proof_file import Direction, Node, Problem, ProofError, Record
 from .screening import TINY, UNIT, Level, UpperBounds, above, below, rows_above
 
 
@@ -57,20 +59,22 @@ class FloatMatrix:
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
-        n, N = problem.n, problem.n - problem.ddof
-        shift = int(np.frexp(np.abs(Y).max())[1])
+        n = problem.n
+        N = self.divisor = n - problem.ddof
+        self.shift = shift = int(np.frexp(np.abs(Y).max())[1])
         scaled = np.ldexp(Y, -shift)
         if problem.kind == "matrix":
             self.factor = Fraction(2) ** -shift
             self.A = (scaled + scaled.T) / 2
             same = np.array_equal(Y, Y.T) and np.array_equal(np.ldexp(scaled, shift), Y)
-            self.e = 0.0 if same else 2 * UNIT
+            self.error = 0.0 if same else 2 * UNIT
             self.low = self.high = np.diagonal(self.A).copy()
             self.product_error = 0.0
+            self.e = Fraction(self.error)
             return
         H, delta, norms = _centred(scaled, problem.center)
         if problem.scale:
-            self.factor = Fraction(N)
+            self.factor, self.shift = Fraction(N), 0
             still = (scaled == (scaled[0] if problem.center else 0)).all(axis=0)
             if norms[~still].min(initial=1.0) < 2.0**-400:
                 raise ProofError("float64 cannot hold these data")
@@ -78,18 +82,19 @@ class FloatMatrix:
                 H *= np.where(still, 0.0, np.sqrt(N) / norms)
                 parts = np.where(still, 0.0, np.sqrt(n) * delta / norms)
             phi = 1.01 * ((n + 8) * UNIT + 2 * (UNIT + float(parts.max())))
-            self.e = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
+            self.error = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
         else:
             self.factor = N * Fraction(4) ** -shift
             most = float(norms.max())
             error = 2.1 * UNIT * most**2 + n * float(delta.max()) ** 2
-            self.e = above(error, n) + n * 2.0**-1000
+            self.error = above(error, n) + n * 2.0**-1000
         self.A = H
         squares = np.einsum("si,si->i", H, H)
         self.low, self.high = below(squares, n), above(squares, n)
         self.product_error = float(above(1.01 * n * UNIT * self.high.max()))
-        if not np.isfinite(self.e) or n * UNIT > 0.01:
+        if not np.isfinite(self.error) or n * UNIT > 0.01:
             raise ProofError("float64 cannot hold these data")
+        self.e = Fraction(self.error)  # records and claims are compared exactly
 
     # -- numbers: exact fractions of float64 ----------------------------------------
 
@@ -116,21 +121,23 @@ class FloatMatrix:
     def upper_bounds(self) -> UpperBounds:
         """Return what screening needs."""
         if self.problem.kind == "matrix":
-            return UpperBounds(self.high, None, self.e, self._matrix_entries)
-        roots = above(np.sqrt(above(self.high + self.e)))
-        return UpperBounds(self.high, roots, self.e, self._data_entries)
+            return UpperBounds(self.high, None, self.error, self._matrix_entries)
+        roots = above(np.sqrt(above(self.high + self.error)))
+        return UpperBounds(self.high, roots, self.error, self._data_entries)
 
     def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
-        return lambda rows: np.abs(self.A[np.ix_(columns[rows], columns)])
+        return lambda rows, width: np.abs(
+            self.A[np.ix_(columns[rows], columns[:width])]
+        )
 
     def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
         H = np.ascontiguousarray(self.A[:, columns])
         n = self.problem.n
         norms = np.sqrt(self.high[columns])
 
-        def entries(rows: np.ndarray) -> np.ndarray:
-            found = np.abs(H[:, rows].T @ H)
-            found += (1.02 * n * UNIT * norms[rows])[:, None] * norms
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
+            found = np.abs(H[:, rows].T @ H[:, :width])
+            found += (1.02 * n * UNIT * norms[rows])[:, None] * norms[:width]
             return above(found)
 
         return entries
@@ -157,6 +164,24 @@ class FloatMatrix:
         """Refuse: what floats do not drop, stays."""
         if len(rows):
             raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
+
+    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
+        """Rule "direction", with c_i = H_i: Ã_ij is their exact product."""
+        directions = FloatDirections(self.A, self.high, k, upper)
+        for one in given.rounds:
+            vector = np.array(one.vector or [0.0] * self.problem.n)
+            with np.errstate(over="ignore"):
+                vector = np.ldexp(vector * np.sqrt(self.divisor), -self.shift)
+            if not np.isfinite(vector).all():
+                raise ProofError(f"k = {k}: a vector is out of all proportion")
+            directions.check_round(self._rho(one.direction), one, vector)
+        directions.check_last(self._rho(given), given)
+
+    def _rho(self, given: Direction) -> float:
+        rho = float(self.number(given.rho))
+        if rho <= 0:
+            raise ProofError("rho is too small for float64")
+        return rho
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
@@ -295,54 +320,41 @@ class FloatTree:
             raise self.fail("B_pp < τ")
         return found
 
-    def open_by_suffix(self, B: np.ndarray, m: int) -> list[int]:
+    def open_by_suffix(self, B: np.ndarray, m: int) -> np.ndarray:
         """Return the t whose suffix bound first[m][t] is not shown to be at most τ₁.
 
-        `T[q]` is T[q + 1][t] of the page, rounded up: (a + b)/2 + √(((a − b)/2)² + r²)
-        in float64 is within 8u(|a| + |b| + r) of the exact number: that is added.
+        T[q] is there for the N − q + 1 places t that have q features from t on. It is
+        rounded up: (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within
+        8u(|a| + |b| + r) of the exact number, and that is added.
         """
         N, chosen = len(B), self.k - m
-        caps = np.array([self.chain.get(chosen + q, np.inf) for q in range(1, m)])
+        if m > N:
+            return np.zeros(0, dtype=np.int64)
+        a = np.diagonal(B)
         squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
-        T = np.full(m - 1, -np.inf)
-        found = []
-        for t in range(N - 1, -1, -1):
-            after = N - t - 1
-            a, b, r2 = B[t, t], T[: min(m - 1, after)], sums[t]
-            if after >= m - 1:
-                last = b[m - 2]
-                fits = a <= self.tau and last <= self.tau
-                if not fits or r2[m - 2] > below((self.tau - a) * (self.tau - last)):
-                    found.append(t)
-            T = T.copy()
-            T[0] = min(max(T[0], a), caps[0])
-            size = min(m - 2, after)
-            if size > 0:
-                b, r2 = b[:size], r2[:size]
+        T = first = a
+        for q in range(1, m):
+            if q > 1:
+                a, b, r2 = a[: N - q + 1], T[1:], sums[: N - q + 1, q - 2]
                 first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
-                first += 8 * UNIT * (abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
-                T[1 : size + 1] = np.minimum(
-                    np.maximum(T[1 : size + 1], first), caps[1 : size + 1]
-                )
-        return found
+                first += 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
+            T = np.maximum.accumulate(first[::-1])[::-1]
+            T = np.minimum(T, self.chain.get(chosen + q, np.inf))
+        a, b, r2 = a[: N - m + 1], T[1:], sums[: N - m + 1, m - 2]
+        fits = (a <= self.tau) & (b <= self.tau)
+        fits &= r2 <= below((self.tau - a) * (self.tau - b))
+        return np.flatnonzero(~fits)
 
     def check_positive(self, B: np.ndarray, chosen: int) -> None:
         """Eliminate all of F: then all pivots are positive, and P ∪ F has less than τ.
 
-        The errors of a step are at most 6u|v||v|' + u|B̂|, and those of the choices so
-        far (s + 8)uG + ε₀ an entry, of |P| + |F| features. Norms of all these are added
-        up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its Frobenius norm, and the errors u d_t
-        of the pivots are on the diagonal, at most uG.
+        The errors of the choices so far are (s + 8)uG + ε₀ an entry, of |P| + |F|
+        features.
         """
         size = chosen + len(B)
         entry = self.error + (self.depth + 8) * UNIT * self.growth + TINY
         total = 1.01 * size * entry if self.depth or self.error else 0.0
-        while len(B):
-            if np.diagonal(B).max() > self.tau:
-                raise self.fail("P")
-            v = B[0, 1:] / np.sqrt(self.pivot(B, 0))
-            B = B[1:, 1:] + np.outer(v, v)
-            total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+        total += eliminate_all(B, self.tau)
         if total + 2 * UNIT * self.growth > self.margin:
-            raise self.fail("P, in float64,")
+            raise self.fail("P")

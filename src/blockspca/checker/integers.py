@@ -18,15 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate
 from math import isqrt
 
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled
-from .proof_file import Node, Problem, ProofError, Record
+from .direction import find_vectors
+from .proof_file import Direction, Node, Problem, ProofError, Record
 from .screening import Level, UpperBounds, above, rows_above
 
 BITS = 64
+SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
+LARGEST_N = 250  # samples: larger matrices take minutes to eliminate
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
 
@@ -85,7 +89,7 @@ class IntegerMatrix:
         """Return a real number in units, rounded down."""
         found = Fraction(value) * Fraction(2) ** -self.exponent // 1
         if abs(found) > 2**LARGEST:
-            raise ProofError(f"{value} is out of all proportion to the data")
+            raise ProofError(f"the bound {value} is out of all proportion to the data")
         return found
 
     def largest_diagonal(self, k: int) -> int:
@@ -110,9 +114,9 @@ class IntegerMatrix:
     def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
         Y, shift = self.Y, -self.exponent - BITS - 1
 
-        def entries(rows: np.ndarray) -> np.ndarray:
-            one = np.ldexp(Y[np.ix_(columns[rows], columns)], shift)
-            other = np.ldexp(Y[np.ix_(columns, columns[rows])].T, shift)
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
+            one = np.ldexp(Y[np.ix_(columns[rows], columns[:width])], shift)
+            other = np.ldexp(Y[np.ix_(columns[:width], columns[rows])].T, shift)
             return above(np.abs(one + other)) + self.e * 2.0**-BITS
 
         return entries
@@ -140,14 +144,14 @@ class IntegerMatrix:
         sums = np.abs(r).sum(axis=0).astype(float)
         divisor = float(self.data.denominator) * (1 - 2.0**-50) * 2.0 ** (root % 2)
 
-        def entries(rows: np.ndarray) -> np.ndarray:
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
             h, ell = high[:, rows].T, low[:, rows].T
-            cross = 2.0**bits * (h @ low + ell @ high)
-            found = np.abs(4.0**bits * (h @ high) + cross + ell @ low)
+            cross = 2.0**bits * (h @ low[:, :width] + ell @ high[:, :width])
+            found = 4.0**bits * (h @ high[:, :width]) + cross + ell @ low[:, :width]
             # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
-            found += 8 * 2.0**-53 * 16.0**bits * self.problem.n
-            found += sums[rows][:, None] + sums + self.problem.n
-            found *= (factors[rows] / divisor)[:, None] * factors
+            found = np.abs(found) + 8 * 2.0**-53 * 16.0**bits * self.problem.n
+            found += sums[rows][:, None] + sums[:width] + self.problem.n
+            found *= (factors[rows] / divisor)[:, None] * factors[:width]
             return above(found) + 2.0**-BITS
 
         return entries
@@ -187,6 +191,51 @@ class IntegerMatrix:
             if len(again) == len(waiting):
                 raise ProofError(f"k = {k}: feature {again[0]} cannot be dropped")
             waiting = again
+
+    def check_direction(self, k: int, upper: int, given: Direction) -> None:
+        """Rule "direction", with columns c_i = g_i/2^h and integer vectors v_i·2^b.
+
+        Ã_ij is the product of g_i and g_j within a unit, so that U ≥ k units + kρ +
+        λmax(VV') is what has to hold. That matrix is cut to 48 bits before it is
+        eliminated: with X' = ⌊X/2^s⌋, X ⪰ 2^s (X' − nI).
+        """
+        n, data = self.problem.n, self.data
+        if n > LARGEST_N:
+            raise ProofError(f"k = {k}: direction in integers is for n ≤ {LARGEST_N}")
+        if given.rounds:
+            raise ProofError(f"k = {k}: rounds of directions are not done in integers")
+        self.number(given.rho)  # refuses what floats could not hold
+        rho = Fraction(given.rho) * data.denominator * 2**data.two_bits  # of g_i'g_i
+        products = [dot(g, g) for g in map(self.column, range(len(self.diagonal)))]
+        names = [i for i, product in enumerate(products) if product > rho]
+        columns = [self.column(i) for i in names]
+        h = max((abs(y) for g in columns for y in g), default=1).bit_length()
+        C = np.array([[y / 2**h for y in g] for g in columns]).reshape(-1, n).T
+        with np.errstate(all="ignore"):
+            V = find_vectors(C, float(rho / 4**h), given, 2.0**-34)
+        if not np.isfinite(V).all():
+            raise ProofError(f"k = {k}: the directions give no vectors")
+        bits = (53 - len(names).bit_length()) // 2
+        b = 2 * bits - 1 - int(np.frexp(np.abs(V).max(initial=0.0))[1])
+        whole = np.rint(np.ldexp(V, b)).astype(np.int64)
+        for place, (i, g) in enumerate(zip(names, columns, strict=True)):
+            v = whole[:, place].tolist()
+            room = (products[i] - rho) * (rho * Fraction(4) ** (b - h) + dot(v, v))
+            if dot(g, v) ** 2 < room:
+                raise ProofError(
+                    f"k = {k}: the vector of feature {i} is not good enough"
+                )
+        level = (upper - k) * Fraction(2) ** self.exponent - k * Fraction(given.rho)
+        level *= data.denominator * 2**data.two_bits * Fraction(4) ** (b - h)
+        X = [[-x for x in row] for row in _gram(whole, bits)]
+        for i, row in enumerate(X):
+            row[i] += level // 1
+        shift = max(abs(x) for row in X for x in row).bit_length() - 48
+        X = [[_shift(x, -shift) for x in row] for row in X]
+        for i, row in enumerate(X):
+            row[i] -= n
+        if not is_positive_semidefinite(X):
+            raise ProofError(f"k = {k}: U is below what the directions show")
 
     def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""
@@ -229,17 +278,18 @@ class IntegerTree:
         """Drop all i with M_ii ≥ 0 and Σ (m − 1 largest M_ij²) ≤ M_ii (τ − u) q."""
         if m < 2 or self.k - 1 not in self.chain:
             raise ProofError(f"k = {self.k}: D needs m ≥ 2 and U of k - 1, at most τ")
+        short, q = shortened(M, q)
         room = self.chain[self.k - 1] * q
         ranked = [
             sorted(((x * x, j) for j, x in enumerate(row) if j != i), reverse=True)
-            for i, row in enumerate(M)
+            for i, row in enumerate(short)
         ]
         left = set(range(len(M)))
         while True:
             out = set()
             for i in left:
                 squares = [square for square, j in ranked[i] if j in left][: m - 1]
-                if M[i][i] >= 0 and sum(squares) <= M[i][i] * room:
+                if short[i][i] >= 0 and sum(squares) <= short[i][i] * room:
                     out.add(i)
             if not out:
                 break
@@ -280,38 +330,54 @@ class IntegerTree:
     def open_by_suffix(self, M: list[list[int]], q: int, m: int) -> list[int]:
         """Return the t whose suffix bound first[m][t] is not at most τ.
 
-        Kept are slacks q (τ − T[j][t]), rounded down; None stands for T = −∞. With α =
-        τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] = (α + β − √((α − β)² + 4r²))/2.
+        `slacks` are q (τ − T[j][t]), rounded down, for the t with j features from t on.
+        With α = τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] is
+        (α + β − √((α − β)² + 4r²))/2, and at least 0 if α, β ≥ 0 and r² ≤ αβ.
         """
-        chosen = self.k - m
-        caps = [self.chain.get(chosen + j) for j in range(m)]
-        slack: list[int | None] = [None] * m
-        found = []
-        for t in reversed(range(len(M))):
-            alpha = M[t][t]
-            squares = sorted((x * x for x in M[t][t + 1 :]), reverse=True)
-            total, fresh = 0, list(slack)
-            for j in range(1, m + 1):
-                beta = slack[j - 1] if j > 1 else None
-                if j > 1 and beta is None:
-                    break  # fewer than j features: so it is for every larger j
-                if j > 1:
-                    total += squares[j - 2]
-                if j == m:
-                    assert beta is not None
-                    if alpha < 0 or beta < 0 or total > alpha * beta:
-                        found.append(t)
-                    break
-                first = alpha
-                if beta is not None:
-                    square = (alpha - beta) ** 2 + 4 * total
-                    root = isqrt(square - 1) + 1 if square else 0  # rounded up
-                    first = (alpha + beta - root) // 2
-                before, cap = slack[j], caps[j]
-                first = first if before is None else min(first, before)
-                fresh[j] = first if cap is None else max(first, cap * q)
-            slack = fresh
-        return found
+        M, q = shortened(M, q)
+        N = len(M)
+        sums = []
+        for t, row in enumerate(M):
+            squares = sorted((x * x for x in row[t + 1 :]), reverse=True)
+            sums.append(list(accumulate(squares[: m - 1])))
+        slacks = first = [row[t] for t, row in enumerate(M)]
+        for j in range(1, m):
+            if j > 1:
+                first = [
+                    _slack(M[t][t], slacks[t + 1], sums[t][j - 2])
+                    for t in range(N - j + 1)
+                ]
+            slacks = list(accumulate(reversed(first), min))[::-1]
+            if self.k - m + j in self.chain:
+                cap = self.chain[self.k - m + j] * q
+                slacks = [max(slack, cap) for slack in slacks]
+        return [
+            t
+            for t in range(N - m + 1)
+            if min(M[t][t], slacks[t + 1]) < 0
+            or sums[t][m - 2] > M[t][t] * slacks[t + 1]
+        ]
+
+
+def _slack(alpha: int, beta: int, square: int) -> int:
+    """Return ⌊(α + β − √((α − β)² + 4r²))/2⌋, or less."""
+    root = (alpha - beta) ** 2 + 4 * square
+    return (alpha + beta - (isqrt(root - 1) + 1 if root else 0)) // 2
+
+
+def shortened(M: list[list[int]], q: int) -> tuple[list[list[int]], int]:
+    """Return a node with shorter integers whose drops and suffix bounds are no better.
+
+    All is divided by a power of two: the diagonal, which is slack, and q, by which
+    slacks are multiplied, are rounded down, and all |M_ij|, i ≠ j, up.
+    """
+    bits = max((max(map(abs, row)) for row in M), default=0).bit_length() - SHORT
+    if bits <= 0:
+        return M, q
+    short = [[-(-abs(x) >> bits) for x in row] for row in M]
+    for i, row in enumerate(short):
+        row[i] = M[i][i] >> bits
+    return short, q >> bits
 
 
 def skip_node(nodes: Iterator[Node]) -> None:
@@ -348,6 +414,21 @@ def eliminate(
         right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
         found.append(left + right)
     return found
+
+
+def _gram(V: np.ndarray, bits: int) -> list[list[int]]:
+    """Return VV' for integers below 4^bits: products of halves are exact in float64."""
+    high, low = (part.astype(float) for part in (V >> bits, V & (2**bits - 1)))
+    cross = high @ low.T
+    parts = [high @ high.T, cross, cross.T, low @ low.T]
+    rows = zip(*(part.astype(np.int64).tolist() for part in parts), strict=True)
+    return [
+        [
+            (hh << 2 * bits) + ((hl + lh) << bits) + ll
+            for hh, hl, lh, ll in zip(*row, strict=True)
+        ]
+        for row in rows
+    ]
 
 
 def _shift(value: int, bits: int) -> int:

@@ -15,6 +15,8 @@ MODULES = (
     "data",
     "columns",
     "screening",
+    "positive",
+    "direction",
     "integers",
     "floats",
     "check",

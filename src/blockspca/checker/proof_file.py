@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,7 +22,10 @@ REAL = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}")
 HASH = re.compile(r"[0-9a-f]{64}")
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
-RULES = ("variance", "rows", "average", "tree")
+RULES = ("variance", "rows", "average", "tree", "direction")
+
+
+Reader = Callable[[Any, str], Any]  # of a value and where it is, for errors
 
 
 class ProofError(Exception):
@@ -76,6 +79,27 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Direction:
+    """What a rule "direction" is made of: section 6."""
+
+    rho: float
+    rest: float
+    weights: list[float]
+    directions: list[list[float]]
+    rounds: tuple[Round, ...] = ()
+
+
+@dataclass(frozen=True)
+class Round:
+    """Features that every better set has, and those that it may have besides."""
+
+    direction: Direction
+    needed: tuple[int, ...]
+    free: tuple[int, ...]
+    vector: list[float]
+
+
+@dataclass(frozen=True)
 class Record:
     """No set of k features has an eigenvalue above `upper`, by `rule`."""
 
@@ -86,12 +110,14 @@ class Record:
     features: tuple[int, ...] = ()
     tree: tuple[Node, ...] = ()
     depth: int = 0
+    direction: Direction | None = None
 
 
 @dataclass(frozen=True)
 class Section:
     """A header and its records; their features are positions among those kept."""
 
+    version: int
     problem: Problem
     kept: dict[int, int]  # the numbers of its features, with their positions
     row_list: int
@@ -99,8 +125,13 @@ class Section:
     records: list[Record]
 
 
-def read_proof(proof: str | Path | bytes) -> list[Section]:
-    """Read a file, or its bytes; raise `ProofError` if it is not of the format."""
+def read_proof(
+    proof: str | Path | bytes, shape: tuple[int, ...] | None = None
+) -> list[Section]:
+    """Read a file, or its bytes; raise `ProofError` if it is not of the format.
+
+    `shape` is that of the data, which the header must have.
+    """
     content = proof if isinstance(proof, bytes) else Path(proof).read_bytes()
     try:
         lines = content.decode("utf-8").split("\n")
@@ -113,7 +144,7 @@ def read_proof(proof: str | Path | bytes) -> list[Section]:
     for number, line in enumerate(lines, start=1):
         value, where = _parse(line, number), f"line {number}"
         if opened is None:
-            opened = _header(value, where)
+            opened = _header(value, where, shape)
         elif type(value) is dict and "end" in value:
             end = _take(value, where, end=_integer)["end"]
             if end != len(opened.records):
@@ -123,7 +154,7 @@ def read_proof(proof: str | Path | bytes) -> list[Section]:
             sections.append(opened)
             opened = None
         else:
-            record = _record(value, where, opened.kept)
+            record = _record(value, where, opened)
             if opened.records and record.k <= opened.records[-1].k:
                 raise ProofError(f"{where}: k = {record.k} is not above the last k")
             opened.records.append(record)
@@ -153,7 +184,7 @@ def _parse(line: str, number: int) -> Any:
         raise ProofError(f"line {number}: no JSON ({error})") from None
 
 
-def _take(value: Any, where: str, **readers: Callable[[Any, str], Any]) -> dict:
+def _take(value: Any, where: str, **readers: Reader) -> dict[str, Any]:
     """Return the fields of an object that has exactly the keys of `readers`."""
     if type(value) is not dict:
         raise ProofError(f"{where}: an object is expected")
@@ -164,33 +195,17 @@ def _take(value: Any, where: str, **readers: Callable[[Any, str], Any]) -> dict:
     return {key: read(value[key], f"{where}, {key}") for key, read in readers.items()}
 
 
-def _integer(value: Any, where: str) -> int:
-    # `type`, as True is an instance of int.
-    if type(value) is not int:
-        raise ProofError(f"{where}: an integer is expected")
-    return value
+def _of(kind: type, name: str) -> Reader:
+    def read(value: Any, where: str) -> Any:
+        if type(value) is not kind:  # and not isinstance: True is an instance of int
+            raise ProofError(f"{where}: {name} is expected")
+        return value
+
+    return read
 
 
-def _boolean(value: Any, where: str) -> bool:
-    if type(value) is not bool:
-        raise ProofError(f"{where}: true or false is expected")
-    return value
-
-
-def _text(value: Any, where: str) -> str:
-    if type(value) is not str:
-        raise ProofError(f"{where}: a text is expected")
-    return value
-
-
-def _list(value: Any, where: str) -> list:
-    if type(value) is not list:
-        raise ProofError(f"{where}: a list is expected")
-    return value
-
-
-def _integers(value: Any, where: str) -> list[int]:
-    return [_integer(item, where) for item in _list(value, where)]
+def _many(read: Reader) -> Reader:
+    return lambda value, where: [read(item, where) for item in _list(value, where)]
 
 
 def _real(value: Any, where: str) -> float:
@@ -210,15 +225,22 @@ def _real(value: Any, where: str) -> float:
     return number
 
 
-def _reals(value: Any, where: str) -> list[float]:
-    return [_real(item, where) for item in _list(value, where)]
+_integer, _boolean = _of(int, "an integer"), _of(bool, "true or false")
+_text, _list = _of(str, "a text"), _of(list, "a list")
+_integers, _reals = _many(_integer), _many(_real)
+DIRECTION: dict[str, Reader] = {
+    "rho": _real,
+    "rest": _real,
+    "weights": _reals,
+    "directions": _many(_reals),
+}
 
 
 # -- Header, claims, records --------------------------------------------------------
 
 
-def _header(value: Any, where: str) -> Section:
-    readers: dict[str, Callable[[Any, str], Any]] = {
+def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
+    readers: dict[str, Reader] = {
         "format": _text,
         "version": _integer,
         "data": lambda item, _: item,
@@ -228,23 +250,25 @@ def _header(value: Any, where: str) -> Section:
     if type(value) is dict and "without" in value:
         readers["without"] = _integers
     header = _take(value, where, **readers)
-    known = header["version"] == 2 or (header["version"] == 1 and len(header) == 5)
-    if header["format"] != "blockspca-proof" or not known:
-        raise ProofError(f"{where}: no blockspca-proof of version 1 or 2")
+    least = 2 if "without" in header else 1
+    if header["format"] != "blockspca-proof" or not least <= header["version"] <= 4:
+        raise ProofError(f"{where}: no blockspca-proof of version {least} to 4")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
     problem = _problem(header["data"], header.get("without", []), where)
+    if shape not in (None, (problem.n, problem.d)):
+        raise ProofError(f"the data are {shape}, the proof's {problem.n, problem.d}")
     left = sorted({*range(problem.d)} - {*problem.without})
     kept = {name: position for position, name in enumerate(left)}
     claims = [_claim(item, kept, where) for item in header["claims"]]
     ks = [claim.k for claim in claims]
     if not claims or ks != sorted(set(ks)):
         raise ProofError(f"{where}: one claim at least is needed, with ascending k")
-    return Section(problem, kept, header["row_list"], claims, [])
+    return Section(header["version"], problem, kept, header["row_list"], claims, [])
 
 
 def _problem(value: Any, without: list[int], where: str) -> Problem:
-    readers: dict[str, Callable[[Any, str], Any]] = {
+    readers: dict[str, Reader] = {
         "sha256": _text,
         "kind": _text,
         "n": _integer,
@@ -263,7 +287,8 @@ def _problem(value: Any, without: list[int], where: str) -> Problem:
         raise ProofError(f"{where}: a matrix must have n = d")
     if problem.n - problem.ddof < 1:
         raise ProofError(f"{where}: n - ddof must be at least 1")
-    if without != sorted({*without} & {*range(problem.d)}) or len(without) >= problem.d:
+    inside = [i for i in without if 0 <= i < problem.d]
+    if without != sorted({*inside}) or len(without) >= problem.d:
         raise ProofError(f"{where}: without must be ascending features, not all")
     return problem
 
@@ -296,8 +321,8 @@ def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
     return Claim(**found)
 
 
-def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
-    readers: dict[str, Callable[[Any, str], Any]] = {
+def _record(value: Any, where: str, section: Section) -> Record:
+    readers: dict[str, Reader] = {
         "k": _integer,
         "upper": _real,
         "rule": _text,
@@ -307,9 +332,14 @@ def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
         readers["from"] = _integer
     if rule == "tree":
         readers |= {"features": _integers, "tree": _text}
+    if rule == "direction":
+        readers |= DIRECTION
+        if "rounds" in value:
+            readers["rounds"] = _list
     found = _take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
+    kept = section.kept
     if not 1 <= found["k"] <= len(kept):
         raise ProofError(f"{where}: k = {found['k']} is not in 1 to {len(kept)}")
     features = _positions(found.get("features", []), kept, where)
@@ -318,8 +348,54 @@ def _record(value: Any, where: str, kept: dict[int, int]) -> Record:
     if found["rule"] == "tree":
         tree, depth = _tree(found["tree"], len(features), where)
     source = found.get("from", 0)
+    direction = _direction(found, where, section) if rule == "direction" else None
+    if direction is not None and "rounds" in found:
+        if section.version < 4:
+            raise ProofError(f"{where}: rounds are of version 4")
+        rounds = tuple(_round(item, where, section) for item in found["rounds"])
+        direction = replace(direction, rounds=rounds)
     return Record(
-        found["k"], found["upper"], found["rule"], source, features, tree, depth
+        found["k"],
+        found["upper"],
+        found["rule"],
+        source,
+        features,
+        tree,
+        depth,
+        direction,
+    )
+
+
+def _direction(found: dict[str, Any], where: str, section: Section) -> Direction:
+    rho, rest, weights = found["rho"], found["rest"], found["weights"]
+    if section.version < 3 or section.problem.kind != "data":
+        raise ProofError(f"{where}: direction is for data, and of version 3")
+    if min(rho, rest, *weights) <= 0:
+        raise ProofError(f"{where}: rho, rest and weights must be positive")
+    sizes = [len(q) for q in found["directions"]]
+    if sizes != [section.problem.n] * len(weights):
+        raise ProofError(f"{where}: a direction of n numbers is needed per weight")
+    return Direction(rho, rest, weights, found["directions"])
+
+
+def _round(value: Any, where: str, section: Section) -> Round:
+    readers = {**DIRECTION, "in": _integers, "free": _integers}
+    if type(value) is dict and "vector" in value:
+        readers["vector"] = _reals
+    found = _take(value, f"{where}, round", **readers)
+    vector = found.get("vector", [])
+    for key in ("in", "free"):
+        if found[key] != sorted(found[key]):
+            raise ProofError(f"{where}: {key} must be ascending")
+    if len(vector) != section.problem.n and (
+        vector or found["in"] or "vector" in found
+    ):
+        raise ProofError(f"{where}: a round needs a vector of n numbers")
+    return Round(
+        _direction(found, where, section),
+        _positions(found["in"], section.kept, where),
+        _positions(found["free"], section.kept, where),
+        vector,
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import warnings
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .errors import UsageError
 from .loading import Loaded
 from .options import whole
 
@@ -53,9 +55,56 @@ class ConstraintOptions:
         bool, _option("No loading may be negative.", "--nonnegative")
     ] = False
 
+    start: Annotated[
+        str | None,
+        _option(
+            "Features to start from: the output of an earlier fit, a text file with "
+            "one a line, or names with commas.",
+            "--start",
+            metavar="FILE_OR_NAMES",
+        ),
+    ] = None
+    min_overlap: Annotated[
+        int | None,
+        _option("At least so many features of --start.", "--min-overlap", **whole(1)),
+    ] = None
+
+    def starts(self, loaded: Loaded, n_components: int) -> list[list[Any]] | None:
+        """Return supports to start from, one for each component; None without any."""
+        if self.start is None:
+            return None
+        known = [support for support in self._supports(loaded) if support]
+        return [*known, *([] for _ in range(n_components))][:n_components]
+
+    def start_of_path(self, loaded: Loaded) -> list[Any] | None:
+        """Return the one support that a path starts from; None without any."""
+        return None if self.start is None else self._supports(loaded)[0]
+
+    def _supports(self, loaded: Loaded) -> list[list[Any]]:
+        from ..io.supports import read_supports
+
+        assert self.start is not None
+        names = loaded.cov.feature_names
+        known = set(names if names is not None else range(loaded.cov.n_features))
+        supports = [
+            [_feature(text, names is not None) for text in support]
+            for support in read_supports(self.start)
+        ]
+        gone = [name for support in supports for name in support if name not in known]
+        if gone:
+            warnings.warn(
+                f"--start {self.start} has {len(gone)} feature(s) that the "
+                f"data do not have, such as {gone[0]!r}; they are left out.",
+                stacklevel=2,
+            )
+        supports = [[name for name in each if name in known] for each in supports]
+        if not any(supports):
+            raise UsageError(f"--start {self.start} has no feature of the data")
+        return supports
+
     def read(self, loaded: Loaded) -> Constraints | None:
         """Return the constraints, by the names of the features; None without any."""
-        if self == ConstraintOptions():
+        if replace(self, start=None) == ConstraintOptions():
             return None
         from ..constraints import Constraints
         from ..io.groups import read_groups
@@ -73,7 +122,23 @@ class ConstraintOptions:
             max_per_group=self.max_per_group,
             whole_groups=self.whole_groups,
             nonnegative=self.nonnegative,
+            **self._overlap(loaded),
         )
+
+    def _overlap(self, loaded: Loaded) -> dict[str, Any]:
+        if self.min_overlap is None:
+            return {}
+        if self.start is None:
+            raise UsageError(
+                "--min-overlap needs --start, the features to overlap with"
+            )
+        supports = self._supports(loaded)
+        if len(supports) > 1:
+            raise UsageError(
+                "--min-overlap is for one component, and --start has several; give "
+                "the features of one"
+            )
+        return {"overlap_with": supports[0], "min_overlap": self.min_overlap}
 
 
 def _feature(text: str, named: bool) -> int | str:

@@ -11,7 +11,7 @@ from .options import ShowOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..io.table import Tick
+    from ..io.request import Tick
 
 
 class Display:

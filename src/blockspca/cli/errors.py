@@ -45,7 +45,7 @@ MEANING = {
     ExitCode.OK: "done, and what was asked for is proved",
     ExitCode.UNEXPECTED: "an error in blockspca itself; --debug shows where",
     ExitCode.BAD_INPUT: "a wrong option, file or value; one line says which",
-    ExitCode.NOT_PROVED: "a limit was reached before the proof; results are written",
+    ExitCode.NOT_PROVED: "results are written, but not all proved; one line says why",
     ExitCode.REFUTED: "verify: a claim of the certificate does not hold",
     ExitCode.INTERRUPTED: "Ctrl-C; the results so far are written",
 }
@@ -136,7 +136,9 @@ def warnings_in_one_line() -> Iterator[None]:
     """Print warnings as one line each, without the place in the code."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"blockspca: warning: {one_line(str(message))}", file=sys.stderr)
+        # How a file was understood is said as it is; it is nothing to worry about.
+        kind = "" if type(message).__name__ == "ReadNote" else "warning: "
+        print(f"blockspca: {kind}{in_options(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():  # restores showwarning at the end
         warnings.showwarning = show

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +15,7 @@ import typer
 
 from .constraining import ConstraintOptions, price_lines, price_row
 from .display import Display
+from .h5ad import refuse_other_than_h5ad, write_h5ad
 from .options import (
     File,
     Force,
@@ -19,10 +23,9 @@ from .options import (
     ReadOptions,
     ShowOptions,
     SolveOptions,
-    Sparsity,
     check_directory,
 )
-from .solving import Fit, NComponents, SchemeName, SchemeOption, end
+from .solving import ComponentOptions, Fit, SchemeName, end
 
 FORMAT = "blockspca-fit"
 SUMMARY = "summary.json"
@@ -30,68 +33,114 @@ LOADINGS = "loadings.csv"
 SCORES = "scores.csv"
 
 
+@dataclass(frozen=True)
+class WriteOptions:
+    """Where the results go."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="A directory for JSON and CSV files, or, of an h5ad file, a name "
+            "ending with .h5ad: the data with the results.",
+        ),
+    ] = None
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON.")
+    ] = False
+    proof: ProofFile = None
+    force: Force = False
+
+    @property
+    def is_h5ad(self) -> bool:
+        return self.output is not None and self.output.suffix.lower() == ".h5ad"
+
+    def check(self, file: Path, reading: ReadOptions, n_components: int) -> None:
+        """Refuse, before the work, a place where nothing could be written."""
+        from ..io.writing import check_free
+
+        if self.proof is not None:
+            check_free([self.proof], self.force)
+        if self.output is None:
+            return
+        if self.is_h5ad:
+            check_free([self.output], self.force)
+            refuse_other_than_h5ad(file, reading)
+            return
+        proofs = (certificate_name(j) for j in range(n_components))
+        names = [SUMMARY, LOADINGS, SCORES, *proofs]
+        check_directory(self.output, names, self.force)
+
+
 def fit(
     file: File,
-    k: Sparsity,
+    asked: ComponentOptions,
     reading: ReadOptions,
     solving: SolveOptions,
     show: ShowOptions,
     constraining: ConstraintOptions,
-    n_components: NComponents = 1,
-    scheme: SchemeOption = SchemeName.DISJOINT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A directory for JSON and CSV files."),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON.")
-    ] = False,
-    proof: ProofFile = None,
-    force: Force = False,
+    writing: WriteOptions,
 ) -> None:
     """Find components of k features each, with a proof of how good they are."""
-    from ..io.writing import check_free, to_json, write_files
-    from .solving import fit_components, parse_sparsity, write_proof
+    from ..io.writing import to_json
+    from .solving import fit_components, write_proof
 
     display = Display(show)
-    sparsity = parse_sparsity(k, n_components)
-    if output is not None:
-        proofs = (certificate_name(j) for j in range(n_components))
-        check_directory(output, [SUMMARY, LOADINGS, SCORES, *proofs], force)
-    if proof is not None:
-        check_free([proof], force)
+    asked.sparsity()  # what is wrong with it is said before the file is read
+    writing.check(file, reading, asked.n_components)
     from .loading import load
 
     loaded = load(file, reading, display)
     found = fit_components(
         loaded,
-        sparsity,
-        n_components,
-        scheme,
+        asked,
         solving,
         display,
         constraining,
-        proof=proof is not None,
+        proof=writing.proof is not None,
     )
-    if proof is not None:
-        write_proof(found.components, proof, display)
-    summary = summarise(found, output)
-    if output is not None:
-        files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
-        before = _files_of_previous(output) if force else []
-        written = write_files(output, files, force=force)
-        for path in before:
-            if path not in written:  # it belongs to what was replaced
-                path.unlink(missing_ok=True)
-    if as_json:
+    summary = summarise(found, None if writing.is_h5ad else writing.output)
+    with saying_instead(found, display):
+        if writing.proof is not None:
+            write_proof(found.components, writing.proof, display)
+        written = _write(found, summary, writing)
+    if writing.as_json:
         typer.echo(to_json(summary), nl=False)
     else:
+        for line in [*lines(found), *written]:
+            display.say(line)
+    end(found.components.results, display, solving, found.interrupted)
+
+
+def _write(found: Fit, summary: dict[str, Any], writing: WriteOptions) -> list[str]:
+    """Write the results where they were asked for; return what to say of it."""
+    from ..io.writing import to_json, write_files
+
+    output = writing.output
+    if output is None:
+        return []
+    if writing.is_h5ad:
+        return [write_h5ad(found, output, writing.force)]
+    files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
+    before = _files_of_previous(output) if writing.force else []
+    written = write_files(output, files, force=writing.force)
+    for path in before:
+        if path not in written:  # it belongs to what was replaced
+            path.unlink(missing_ok=True)
+    names = ", ".join(path.name for path in written)
+    return [f"Written to {output}: {names}"]
+
+
+@contextmanager
+def saying_instead(found: Fit, display: Display) -> Iterator[None]:
+    """Print what was found if it cannot be written, as where a disk is full."""
+    try:
+        yield
+    except OSError:
         for line in lines(found):
             display.say(line)
-        if output is not None:
-            names = ", ".join(path.name for path in written)
-            display.say(f"Written to {output}: {names}")
-    end(found.components.results, display, found.interrupted)
+        raise
 
 
 def _files_of_previous(output: Path) -> list[Path]:

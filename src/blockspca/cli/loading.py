@@ -31,6 +31,24 @@ class Loaded:
         )
 
 
+def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
+    """Read a file as it is, for whom nothing else of the library is to be used."""
+    import numpy as np
+
+    with display.reading(file.name) as tick:
+        values = read_file(file, options, tick).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    return np.asarray(dense, dtype=np.float64)
+
+
+def names_of(
+    file: Path, options: ReadOptions, display: Display
+) -> tuple[str, ...] | None:
+    """Read the names of the features of a file, if it has any."""
+    with display.reading(file.name) as tick:
+        return read_file(file, options, tick).feature_names
+
+
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     """Read a file and make its covariance; anything wrong with it is a ReadError."""
     with display.reading(file.name) as tick:
@@ -76,6 +94,10 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         drop=options.drop or (),
         header=options.header,
         label=options.label,
+        decimal=options.decimal,
+        encoding=options.encoding,
+        na=options.na or (),
+        numeric_only=options.numeric_only,
         **more,
     )
     if options.transpose and options.label is not None:
@@ -145,7 +167,7 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
             f"{file} has {count(n, 'sample')}; give at least two, one in each row "
             "(--transpose if they are columns)."
         )
-    if not hasattr(table.values, "tocsr"):
+    if isinstance(table.values, np.ndarray):
         empty = np.flatnonzero(np.isnan(table.values).all(axis=0))
         if len(empty):
             names = table.feature_names
@@ -168,7 +190,8 @@ def _read_names(path: Path) -> list[str]:
 def _looks_like_a_matrix(values: Any) -> bool:
     import numpy as np
 
-    if values.shape[0] != values.shape[1] or values.shape[0] < 2:
+    in_file = hasattr(values, "columns_of")
+    if in_file or values.shape[0] != values.shape[1] or values.shape[0] < 2:
         return False
     if hasattr(values, "tocsr"):
         return abs(values - values.T).nnz == 0

@@ -13,6 +13,7 @@ from .blocks import blocks
 from .datasets import datasets
 from .demo import demo
 from .errors import MEANING, ExitCode, UsageError, report_error, warnings_in_one_line
+from .explain import explain
 from .explore import explore
 from .fit import fit
 from .info import info
@@ -62,6 +63,7 @@ _COMMANDS = (
     report,
     explore,
     verify,
+    explain,
     reproduce,
     datasets,
     demo,

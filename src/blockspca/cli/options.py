@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import wraps
 from pathlib import Path
@@ -18,7 +18,8 @@ from .errors import Interrupted
 File = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, NPY, NPZ, MTX or h5ad; rows are samples.",
+        help="CSV, TSV, Parquet, NPY, NPZ, MTX, h5ad or Zarr; rows are samples. - is "
+        "text from standard input.",
         show_default=False,
     ),
 ]
@@ -26,7 +27,8 @@ Sparsity = Annotated[
     str,
     typer.Option(
         "-k",
-        help="Features in a component: 5, one number for each: 5,4,3, or auto.",
+        help="Features in a component: 5, a share of them: 0.05, one number for each: "
+        "5,4,3, or auto.",
         show_default=False,
     ),
 ]
@@ -182,11 +184,29 @@ class ReadOptions:
             "--header/--no-header",
         ),
     ] = None
+    numeric_only: Annotated[
+        bool,
+        _option(_READ, "Leave columns of text out, and say which.", "--numeric-only"),
+    ] = False
+    na: Annotated[
+        list[str] | None,
+        _option(
+            _READ, "A cell that stands for a missing value; may be repeated.", "--na"
+        ),
+    ] = None
+    decimal: Annotated[
+        str, _option(_READ, "The decimal mark of a text file: . or ,", "--decimal")
+    ] = "."
+    encoding: Annotated[
+        str | None,
+        _option(_READ, "Of a text file, such as latin-1; UTF-8.", "--encoding"),
+    ] = None
     names: Annotated[
         Path | None, _option(_READ, "A text file with one feature a line.", "--names")
     ] = None
     key: Annotated[
-        str | None, _option(_READ, "Array of an NPZ file, layer of an h5ad.", "--key")
+        str | None,
+        _option(_READ, "Array of an NPZ file, layer of AnnData.", "--key"),
     ] = None
     background: Annotated[
         Path | None,
@@ -233,7 +253,7 @@ class ReadOptions:
                 raise ValueError(f"{word!r} is not an option.")
             name, default = flags[word].name, flags[word].default
             value = True if default is False else next(rest, "")
-            if name == "drop":
+            if name in ("drop", "na"):
                 chosen.setdefault(name, []).append(value)
             elif isinstance(default, Enum):
                 chosen[name] = type(default)(value)
@@ -297,6 +317,11 @@ class ShowOptions:
     ] = False
 
 
+def _default(value: Any) -> Any:
+    """The default of a field as that of a parameter; a field without has none."""
+    return inspect.Parameter.empty if value is MISSING else value
+
+
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Let typer see the fields of a command's dataclass parameters as its options."""
     hints = get_type_hints(command, include_extras=True)
@@ -315,7 +340,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
+                default=_default(field.default),
                 annotation=field_hints[field.name],
             )
             for field in fields(kind)

@@ -68,11 +68,14 @@ def path(
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraining.read(loaded),
+            start=constraining.start_of_path(loaded),
             proof=proof is not None,
         )
     if was_interrupted(results.values()):
         say_interrupted(display)
     rows = results.to_rows()
+    for line in _lines(rows, results.ceiling):  # first: a disk may be full
+        display.say(line)
     if output is not None:
         header = list(rows[0])
         text = to_json(rows)
@@ -89,9 +92,7 @@ def path(
         display.say(f"Written: {plot}")
     if proof is not None:
         write_proof(results, proof, display)
-    for line in _lines(rows, results.ceiling):
-        display.say(line)
-    end(results.values(), display)
+    end(results.values(), display, solving)
 
 
 def _as_list(names: list[str]) -> str:

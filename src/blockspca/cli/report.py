@@ -10,6 +10,7 @@ import typer
 
 from .constraining import ConstraintOptions
 from .display import Display
+from .fit import saying_instead
 from .inspecting import InspectOptions, inspect
 from .loading import Loaded
 from .options import (
@@ -18,14 +19,11 @@ from .options import (
     ReadOptions,
     ShowOptions,
     SolveOptions,
-    Sparsity,
     check_name,
 )
 from .solving import (
+    ComponentOptions,
     Fit,
-    NComponents,
-    SchemeName,
-    SchemeOption,
     end,
     say_interrupted,
     was_interrupted,
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 def report(
     file: File,
-    k: Sparsity,
+    asked: ComponentOptions,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The .html file.", show_default=False)
     ],
@@ -46,16 +44,14 @@ def report(
     show: ShowOptions,
     constraining: ConstraintOptions,
     inspecting: InspectOptions,
-    n_components: NComponents = 1,
-    scheme: SchemeOption = SchemeName.DISJOINT,
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
     from ..io.writing import check_free, write_file
-    from .solving import fit_components, parse_sparsity
+    from .solving import fit_components
 
     display = Display(show)
-    sparsity = parse_sparsity(k, n_components)
+    asked.sparsity()  # what is wrong with it is said before the file is read
     check_name("--output", output, ".html", ".htm")
     check_free([output], force)
     inspecting.check(reading, constraining)
@@ -63,15 +59,7 @@ def report(
     from .loading import load
 
     loaded = load(file, reading, display)
-    found = fit_components(
-        loaded,
-        sparsity,
-        n_components,
-        scheme,
-        _without_path(solving),
-        display,
-        constraining,
-    )
+    found = fit_components(loaded, asked, _without_path(solving), display, constraining)
     path, interrupted = None, found.interrupted
     more: dict[str, Any] = {}
     if not interrupted:
@@ -84,11 +72,11 @@ def report(
         if interrupted:
             say_interrupted(display)
     with display.working("Drawing"):
-        parameters = _parameters(k, n_components, scheme, solving)
-        text = _page(found, path, parameters, more)
+        text = _page(found, path, _parameters(asked, solving), more)
+    with saying_instead(found, display):
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
-    end(found.components.results, display, interrupted)
+    end(found.components.results, display, solving, interrupted)
 
 
 def _check_extra() -> None:
@@ -122,13 +110,11 @@ def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
         )
 
 
-def _parameters(
-    k: str, n_components: int, scheme: SchemeName, solving: SolveOptions
-) -> dict[str, Any]:
+def _parameters(asked: ComponentOptions, solving: SolveOptions) -> dict[str, Any]:
     return {
-        "k": k,
-        "components": n_components,
-        "scheme": scheme.value,
+        "k": asked.k,
+        "components": asked.n_components,
+        "scheme": asked.scheme.value,
         "time limit": solving.time,
         "gap limit": solving.gap,
         "node limit": solving.nodes,

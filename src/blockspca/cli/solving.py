@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,10 +15,11 @@ from .constraining import ConstraintOptions
 from .display import Display
 from .errors import ExitCode, in_options
 from .loading import Loaded
-from .options import SolveOptions, whole
+from .options import SolveOptions, Sparsity, whole
 
 if TYPE_CHECKING:
     from ..components import Components
+    from ..limits import Budget
     from ..model_selection.choose_each_k import Chosen
     from ..result import Result
     from ..sparsity_path import SparsityPath
@@ -44,6 +44,19 @@ SchemeOption = Annotated[
     SchemeName,
     typer.Option("--scheme", help="How a component depends on the earlier ones."),
 ]
+
+
+@dataclass(frozen=True)
+class ComponentOptions:
+    """Which components are wanted."""
+
+    k: Sparsity
+    n_components: NComponents = 1
+    scheme: SchemeOption = SchemeName.DISJOINT
+
+    def sparsity(self) -> int | float | list[int | float] | None:
+        """Return k as numbers, and auto as None."""
+        return parse_sparsity(self.k, self.n_components)
 
 
 @dataclass(frozen=True)
@@ -74,16 +87,18 @@ def scheme_called(name: str) -> SchemeName | None:
 AUTO = "auto"
 
 
-def parse_sparsity(text: str, n_components: int) -> int | list[int] | None:
-    """Return '5' as 5, '5,4' as [5, 4], and 'auto' as None."""
+def parse_sparsity(
+    text: str, n_components: int
+) -> int | float | list[int | float] | None:
+    """Return '5' as 5, '5,4' as [5, 4], '0.05' as a share, and 'auto' as None."""
     if text == AUTO:
         return None
     try:
-        values = [int(part) for part in text.split(",")]
+        values = [_number(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"-k {text} is not a whole number; give 5, one number for each "
-            "component: 5,4, or auto."
+            f"-k {text} is not a whole number; give 5, a share below 1: 0.05, one "
+            "number for each component: 5,4, or auto."
         ) from None
     if len(values) == 1:
         return values[0]
@@ -95,11 +110,14 @@ def parse_sparsity(text: str, n_components: int) -> int | list[int] | None:
     return values
 
 
+def _number(text: str) -> int | float:
+    share = float(text)
+    return share if 0 < share < 1 else int(text)
+
+
 def fit_components(
     loaded: Loaded,
-    k: int | list[int] | None,
-    n_components: int,
-    scheme: SchemeName,
+    asked: ComponentOptions,
     solving: SolveOptions,
     display: Display,
     constraining: ConstraintOptions | None = None,
@@ -107,29 +125,35 @@ def fit_components(
     proof: bool = False,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
-    constraints = None if constraining is None else constraining.read(loaded)
+    k, n_components, scheme = asked.sparsity(), asked.n_components, asked.scheme
+    constraints, start = None, None
+    if constraining is not None:
+        constraints = constraining.read(loaded)
+        start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
         from ..covariance.pca import pca_variances
-    started = time.perf_counter()
-    start = None
+        from ..limits import Budget
+    budget = Budget(solving.limits())
     if k is None:
-        chosen = _choose(loaded, n_components, scheme, solving, display)
-        k, start = chosen.ks, None if constraints is not None else chosen.supports
+        chosen = _choose(loaded, asked, budget, solving.jobs, display)
+        k = [*chosen.ks]
+        if start is None and constraints is None:
+            start = [*chosen.supports]
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
             k,
             n_components,
             scheme=scheme.value,
-            limits=solving.limits(),
+            limits=budget.left(),
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraints,
             start=start,
             proof=proof,
         )
-    seconds = time.perf_counter() - started
+    seconds = budget.elapsed()
     pca = None
     if not was_interrupted(components.results):
         with display.working("Comparing with PCA"), suppress(KeyboardInterrupt):
@@ -166,49 +190,95 @@ def say_interrupted(display: Display, done: int = 1, asked: int = 1) -> None:
 
 
 def end(
-    results: Iterable[Result], display: Display, interrupted: bool = False
+    results: Iterable[Result],
+    display: Display,
+    solving: SolveOptions,
+    interrupted: bool = False,
 ) -> NoReturn:
     """End a command with the code that its results amount to; say what stopped it."""
-    from .._messages import advice
     from ..result import Status
 
+    results = list(results)
     statuses = {result.status for result in results}
-    for said in sorted({advice(status) for status in statuses} - {""}):
-        display.note(in_options(said))
+    for said in why_not_proved(results, solving):
+        display.note(said)
     if interrupted or Status.INTERRUPTED in statuses:
         raise typer.Exit(ExitCode.INTERRUPTED)
     proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
     raise typer.Exit(ExitCode.OK if proved else ExitCode.NOT_PROVED)
 
 
+def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
+    """Say for each thing that ended proofs what it was, and how to go on.
+
+    A limit is for all results together, and each has a share of it: a share may be
+    used up, while the limit is not reached.
+    """
+    from .._messages import gap_in_percent
+    from ..result import Status
+
+    said = []
+    limits = solving.limits()
+    for status in (Status.TIME_LIMIT, Status.NODE_LIMIT):
+        stopped = [result for result in results if result.status is status]
+        if not stopped:
+            continue
+        if status is Status.TIME_LIMIT:
+            option, limit = "--time", f"{limits.time or 0:g} s"
+            reached = sum(result.time for result in results) >= (limits.time or 0)
+        else:
+            option, limit = "--nodes", f"{limits.nodes or 0:,} nodes"
+            reached = sum(result.nodes for result in results) >= (limits.nodes or 0)
+            if solving.nodes is None:
+                limit = f"the default of {limit}"
+        what = f"the limit, {limit}, was reached"
+        if not reached or len(stopped) < len(results):
+            used = f"{len(stopped)} of {len(results)} used up"
+            what = f"{used} their share of the limit, {limit}"
+        said.append(f"{what}; raise {option}, or ask for less with --gap.")
+    if any(result.status is Status.MEMORY_LIMIT for result in results):
+        said.append(
+            "a proof needs more memory than it may use; ask for less with --gap, or a "
+            "smaller k."
+        )
+    ended = [result for result in results if result.status is Status.FEASIBLE]
+    if ended:
+        widest = max(result.gap for result in ended)
+        said.append(
+            f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
+            f"gap of up to {gap_in_percent(widest, None)}; --gap accepts one."
+        )
+    return said
+
+
 def _choose(
     loaded: Loaded,
-    n_components: int,
-    scheme: SchemeName,
-    solving: SolveOptions,
+    asked: ComponentOptions,
+    budget: Budget,
+    n_jobs: int | None,
     display: Display,
 ) -> Chosen:
     """Choose a k for each component by the library's rule, and say why."""
     from ..components.scheme_names import as_scheme
-    from ..limits import Budget
     from ..model_selection.choose_each_k import choose_each_k
     from ..model_selection.choose_k import as_rows
 
     table, options = loaded.table, loaded.options
     if options.background is not None:
         raise ValueError("-k auto with --background is not offered; give a k.")
-    has_data = not (table.is_matrix or options.no_center)
+    in_file = hasattr(table.values, "columns_of")  # permuting takes it into memory
+    has_data = not (table.is_matrix or options.no_center or in_file)
     with display.working("Choosing k"):
         found = choose_each_k(
             loaded.cov,
             as_rows(table.values) if has_data else None,
-            n_components,
-            as_scheme(scheme.value),
+            asked.n_components,
+            as_scheme(asked.scheme.value),
             how={"scale": options.scale, "missing": options.missing.value},
-            budget=Budget(solving.limits()),
-            n_jobs=solving.jobs,
+            budget=budget,
+            n_jobs=n_jobs,
         )
     for j, choice in enumerate(found.choices):
-        which = f"component {j + 1}: " if n_components > 1 else ""
+        which = f"component {j + 1}: " if asked.n_components > 1 else ""
         display.note(in_options(which + choice.reason))
     return found

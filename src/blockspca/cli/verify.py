@@ -13,6 +13,7 @@ from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions, whole
+from .replay import is_proof, replay
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="A certificate, or the directory that fit has written.",
+            help="A certificate or a proof, or the directory that fit has written.",
             show_default=False,
         ),
     ],
@@ -59,7 +60,8 @@ def verify(
     """Recompute every claim of a certificate, without the solver's compiled code.
 
     What fit has written beside it tells how the file was read, and which components
-    came before; its names and numbers are compared with the certificate and the file.
+    came before; its names and numbers are compared with the certificate and the file. A
+    proof (fit --proof) is replayed step by step instead, which takes less time.
     """
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
@@ -70,6 +72,9 @@ def verify(
     from .loading import load
 
     display = Display(show)
+    if is_proof(certificate):
+        replay(certificate, file, reading, display)
+        return
     summary = _summary_of(certificate)
     reading = _as_fit_did(reading, summary, display)
     if certificate.is_dir():

@@ -14,10 +14,14 @@ from ..certify.verification import VerificationError, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
+from .joint import are_orthogonal
+from .joint_entries import JointEntries
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme, scheme_name
+from .shared_support import SharedSupport
 from .uncorrelated import UncorrelatedScores
 from .variance import (
+    ENTRIES,
     SHARED,
     adjusted_variance,
     joint_bounds,
@@ -121,6 +125,7 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         [result.k for result in found.results],
         margin=1.0,
         shared=_check_joint_proof(found, cov),
+        entries=_check_entries(found, cov),
     )
     name, claimed = found.joint_bound_name, found.joint_upper_bound
     require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")
@@ -138,17 +143,36 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
 def _check_joint_proof(found: Components, cov: Covariance) -> float:
     """Return the bound on opt_m(Σ k_j) that the joint bound rests on, checked."""
     proof = found.joint_proof
-    if proof is None or found.joint_bound_name != SHARED:
+    if not isinstance(proof, SharedSupport) or found.joint_bound_name != SHARED:
         return math.inf
     features = min(cov.n_features, sum(result.k for result in found.results))
     require(
         proof.k >= features
         and proof.n_components >= len(found)
         and not proof.include
+        and proof.rules is None
         and proof.verify(cov).complete,
         "the joint bound rests on a proof that is not for these components",
     )
     return proof.upper_bound
+
+
+def _check_entries(found: Components, cov: Covariance) -> float:
+    """Return the bound of the entry dual that the joint bound rests on, checked."""
+    proof = found.joint_proof
+    if not isinstance(proof, JointEntries) or found.joint_bound_name != ENTRIES:
+        return math.inf
+    require(
+        are_orthogonal(found.scheme)
+        and proof.k >= max(result.k for result in found.results)
+        and proof.n_components >= len(found)
+        and cov.n_features > proof.n_components,
+        "the joint bound rests on a proof that is not for these components",
+    )
+    try:
+        return proof.proved(cov)
+    except ValueError as error:
+        raise VerificationError(f"the joint bound: {error}") from error
 
 
 def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:

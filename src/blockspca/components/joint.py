@@ -1,8 +1,15 @@
-"""A joint bound for several components, by the features that they use together."""
+"""Joint bounds for several components, beside those of one component and of PCA.
+
+For any components: by the features that they use together (`shared_support`). For
+orthogonal ones, on the sum of their variances: by the entry dual with a sum of m
+eigenvalues (`joint_entries`), in which every component has its own k.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +17,87 @@ from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics import cost as _cost
 from ..result import Result
+from .joint_entries import JointEntries, joint_entries
+from .orthogonal import Orthogonalised
+from .requests import is_disjoint
 from .shared_support import SharedSupport, bound_shared
+from .variance import ENTRIES, SHARED, joint_upper_bound
 
 NODES = 100  # of a branch and bound, up to 60 features
 STEPS = 100  # of an ascent, as many as it takes
 # More than this many seconds of a fit are for who asks for them: with `solve_shared`.
 MOST_SECONDS = 5.0
+EVALUATIONS = 500  # of the entry dual's matrix, as many as it takes
+EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
+
+
+def are_orthogonal(scheme: Any) -> bool:
+    """Tell whether the components of a scheme are orthogonal."""
+    return is_disjoint(scheme) or isinstance(scheme, Orthogonalised)
+
+
+def adds_plain(scheme: Any) -> bool:
+    """Tell whether the joint problem of a scheme is about x_j'Ax_j, not adjusted."""
+    return are_orthogonal(scheme) and getattr(scheme, "adds_variances", False)
+
+
+def joint_claim(
+    cov: Covariance,
+    results: Sequence[Result],
+    first: Result,
+    scheme: Any,
+    plain: float,
+    budget: Budget,
+    *,
+    prove: bool,
+) -> tuple[float, str, SharedSupport | JointEntries | None]:
+    """Return the least joint bound, its name, and what it rests on.
+
+    Parameters
+    ----------
+    first : Result
+        Of the first component, certified for A.
+    plain : float
+        The sum of the variances x_j'Ax_j.
+    prove : bool
+        Whether to take the time for more than closed forms.
+    """
+    shared: SharedSupport | None = None
+    entries: JointEntries | None = None
+    if prove:
+        if are_orthogonal(scheme):
+            entries = entries_proof(cov, results, plain, budget)
+        # A branch and bound for shared features seldom comes below the other bound.
+        shared = joint_proof(cov, results, budget, NODES if entries is None else 1)
+    bound, name = joint_upper_bound(
+        cov,
+        first,
+        [result.k for result in results],
+        budget,
+        math.inf if shared is None else shared.upper_bound,
+        math.inf if entries is None else entries.upper_bound,
+    )
+    proofs: dict[str, SharedSupport | JointEntries | None]
+    proofs = {SHARED: shared, ENTRIES: entries}
+    return bound, name, proofs.get(name)
+
+
+def entries_proof(
+    cov: Covariance, results: Sequence[Result], target: float, budget: Budget
+) -> JointEntries | None:
+    """Bound Σ x_j'Ax_j of orthogonal components; None if it is not worth its time."""
+    m, d = len(results), cov.n_features
+    k = max(result.k for result in results)
+    seconds = EVALUATIONS * EIGENVECTORS * _cost.eigenvalues(d)
+    if m < 2 or m >= d or k < 2 or not abs(target) > 0:
+        return None
+    if seconds > MOST_SECONDS or not budget.affords(seconds):
+        return None
+    return joint_entries(cov, k, m, target, budget)
 
 
 def joint_proof(
-    cov: Covariance, results: Sequence[Result], budget: Budget
+    cov: Covariance, results: Sequence[Result], budget: Budget, nodes: int = NODES
 ) -> SharedSupport | None:
     """Bound opt_m(Σ k_j), or return None where that is not worth its time.
 
@@ -35,4 +113,4 @@ def joint_proof(
     if STEPS * step > MOST_SECONDS or not budget.affords(STEPS * step):
         return None
     start = np.unique(np.concatenate([result.support for result in results]))
-    return bound_shared(cov, k, m, start[:k], budget, NODES)
+    return bound_shared(cov, k, m, start[:k], budget, nodes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +32,8 @@ from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
-from .joint import joint_proof
+from .joint import adds_plain, joint_claim
+from .joint_entries import JointEntries
 from .joint_start import begun_together
 from .recording import check_recorded, recorded_apart
 from .requests import check_constraints, check_sparsities, check_starts
@@ -44,9 +44,7 @@ from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
 from .variance import (
-    SHARED,
     adjusted_variance,
-    joint_upper_bound,
     predicted,
     score_covariance,
 )
@@ -74,10 +72,12 @@ class Components:
         The trace of A.
     joint_upper_bound : float
         Proved: no components with the same sparsities, however chosen, have a larger
-        sum of adjusted variances. See `variance.joint_upper_bound` for the proof.
+        sum of adjusted variances. Where the scheme's are orthogonal: no orthogonal ones
+        have a larger sum of variances x_j'Ax_j, nor of adjusted ones. See
+        `variance.joint_upper_bound` for the proof.
     joint_bound_name : str
-        Which argument gave it: "components", "eigenvalues", "variances" or "shared
-        support".
+        Which argument gave it: "components", "eigenvalues", "variances", "shared
+        support" or "entry dual".
     scheme : Scheme
     r2 : float
         The share of the variance of all features that linear regression on the scores
@@ -87,8 +87,8 @@ class Components:
         Where components were solved again, given the others (`sweeps`): the first one
         before that. It is certified for A itself, which the joint bound needs. The
         problem of each of the `results` then is what *all* others leave of A.
-    joint_proof : SharedSupport or None
-        What the joint bound rests on if it is named "shared support".
+    joint_proof : SharedSupport, JointEntries or None
+        What the joint bound rests on if it is named "shared support" or "entry dual".
     proof : Proof or None
         What `write_proof` writes, if `solve_components` was told to record it.
     """
@@ -103,7 +103,7 @@ class Components:
     scheme: Scheme
     r2: float = float("nan")
     first: Result | None = None
-    joint_proof: SharedSupport | None = None
+    joint_proof: SharedSupport | JointEntries | None = None
     proof: Proof | None = None
 
     def __len__(self) -> int:
@@ -151,10 +151,19 @@ class Components:
         return self.adjusted_explained_variance / self.total_variance
 
     @property
+    def joint_total(self) -> float:
+        """What the joint bound is about: the sum of the variances x_j'Ax_j.
+
+        Of `DisjointSupports` and `Orthogonalised`; of the adjusted ones otherwise.
+        """
+        if adds_plain(self.scheme):
+            return float(self.explained_variance.sum())
+        return float(self.adjusted_explained_variance.sum())
+
+    @property
     def joint_gap(self) -> float:
-        """(joint_upper_bound − sum of adjusted variances) / that sum."""
-        total = float(self.adjusted_explained_variance.sum())
-        return relative_gap(total, self.joint_upper_bound)
+        """(joint_upper_bound − joint_total) / joint_total."""
+        return relative_gap(self.joint_total, self.joint_upper_bound)
 
     def problem(self, index: int, cov: Covariance | Any) -> Covariance:
         """Return the matrix that component `index` is certified for.
@@ -399,7 +408,7 @@ def solve_components(
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, tell)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)
@@ -469,27 +478,22 @@ def collect(
     budget = budget or Budget(Limits())
     components = np.array([result.x for result in results])
     scores = score_covariance(cov, components)
-    sparsities = [result.k for result in results]
-    stopped = results[-1].status is Status.INTERRUPTED
-    proof = joint_proof(cov, results, budget) if prove and not stopped else None
-    bound, name = joint_upper_bound(
-        cov,
-        first or results[0],
-        sparsities,
-        budget,
-        math.inf if proof is None else proof.upper_bound,
+    adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
+    prove = prove and results[-1].status is not Status.INTERRUPTED
+    bound, name, proof = joint_claim(
+        cov, results, first or results[0], scheme, plain, budget, prove=prove
     )
-    adjusted = adjusted_variance(scores)
+    total = plain if adds_plain(scheme) else float(adjusted.sum())
     return Components(
         results=results,
         components=components,
         explained_variance=np.diagonal(scores).copy(),
         adjusted_explained_variance=adjusted,
         total_variance=float(cov.diagonal().sum()),
-        joint_upper_bound=max(bound, float(adjusted.sum())),
+        joint_upper_bound=max(bound, total),
         joint_bound_name=name,
         scheme=scheme,
         r2=predicted(cov, components),
         first=first,
-        joint_proof=proof if name == SHARED else None,
+        joint_proof=proof,
     )

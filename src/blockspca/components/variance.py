@@ -19,6 +19,7 @@ from ..result import Result
 
 PIVOT_TOLERANCE = 1e-10
 SHARED = "shared support"
+ENTRIES = "entry dual"
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -131,12 +132,14 @@ def joint_bounds(
     margin: float,
     deadline: Deadline | None = None,
     shared: float = math.inf,
+    entries: float = math.inf,
 ) -> dict[str, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
     made with 2, so that another LAPACK confirms them. `shared` is a bound on
-    opt_m(Σ k_j) of A, from `shared_support`.
+    opt_m(Σ k_j) of A, from `shared_support`, and `entries` one for orthogonal
+    components, from `joint_entries`: pass it for those alone.
     """
     m = len(sparsities)
     values, rounding = leading_eigenvalues(cov, m, deadline)
@@ -160,6 +163,8 @@ def joint_bounds(
         bounds["variances"] = sum_above([*largest, error])
         if shared < math.inf:
             bounds[SHARED] = sum_above([shared, m * shift])
+    if entries < math.inf:
+        bounds[ENTRIES] = entries
     return bounds
 
 
@@ -169,6 +174,7 @@ def joint_upper_bound(
     sparsities: Sequence[int],
     deadline: Deadline | None = None,
     shared: float = math.inf,
+    entries: float = math.inf,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -192,14 +198,28 @@ def joint_upper_bound(
        bound on that (`shared_support`). *Proof* (A = C'C). As in 3, Σ ‖C_T'u_j‖² is at
        most the sum of the m largest eigenvalues of C_T'C_T, by Ky Fan.
 
+    If x_1, …, x_m are orthonormal, all four bound the sum of their variances x_j'Ax_j
+    as well: 1 as it is; 2 by Ky Fan; 3 and 4 because XX' is a projection that lives on
+    T, so that tr(A XX') is at most the trace, and the Ky Fan sum, of A on T. Then there
+    is a fifth:
+
+    5. The entry dual with a sum of m eigenvalues (`joint_entries`), which is not for
+       other components: their adjusted variances can add up to more.
+
     Returns
     -------
     bound : float
     name : str
-        "components", "eigenvalues", "variances" or "shared support".
+        "components", "eigenvalues", "variances", "shared support" or "entry dual".
     """
     bounds = joint_bounds(
-        cov, first, sparsities, margin=2.0, deadline=deadline, shared=shared
+        cov,
+        first,
+        sparsities,
+        margin=2.0,
+        deadline=deadline,
+        shared=shared,
+        entries=entries,
     )
     return min((bound, name) for name, bound in bounds.items())
 

@@ -1,5 +1,7 @@
 """Files in: a table of numbers with names, from the formats people have."""
 
-from .table import FORMATS, ReadError, Table, read_table
+from .errors import ReadError, ReadNote
+from .request import Request
+from .table import FORMATS, Table, read_table
 
-__all__ = ["FORMATS", "ReadError", "Table", "read_table"]
+__all__ = ["FORMATS", "ReadError", "ReadNote", "Request", "Table", "read_table"]

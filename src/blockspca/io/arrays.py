@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .errors import Argument, ReadError
-from .table import Request, Table
+from .request import Request
+from .table import Table
 
 _SPARSE_KEYS = {"format", "shape", "data"}
 _KEY = Argument("key")

@@ -2,111 +2,87 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import math
 import re
-import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import Argument, ReadError, text_column
-from .table import Request, Table
+from .errors import Argument, ReadError, tell, text_column
+from .lines import as_number, open_lines, split_rows
+from .request import Request
+from .table import Table
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
 ROWS_PER_TICK = 64
-MAX_FIELD = 2**20
 
 _SIGNS = "%$€£¥ "
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
 
 
 def read_delimited(path: Path, request: Request) -> Table:
-    """Read numbers separated by commas, semicolons or tabs.
+    """Read numbers separated by commas, semicolons, tabs, bars or white space.
 
     The first row names the features if one of its cells is not a number, or if
     `header` says so; whole numbers that may be either are refused without it. A first
-    column without a name, or the one called `index`, names the samples.
+    column without a name, or the one called `index`, names the samples. Lines that
+    begin with # are comments, and what stands after the last separator of every row,
+    if it is nothing, is nothing.
     """
-    size = path.stat().st_size
-    zipped = path.suffix.lower() == ".gz"
-    csv.field_size_limit(MAX_FIELD)
-    with open(path, "rb") as raw:
-        stream: Iterable[bytes] = gzip.GzipFile(fileobj=raw) if zipped else raw
-        lines = (line.decode("utf-8-sig") for line in stream)
-        try:
-            parser = _Parser(path, request)
-            return parser.parse(lines, lambda: request.tick(raw.tell(), size))
-        except UnicodeDecodeError:
-            raise ReadError(
-                f"{path} is not UTF-8 text; save it as UTF-8, or give it the ending of "
-                "what it is."
-            ) from None
-        except csv.Error as error:
-            reason = str(error)
-            if "new-line" in reason:
-                reason = "its lines end with a carriage return alone; save it again "
-                reason += "with the line ends of today"
-            raise ReadError(f"{path} cannot be read: {reason}.") from None
-        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-            raise ReadError(f"{path} cannot be read: {error}.") from None
+    with open_lines(path, request) as (lines, progress):
+        return _Parser(path, request).parse(split_rows(path, lines, request), progress)
 
 
 class _Parser:
     """One pass over the rows."""
 
     def __init__(self, path: Path, request: Request) -> None:
-        self.path = path
-        self.index = request.index
-        self.label = request.label
+        self.path, self.request = path, request
         self.drop = request.left_out
-        self.header = request.header
-        self.separators = "commas, semicolons or tabs"
+        self.separators = "commas, semicolons, tabs, | or spaces"
         if ".tsv" in path.name.lower():
             self.separators = "tabs, or give the file the ending .csv"
         self.cells = array("d")
+        self.na = frozenset(request.na)
         self.unnamed = False  # the header has no name for the names of the samples
+        self.ended = False  # whether rows end with a separator
         self.samples: list[str] = []
         self.labels: list[str] = []
         self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
 
-    def parse(self, lines: Iterator[str], progress: Any) -> Table:
-        first_line = next((line for line in lines if line.strip()), None)
-        if first_line is None:
-            raise ReadError(f"{self.path} has no rows; give a file with numbers.")
-        rows = csv.reader(
-            chain([first_line], lines), delimiter=_delimiter(self.path, first_line)
-        )
+    def parse(self, rows: Iterator[list[str]], progress: Any) -> Table:
         first = [cell.strip() for cell in next(rows)]
-        named = self.header
-        if named is None:
-            named = any(not _is_number(cell) for cell in first)
-        header = first if named else None
+        header = self._header(first)
         width = len(first)
-        at = self._column(header, "index", self.index)
-        labelled = self._column(header, "label", self.label)
+        if header is None:
+            width -= self.ended
+        at = self._column(header, "index", self.request.index)
+        labelled = self._column(header, "label", self.request.label)
         if at is None and header and width > 1 and header[0] == "":
             at = 0
+        count = 0
         if header is None:
-            self._add(first, 1, at)
-        count = 0 if named else 1
+            rows = chain([first], rows)
         for row in rows:
             if not row:
                 continue
             count += 1
-            # A header may lack the name of the column of sample names, as R writes it.
-            if count == 1 and header and at is None and len(row) == width + 1:
-                header, width, at = ["", *header], width + 1, 0
-                labelled = None if labelled is None else labelled + 1
-                self.unnamed = True
+            if count == 1 and header and len(row) != width:
+                header, shift = self._fitted(header, row, at)
+                width = len(header)
+                if shift:
+                    at, self.unnamed = 0, True
+                    labelled = None if labelled is None else labelled + 1
+            if self.ended:
+                row = self._without_end(row, width, count)
             if len(row) != width:
                 raise ReadError(self._about_width(row, count, header, width))
             if labelled is not None:
@@ -116,6 +92,51 @@ class _Parser:
                 progress()
         progress()
         return self._table(header, width, count, at)
+
+    def _header(self, first: list[str]) -> list[str] | None:
+        """The names of the columns, or None if the first row is a sample.
+
+        A sample whose last cell is empty ends with a separator, unless `header` says
+        that it is a sample: then its last value may be missing.
+        """
+        named = self.request.header
+        if named is None:
+            ends = len(first) > 1 and first[-1] == ""
+            cells = first[: len(first) - ends]
+            named = any(self._parsed(cell) is None for cell in cells)
+            self.ended = ends and not named
+        return first if named else None
+
+    def _fitted(
+        self, header: list[str], row: list[str], at: int | None
+    ) -> tuple[list[str], bool]:
+        """The header for rows of another length, and whether it begins with a gap.
+
+        Rows that end with a separator have a cell too many. Otherwise, where there is
+        one cell more than names, the header lacks the name of the column of sample
+        names, as R writes it.
+        """
+        if len(row) == len(header) + 1:
+            if row[-1].strip() == "":
+                self.ended = True
+            elif at is None:
+                return ["", *header], True
+        elif len(row) == len(header) - 1 and header[-1] == "":
+            return header[:-1], False
+        return header, False
+
+    def _without_end(self, row: list[str], width: int, number: int) -> list[str]:
+        """The row without the nothing after its last separator."""
+        if len(row) != width + 1:
+            return row
+        if row[-1].strip() == "":
+            return row[:-1]
+        is_sample = Argument("header", False)
+        raise ReadError(
+            f"{self.path}: row 1 ends with a separator, row {number} has {row[-1]!r} "
+            f"there; name all columns, or add {is_sample} if there are no names.",
+            is_sample,
+        )
 
     def _column(
         self, header: list[str] | None, argument: str, name: str | None
@@ -136,19 +157,25 @@ class _Parser:
         if at is not None:
             self.samples.append(row[at])
             row = row[:at] + row[at + 1 :]
-        try:
-            self.cells.extend(list(map(float, row)))
-        except ValueError:
-            for column, cell in enumerate(row):
-                self.cells.append(self._number(cell, number, column))
+        if not self.na and self.request.decimal == ".":
+            with suppress(ValueError):
+                self.cells.extend(list(map(float, row)))
+                return
+        for column, cell in enumerate(row):
+            self.cells.append(self._number(cell.strip(), number, column))
+
+    def _parsed(self, cell: str) -> float | None:
+        return as_number(cell, self.request.decimal)
 
     def _number(self, cell: str, row: int, column: int) -> float:
-        try:
-            return float(cell)
-        except ValueError:
-            if cell.strip().lower() not in MISSING:
-                self.text.setdefault(column, (row, cell.strip()))
+        if cell in self.na:
             return math.nan
+        number = self._parsed(cell)
+        if number is not None:
+            return number
+        if cell.lower() not in MISSING:
+            self.text.setdefault(column, (row, cell))
+        return math.nan
 
     def _table(
         self, header: list[str] | None, width: int, count: int, at: int | None
@@ -161,13 +188,18 @@ class _Parser:
         for column in list(self.text):
             if names and names[column] in self.drop:
                 del self.text[column]
-        if self.text:
+        if self.text and not self.request.numeric_only:
             raise self._about_text(names)
         columns = width - (at is not None)
-        if columns == 0:
+        if columns == len(self.text):
             raise ReadError(f"{self.path} has no column of numbers besides its names.")
         values = np.frombuffer(self.cells).reshape(count, columns)
-        if header is None and self.header is None and _may_be_names(values):
+        unnamed = names is not None and columns > 1 and names[-1] == ""
+        if unnamed and "" not in self.drop and np.isnan(values[:, -1]).all():
+            values, self.ended = values[:, :-1], True
+            names = None if names is None else names[:-1]
+        self._tell(names, at)
+        if header is None and self.request.header is None and _may_be_names(values):
             start = ", ".join(f"{value:.0f}" for value in values[0, :4])
             more = ", …" if columns > 4 else ""
             names_them, is_sample = Argument("header", True), Argument("header", False)
@@ -178,13 +210,36 @@ class _Parser:
                 names_them,
                 is_sample,
             )
-        return Table(
+        table = Table(
             values=values,
             feature_names=names,
             sample_names=tuple(self.samples) if self.samples else None,
             source=str(self.path),
             labels=tuple(self.labels) if self.labels else None,
         )
+        if not self.text:
+            return table
+        return table.without([_name(names, column) for column in self.text])
+
+    def _tell(self, names: tuple[str, ...] | None, at: int | None) -> None:
+        """Say what was not written in so many words, and taken to be meant."""
+        if self.ended:
+            tell(
+                f"{self.path}: every row ends with a separator; it counts for nothing."
+            )
+        if at is not None and self.request.index is None:
+            shown = ", ".join(map(repr, self.samples[:2]))
+            tell(
+                f"{self.path}: the first column, {shown}, …, has no name in the "
+                "header; it was taken for the names of the samples."
+            )
+        if self.text:
+            shown = ", ".join(
+                f"{_name(names, column)!r} ({cell[:20]!r})"
+                for column, (_, cell) in list(self.text.items())[:5]
+            )
+            more = ", …" if len(self.text) > 5 else ""
+            tell(f"{self.path}: columns that hold text were left out: {shown}{more}.")
 
     def _about_width(
         self, row: list[str], number: int, header: list[str] | None, width: int
@@ -204,12 +259,15 @@ class _Parser:
 
     def _about_text(self, names: tuple[str, ...] | None) -> ReadError:
         column, (row, cell) = next(iter(self.text.items()))
-        name = names[column] if names else str(column)
-        if fix := _fix_of_number(cell):
+        name = _name(names, column)
+        if fix := _fix_of_number(cell, self.request.decimal):
             where = f"{self.path}: column {name!r}"
-            return ReadError(f"{where} writes {cell[:40]!r} in row {row}; {fix}.")
+            decimal = Argument("decimal", ",")
+            fix = fix.replace("DECIMAL", str(decimal))
+            said = f"{where} writes {cell[:40]!r} in row {row}; {fix}."
+            return ReadError(said, decimal)
         parts = re.split(r"[\s,;|]+", cell)
-        if len(parts) > 1 and all(_is_number(part) for part in parts):
+        if len(parts) > 1 and all(as_number(part) is not None for part in parts):
             return ReadError(
                 f"{self.path}: a cell of row {row} holds {len(parts)} numbers, "
                 f"{cell[:40]!r}; separate them by {self.separators}."
@@ -228,25 +286,29 @@ class _Parser:
         )
 
 
-def _fix_of_number(cell: str) -> str | None:
+def _fix_of_number(cell: str, decimal: str) -> str | None:
     """Say how a number that is written otherwise has to be written."""
+    if decimal == ",":
+        points = re.fullmatch(r"[-+]?[\d.]+(,\d*)?", cell)
+        return (
+            "leave out the points: decimals are said to have a comma"
+            if points
+            else None
+        )
     if _THOUSANDS.fullmatch(cell):
-        return "leave thousands separators out, and write decimals with a point"
+        return (
+            "leave thousands separators out, and write decimals with a point, or say "
+            "DECIMAL"
+        )
     if re.fullmatch(r"[-+]?\d+,\d+", cell):
-        return "write decimals with a point, not with a comma"
-    if cell.lower() in ("true", "false"):
-        return "write 1 and 0"
-    if _is_number(cell.strip(_SIGNS)):
+        return "write decimals with a point, or say DECIMAL"
+    if as_number(cell.strip(_SIGNS)) is not None:
         return "write the number without the sign"
     return None
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def _name(names: tuple[str, ...] | None, column: int) -> str:
+    return names[column] if names else str(column)
 
 
 def _may_be_names(values: FloatArray) -> bool:
@@ -267,10 +329,3 @@ def _may_be_names(values: FloatArray) -> bool:
     if len(first) < 3 or np.any(np.diff(first) != 1):
         return False
     return not any(np.all(np.diff(row) == 1) for row in body)
-
-
-def _delimiter(path: Path, first_line: str) -> str:
-    """Tabs for .tsv; otherwise what the first line has most of."""
-    if ".tsv" in path.name.lower():
-        return "\t"
-    return max(",;\t", key=first_line.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,13 +44,25 @@ class ReadError(_NamesArguments, ValueError):
 
 
 def text_column(message: str, name: str) -> ReadError:
-    """Return the error for a column of text: the message, and two ways out."""
+    """Return the error for a column of text: the message, and ways out."""
     drop, index = Argument("drop", [name]), Argument("index", name)
+    numbers = Argument("numeric_only", True)
     return ReadError(
-        f"{message}; leave it out with {drop}, or use {index} if it names the samples.",
+        f"{message}; leave it out with {drop}, or all such columns with {numbers}, or "
+        f"use {index} if it names the samples.",
         drop,
         index,
+        numbers,
     )
+
+
+class ReadNote(_NamesArguments, UserWarning):
+    """How a file was understood, where it might have been meant otherwise."""
+
+
+def tell(message: str, *arguments: Argument) -> None:
+    """Say how a file was understood."""
+    warnings.warn(ReadNote(message, *arguments), stacklevel=3)
 
 
 class WriteError(_NamesArguments, OSError):

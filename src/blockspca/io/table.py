@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .errors import Argument, ReadError
+from .errors import Argument, ReadError, tell
+from .lines import STANDARD_INPUT
+from .request import Request
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
     from ..covariance.covariance import Covariance
-
-#: Told (bytes read, bytes in the file) while a file is read.
-Tick = Callable[[int, int], None]
 
 # How a name ends, and the function that reads such a file: fn(path, request). They are
 # imported when asked for, so that pyarrow or h5py is needed for their formats only.
@@ -28,35 +28,18 @@ _READERS = {
     ".txt.gz": "delimited:read_delimited",
     ".parquet": "columnar:read_parquet",
     ".h5ad": "columnar:read_h5ad",
+    ".zarr": "columnar:read_zarr",
     ".npy": "arrays:read_npy",
     ".npz": "arrays:read_npz",
     ".mtx": "arrays:read_mtx",
     ".mtx.gz": "arrays:read_mtx",
 }
 
+#: Formats whose labels are in `obs`, beside the features.
+IN_OBS = (".h5ad", ".zarr")
+
 #: The endings that are understood.
 FORMATS = tuple(_READERS)
-
-
-def _no_tick(done: int, total: int) -> None:
-    """Show nothing."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is wanted from a file; see `read_table`."""
-
-    key: str | None = None
-    index: str | None = None
-    drop: tuple[str, ...] = ()
-    header: bool | None = None
-    tick: Tick = _no_tick
-    label: str | None = None
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The columns that are no features."""
-        return self.drop if self.label is None else (*self.drop, self.label)
 
 
 @dataclass(frozen=True)
@@ -66,6 +49,7 @@ class Table:
     Attributes
     ----------
     values : array or scipy sparse matrix of shape (n, d)
+        Of a large h5ad or Zarr file, what reads it in blocks of rows.
     feature_names, sample_names : tuple of str or None
         Names of the columns and of the rows, where the file has them.
     is_matrix : bool
@@ -91,7 +75,7 @@ class Table:
         """Swap samples and features."""
         return replace(
             self,
-            values=self.values.T,
+            values=_in_memory(self.values).T,
             feature_names=self.sample_names,
             sample_names=self.feature_names,
             labels=None,
@@ -119,7 +103,7 @@ class Table:
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
-        values = self.values
+        values = _in_memory(self.values)
         values = (
             values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
         )
@@ -167,7 +151,9 @@ class Table:
             return None
         support = np.flatnonzero(loadings.any(axis=0))
         values = self.values
-        if hasattr(values, "tocsc"):
+        if hasattr(values, "columns_of"):  # of a file
+            X = values.columns_of(support)
+        elif hasattr(values, "tocsc"):
             X = values.tocsc()[:, support].toarray().astype(np.float64)
         else:
             X = np.array(values[:, support], dtype=np.float64)
@@ -181,36 +167,16 @@ class Table:
         return X @ loadings[:, support].T
 
 
-def read_table(
-    path: str | Path,
-    *,
-    key: str | None = None,
-    index: str | None = None,
-    drop: Iterable[str] = (),
-    header: bool | None = None,
-    tick: Tick | None = None,
-    label: str | None = None,
-) -> Table:
+def read_table(path: str | Path, **wanted: Any) -> Table:
     """Read a file by what its name ends with; see `FORMATS`.
 
     Parameters
     ----------
     path : str or Path
-    key : str, optional
-        Which array of an NPZ file, or which layer of an h5ad file.
-    index : str, optional
-        The column of a CSV, TSV or Parquet file that names the samples.
-    drop : iterable of str
-        Columns to leave out, by name.
-    header : bool, optional
-        Whether the first row of a CSV or TSV file names its columns; by default it
-        does if one of its cells is not a number.
-    tick : callable, optional
-        Told (bytes read, bytes in the file) now and then.
-    label : str, optional
-        A column of a CSV, TSV or Parquet file, or of `obs` of an h5ad file, that says
-        what kind of sample each is. It becomes the `labels` of the table, and is no
-        feature.
+        "-" is standard input, as text.
+    **wanted
+        See `Request`: key, index, drop, header, tick, label, decimal, encoding, na,
+        numeric_only.
 
     Returns
     -------
@@ -220,9 +186,54 @@ def read_table(
     ------
     ReadError
         With one sentence that says what is wrong and what to do.
+
+    Warns
+    -----
+    ReadNote
+        Where a column is taken for names, or seems to number the samples.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from blockspca.io import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "prices.csv"
+    ...     _ = path.write_text("a;b\\n1,5;-\\n2,5;3\\n")
+    ...     read_table(path, decimal=",", na=["-"]).values
+    array([[1.5, nan],
+           [2.5, 3. ]])
     """
-    path = Path(path)
-    if path.is_dir():
+    path, request = Path(path), Request(**wanted)
+    piped = path == STANDARD_INPUT
+    ending = ".csv" if piped else _ending(path)
+    request.check_applies(str(path), ending)
+    if not piped and path.stat().st_size == 0:
+        raise ReadError(f"{path} is empty; give a file with numbers.")
+    module, name = _READERS[ending].split(":")
+    reader = getattr(import_module(f".{module}", __package__), name)
+    try:
+        table: Table = reader(path, request)
+    except PermissionError:
+        raise ReadError(
+            f"{path} cannot be opened; its permissions forbid it."
+        ) from None
+    left_out, label = list(request.drop), request.label
+    # Labels of an h5ad file are in obs, and a column of names is no feature already.
+    if (
+        label is not None
+        and ending not in IN_OBS
+        and label in (table.feature_names or ())
+    ):
+        left_out.append(label)
+    table = table.without(left_out) if left_out else table
+    tell_of_numbering(table)
+    return table
+
+
+def _ending(path: Path) -> str:
+    """How the name of a file ends, of those that are understood."""
+    if path.is_dir() and not _ends(path, ".zarr"):
         raise ReadError(f"{path} is a directory; give a file.")
     if not path.exists():
         raise ReadError(f"{path} does not exist; check the name.")
@@ -233,33 +244,56 @@ def read_table(
             f"{path} {what}; the kind of a file is told by its ending: "
             f"{', '.join(FORMATS)}."
         )
-    for given, endings in (
-        (Argument("key", key), (".npz", ".h5ad")),
-        (Argument("index", index), (".csv", ".tsv", ".txt", ".parquet")),
-        (Argument("header", header), (".csv", ".tsv", ".txt")),
-        (Argument("label", label), (".csv", ".tsv", ".txt", ".parquet", ".h5ad")),
-    ):
-        if given.value is not None and not ending.startswith(endings):
-            raise ReadError(
-                f"{path}: {given} does not apply to {ending} files; leave it out.",
-                given,
-            )
-    if path.stat().st_size == 0:
-        raise ReadError(f"{path} is empty; give a file with numbers.")
-    module, name = _READERS[ending].split(":")
-    reader = getattr(import_module(f".{module}", __package__), name)
-    request = Request(key, index, tuple(drop), header, tick or _no_tick, label)
-    try:
-        table: Table = reader(path, request)
-    except PermissionError:
-        raise ReadError(
-            f"{path} cannot be opened; its permissions forbid it."
-        ) from None
-    left_out = list(request.drop)
-    # Labels of an h5ad file are in obs, and a column of names is no feature already.
-    if label is not None and ending != ".h5ad" and label in (table.feature_names or ()):
-        left_out.append(label)
-    return table.without(left_out) if left_out else table
+    return ending
+
+
+_NUMBERING = re.compile(r"(.*[ _.-])?(id|ids|idx|index|nr|no|number|row|rowid)", re.I)
+_ROWS = 5  # fewer that count up by one may well be measured
+
+
+def tell_of_numbering(table: Table) -> None:
+    """Say so if columns of whole numbers seem to number the samples.
+
+    They count up by one, or are called so and have no number twice.
+    """
+    import numpy as np
+
+    values, names = table.values, table.feature_names
+    n, d = table.shape
+    in_file = hasattr(values, "columns_of")  # to be read in blocks, if at all
+    if names is None or in_file or hasattr(values, "tocsr") or n < 3 or d < 2:
+        return
+    first = np.asarray(values[:_ROWS])
+    counts_up = np.all(np.diff(first, axis=0) == 1, axis=0)
+    found = []
+    for j, name in enumerate(names):
+        called_so = _NUMBERING.fullmatch(name) is not None
+        if not (counts_up[j] or called_so):
+            continue
+        column = np.asarray(values[:, j])
+        if np.all(np.diff(column) == 1):
+            suspect = called_so or n >= _ROWS
+        else:
+            distinct = len(np.unique(column)) == n and not np.any(column % 1)
+            suspect = called_so and distinct
+        if suspect:
+            found.append(name)
+    if found and len(found) < d:
+        drop, index = Argument("drop", found), Argument("index", found[0])
+        one = len(found) == 1
+        said = "column {} seems" if one else "columns {} seem"
+        tell(
+            f"{table.source}: {said.format(', '.join(map(repr, found[:5])))} to number "
+            f"the samples, and {'is a feature' if one else 'are features'} like any "
+            f"other; leave {'it' if one else 'them'} out with {drop}, or use {index}.",
+            drop,
+            index,
+        )
+
+
+def _in_memory(values: Any) -> Any:
+    """Read what is still in its file."""
+    return values.to_memory() if hasattr(values, "to_memory") else values
 
 
 def _ends(path: Path, ending: str) -> bool:

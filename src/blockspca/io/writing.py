@@ -8,7 +8,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,36 +48,82 @@ def write_file(path: str | Path, content: str | bytes, *, force: bool = False) -
         Replace a file that exists. Without it such a file is an error.
     """
     path = Path(path)
-    check_free([path], force)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".blockspca.")
-    except OSError as error:
-        raise WriteError(
-            f"{path} cannot be written: {error.strerror}; give another place."
-        ) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        _put_in_place(name, path, force)
-    finally:
-        if os.path.exists(name):
-            os.unlink(name)
-    return path
+    return write_files(path.parent, {path.name: content}, force=force)[0]
 
 
 def write_files(
-    directory: str | Path, files: Mapping[str, str], *, force: bool = False
+    directory: str | Path, files: Mapping[str, str | bytes], *, force: bool = False
 ) -> list[Path]:
-    """Write several text files into a directory, each whole or not at all."""
-    directory = Path(directory)
-    check_free((directory / name for name in files), force)
-    return [
-        write_file(directory / name, text, force=force) for name, text in files.items()
-    ]
+    """Write several files into a directory, all of them or none.
+
+    Each is written whole under a name of its own before the first gets its place, so
+    that a disk that is full leaves nothing that looks complete.
+    """
+    paths = [Path(directory) / name for name in files]
+    check_free(paths, force)
+    with ExitStack() as stack:
+        drafts = [stack.enter_context(draft(path)) for path in paths]
+        for path, name, content in zip(paths, drafts, files.values(), strict=True):
+            with naming(path), open(name, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+        put_in_place(list(zip(drafts, paths, strict=True)), force)
+    return paths
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say of a failure, such as a full disk, which file it kept from being written."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise WriteError(
+            f"{path} cannot be written: {reason}; nothing of it is left. Give another "
+            "place."
+        ) from None
+
+
+@contextmanager
+def draft(path: Path) -> Iterator[str]:
+    """Give a name beside a file to write it under; what is left there goes.
+
+    Folders that are missing are made, and go too if nothing comes to be in them.
+    """
+    made = [p for p in (path.parent, *path.parent.parents) if not p.exists()]
+    try:
+        with naming(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=".blockspca.")
+            os.close(handle)
+        try:
+            yield name
+        finally:
+            if os.path.exists(name):
+                os.unlink(name)
+    finally:
+        for folder in made:
+            with suppress(OSError):  # it holds something
+                folder.rmdir()
+
+
+def put_in_place(drafts: Sequence[tuple[str, Path]], force: bool) -> None:
+    """Give drafts their names, or none of them."""
+    placed: list[Path] = []
+    try:
+        for name, path in drafts:
+            with naming(path):
+                os.chmod(name, 0o666 & ~_umask())
+                _put_in_place(name, path, force)
+            placed.append(path)
+    except BaseException:
+        if not force:  # they were not there before
+            for path in placed:
+                path.unlink(missing_ok=True)
+        raise
 
 
 def _put_in_place(name: str, path: Path, force: bool) -> None:

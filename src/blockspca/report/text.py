@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._messages import count, percent, proof_in_words
+from .._messages import count, gap_in_percent, percent, proof_in_words
 from ..certificate import BoundName, Certificate, StepClaim
+from ..components.joint import adds_plain
 from ..result import Result, Status
 from .inspection import about_alternatives, about_stability, importance_rows
 
@@ -74,9 +75,12 @@ def summary(report: Report) -> list[str]:
         )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
+        some = f"No {m} components of as many features, however chosen, explain"
+        if adds_plain(components.scheme):
+            some = f"No {m} orthogonal components of as many features have variances of"
         said.append(
-            f"No {m} components of as many features, however chosen, explain more than "
-            f"{percent(components.joint_gap)} more than these do together."
+            f"{some} more than {percent(components.joint_gap)} more than these do "
+            "together."
         )
     if proved == m:
         said.append(
@@ -107,7 +111,7 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
         "upper_bound": _text(result.upper_bound),
-        "gap": _gap(result),
+        "gap": gap_in_percent(result.gap, result.status),
         "share": percent(float(report.components.explained_variance_ratio[index])),
         "loadings": [
             {"name": name, "value": value, "width": 100 * abs(value) / widest}
@@ -118,12 +122,6 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
         "blocks": _about_blocks(result),
         "nodes": result.nodes,
     }
-
-
-def _gap(result: Result) -> str:
-    if result.status is Status.OPTIMAL:
-        return "0"
-    return "unknown" if np.isinf(result.gap) else f"{result.gap:.2%}"
 
 
 def gap_in_words(result: Result, given: bool = False) -> str:

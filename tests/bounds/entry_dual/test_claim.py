@@ -17,14 +17,16 @@ from blockspca.result import OPTIMAL_GAP, Status
 
 @pytest.fixture(scope="module")
 def claimed() -> tuple[np.ndarray, Certificate]:
-    A = zoo.correlation(12, np.random.default_rng(3))
-    known = zoo.Reference(A, sizes=(4,))
-    support = known.best[4]
-    x = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
-    objective = float(x @ A[np.ix_(support, support)] @ x)
-    early = 1.02 * objective
-    found = entry_bound(bs.Covariance.from_matrix(A), 4, support, target=early)
-    assert found.value > objective * (1 + 1e-3)  # room for a claim that is false
+    for seed in range(50):
+        A = zoo.correlation(12, np.random.default_rng(seed))
+        support = zoo.Reference(A, sizes=(4,)).best[4]
+        x = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
+        objective = float(x @ A[np.ix_(support, support)] @ x)
+        early = 1.02 * objective
+        found = entry_bound(bs.Covariance.from_matrix(A), 4, support, target=early)
+        if found.value > objective * (1 + 1e-3):  # room for a claim that is false
+            break
+    assert found.value > objective * (1 + 1e-3)
     assert found.record is not None
     step = StepClaim(4, found.value, BoundName.ENTRY_DUAL, dual=found.record.to_text())
     certificate = Certificate(

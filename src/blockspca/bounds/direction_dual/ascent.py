@@ -40,7 +40,7 @@ from .step_size import StepSize
 
 
 @dataclass(frozen=True)
-class _Best:
+class Best:
     """The relaxation with the least bound.
 
     Attributes
@@ -91,8 +91,8 @@ class Ascent:
         if fixed_in is not None:
             self.base = fixed_in.gram(np.ones(len(node.fixed_in)))
             self.base_size = float((fixed_in.sizes**2).sum())
-        self.best: _Best | None = None
-        self.deflated: _Best | None = None
+        self.best: Best | None = None
+        self.deflated: Best | None = None
         self.steps = 0
         self.stopped_to_reduce = False  # so that most columns turn out to be inactive
         self._last: Relaxation | None = None
@@ -104,6 +104,7 @@ class Ascent:
             self.settings.budget(n),
         )
         self._ritz: FloatArray | None = None  # leading directions of the last M
+        self.tests: ReducedCostFixing | None = None  # by which variables were fixed
 
     def run(
         self, steps: int, target: float, deadline: Deadline, fix: bool = False
@@ -174,7 +175,7 @@ class Ascent:
         value = self.k * multiplier + top
         if self.best is None or value < self.best.value:
             self._step_size.on_success()
-            self.best = _Best(value, multiplier, *before, etas, relaxation)
+            self.best = Best(value, multiplier, *before, etas, relaxation)
         elif self._is_worse(value):
             self._go_back(self.best)
             node.min_weight = self.best.min_weight
@@ -210,7 +211,7 @@ class Ascent:
             and value > self.best.value + self._gap / 2
         )
 
-    def _go_back(self, best: _Best) -> None:
+    def _go_back(self, best: Best) -> None:
         node = self.node
         self._step_size.forget_value()
         self.density = best.density
@@ -320,11 +321,11 @@ class Ascent:
         self._go_back(best)
         node.density = self.coordinates.from_subspace(self.density)
 
-    def sum(self, best: _Best) -> FloatArray:
+    def sum(self, best: Best) -> FloatArray:
         """Return the M of a relaxation."""
         return add_sectors(best.relaxation.total, self.coordinates.sectors, best.etas)
 
-    def rounding(self, best: _Best) -> float:
+    def rounding(self, best: Best) -> float:
         """Bound the error of that M, as the sum that it is."""
         n, p = self.columns.shape
         terms = p + len(self.node.fixed_in) + 2 * len(self.node.sectors)
@@ -373,6 +374,7 @@ class Ascent:
             best.density.Q[:, 0],
             self.settings,
         )
+        self.tests = tests
         bound = self.k * best.multiplier + tests.ceiling
         node.bound = min(node.bound, bound)
         if node.bound <= tau:

@@ -143,7 +143,7 @@ class ReducedCostFixing:
         none = np.zeros(self.columns.shape[1], dtype=bool)
         if not self.height > t:
             return none
-        root = np.sqrt(4 * (self.height - t))  # β: S is positive, and has not lost q
+        root = self._root(t)
         q = root * self.leading
         found = self._invert(t, self.M - np.outer(q, q))
         if found is None:
@@ -154,6 +154,18 @@ class ReducedCostFixing:
         along[: H.shape[1]] += (Q.T @ Sq) @ H
         _, _, zSz = self._forms(found.S)
         return self._holds(found, float(q @ Sq), along, zSz, root)
+
+    def _root(self, t: float) -> float:
+        """√β: S is positive, and has not lost q."""
+        return float(np.sqrt(4 * max(self.height - t, 0.0)))
+
+    def deflating(self, t: float, least: float) -> FloatArray:
+        """√β q with β ≥ least, by which M is deflated to see what is needed at t.
+
+        What the test says does not depend on β, but with a small one its matrix is
+        nearly singular.
+        """
+        return max(self._root(t), float(np.sqrt(least))) * self.leading
 
     def _holds(
         self,

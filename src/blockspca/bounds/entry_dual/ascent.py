@@ -34,8 +34,9 @@ _LEAST_GAP = 1e-7  # relative to the target, below which nothing is to be gained
 _LEAST_MU = 1e-8
 _STALE = 8  # steps over which progress is looked at
 _PROGRESS = 0.01  # of the gap, that such steps have to gain
-_OUTSIDE = 0.01  # of the density; more calls for a larger core
-_LOOKS = 20  # steps after which that is looked at
+_OUTSIDE = 0.04  # of the density; more calls for a larger core
+_OUTSIDE_AT_END = 0.002  # the same where steps gain no more
+_LOOKS = 15  # steps after which that is looked at
 _GAIN = 0.05  # of the gap, that all steps with one μ have to gain
 
 
@@ -52,11 +53,20 @@ class Point:
 class Ascent:
     """One core, from a start to wherever time, the target or progress end it."""
 
+    progress = _PROGRESS
+
     def __init__(
-        self, matrix: DualMatrix, start: Point, target: float, may_grow: bool = False
+        self,
+        matrix: DualMatrix,
+        start: Point,
+        target: float,
+        may_grow: bool = False,
+        enough: float = -np.inf,
     ) -> None:
         self.matrix, self.target, self.may_grow = matrix, target, may_grow
-        self.best = start
+        self.enough = max(enough, target)  # a value that ends it
+        self.kind = matrix.kind
+        self.best = replace(start, shares=start.shares.astype(self.kind))
         self.evaluations = 0
 
     def run(self, steps: int, deadline: Deadline) -> Point:
@@ -65,6 +75,8 @@ class Ascent:
         while steps > 0 and deadline.affords_step() and not self.leaves_core(steps):
             before = self.best.value
             gap = before - self.target
+            if before <= self.enough:
+                break
             if not np.isfinite(before):  # of a few per cent, before anything is known
                 gap = _FIRST_GAP * abs(self.target)
             elif gap <= _LEAST_GAP * abs(self.target):
@@ -74,6 +86,8 @@ class Ascent:
             taken, point = self._smoothed(point, mu, steps, deadline)
             steps -= taken
             if np.isfinite(before) and before - self.best.value < _GAIN * gap:
+                if self._outside() > _OUTSIDE_AT_END:
+                    break  # a larger core gains more than a sharper μ
                 level += 1
                 if level == _LEVELS:
                     break
@@ -82,10 +96,13 @@ class Ascent:
 
     def leaves_core(self, steps: int) -> bool:
         """Whether the density is outside the core, and that could be larger."""
-        if not self.may_grow or steps % _LOOKS or self.best.presence is None:
-            return False
-        inside = float(self.best.presence[self.matrix.core].sum())
-        return 1.0 - inside > _OUTSIDE
+        return steps % _LOOKS == 0 and self._outside() > _OUTSIDE
+
+    def _outside(self) -> float:
+        """How much of the density is outside a core that could be larger."""
+        if not self.may_grow or self.best.presence is None:
+            return 0.0
+        return 1.0 - float(self.best.presence[self.matrix.core].sum())
 
     def _evaluated(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
         slope = self.matrix.slope(w, V, mu)
@@ -93,6 +110,9 @@ class Ascent:
         if slope.largest < self.best.value:
             self.best = Point(w, V, slope.largest, slope.presence)
         return slope
+
+    def _joined(self, of_weights: FloatArray, of_shares: FloatArray) -> FloatArray:
+        return np.concatenate([of_weights.astype(self.kind), of_shares.ravel()])
 
     def _smoothed(
         self, point: Point, mu: float, steps: int, deadline: Deadline
@@ -111,7 +131,9 @@ class Ascent:
             )
             free = ~at_bound
             loose = ~((w <= self.matrix.levels) & (slope.of_weights > 0))
-            gradient = _joined(slope.of_weights * loose * scale, slope.of_shares * free)
+            gradient = self._joined(
+                slope.of_weights * loose * scale, slope.of_shares * free
+            )
             direction = _two_loops(gradient, history, w, scale)
             along_w = direction[: len(w)] * scale * loose
             along_V = direction[len(w) :].reshape(V.shape) * free
@@ -135,8 +157,8 @@ class Ascent:
                     break
                 history.clear()
                 continue
-            step = _joined((new_w - w) / scale, new_V - V)
-            change = _joined(
+            step = self._joined((new_w - w) / scale, new_V - V)
+            change = self._joined(
                 (found.of_weights - slope.of_weights) * scale,
                 found.of_shares - slope.of_shares,
             )
@@ -145,17 +167,13 @@ class Ascent:
                 history.append((step, change, curvature))
             w, V, slope = new_w, new_V, found
             values.append(slope.value)
-            if self.best.value <= self.target or self.leaves_core(steps - taken):
+            if self.best.value <= self.enough or self.leaves_core(steps - taken):
                 break
             if len(values) > _STALE:
                 gap = self.best.value - self.target
-                if values[-_STALE - 1] - values[-1] < _PROGRESS * gap:
+                if values[-_STALE - 1] - values[-1] < self.progress * gap:
                     break
         return taken, replace(self.best, weights=w, shares=V)
-
-
-def _joined(of_weights: FloatArray, of_shares: FloatArray) -> FloatArray:
-    return np.concatenate([of_weights, of_shares.ravel()])
 
 
 def _two_loops(

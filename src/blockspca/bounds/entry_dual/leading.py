@@ -13,6 +13,7 @@ _DEPTH = 4  # products with the matrix that a space is made of
 _ROUNDS = 6  # spaces that are tried at most
 _FIRST_ROUNDS = 12
 _SEED = 0
+_NOISE = 0.03  # of vectors that are taken over, so that no direction is out of reach
 
 
 class LeadingPairs:
@@ -26,9 +27,10 @@ class LeadingPairs:
         self.block = min(BLOCK, order)
         rng = np.random.default_rng(_SEED)
         self.vectors = rng.normal(size=(order, self.block)) / np.sqrt(order)
-        if start is not None:
-            self.vectors[:, -1] = start
+        if start is not None and start.shape == self.vectors.shape:
+            self.vectors = start + _NOISE * self.vectors
         self.fresh = True
+        self.rng = rng
 
     def of(
         self, product: Callable[[FloatArray], FloatArray], tolerance: float
@@ -39,6 +41,9 @@ class LeadingPairs:
         """
         rounds = _FIRST_ROUNDS if self.fresh else _ROUNDS
         values = np.zeros(self.block)
+        if not self.fresh and self.block == BLOCK:
+            # What was not among the leading ones may have become one.
+            self.vectors[:, 0] = self.rng.normal(size=len(self.vectors))
         for _ in range(rounds):
             space = [self.vectors]
             for _ in range(_DEPTH - 1):

@@ -1,7 +1,8 @@
 """The log of a search by the entry dual: its points and splits, and their text.
 
-A log begins with the rows that the search is about.  Points are kept as in `record.py`:
-weights as float32, shares as multiples of 2⁻¹⁴, both exact in float64.
+A log begins with the rows that the search is about; where these are not all features,
+with the point that rules the others out (`screening.py`).  Points are kept as in
+`record.py`: weights as float32, shares as multiples of 2⁻¹⁴, both exact in float64.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from .record import MOST_BYTES, MOST_RATIO, ONE
+from .record import MOST_BYTES, MOST_RATIO, ONE, EntryRecord
 
 MAGIC = b"ES01"
+_SCREENED = b"ES02"  # the same, after a screen
 _HEADER = struct.Struct("<4sqddqqq")
+_SCREEN = struct.Struct("<dq")
 _POINT = struct.Struct("<qd")
 _NONE = -1  # the number of features of a point that is none
 
@@ -86,6 +89,24 @@ class SearchLog:
 
 
 @dataclass(frozen=True)
+class Screen:
+    """A point that rules features out, and ℓ, above which entries count, in units."""
+
+    record: EntryRecord
+    level: float
+
+    def check(self) -> None:
+        """Refuse what would leave strong entries out."""
+        self.record.check()
+        if not (np.isfinite(self.level) and self.level > 0):
+            raise ValueError(f"entry dual: ℓ = {self.level} is not positive.")
+        weights = self.record.weights.astype(np.float64)
+        outside = len(self.record.core) < len(weights)
+        if outside and (weights < np.sqrt(self.level)).any():
+            raise ValueError("entry dual: a weight is below the level of the screen.")
+
+
+@dataclass(frozen=True)
 class SearchRecord:
     """A search that can be repeated: over which features, for which τ, and its log.
 
@@ -98,6 +119,8 @@ class SearchRecord:
     features : array of int
         Rows of the dense problem.
     log : SearchLog
+    screen : Screen, optional
+        What rules all others out; without one, features are all.
     """
 
     n_features: int
@@ -105,13 +128,18 @@ class SearchRecord:
     tau: float
     features: NDArray[np.intp]
     log: SearchLog
+    screen: Screen | None = None
 
     def to_text(self) -> str:
         """Write it as text; `from_text` reads the same record."""
         points, splits = self.log.points, self.log.splits
+        screened = b""
+        if self.screen is not None:
+            text = self.screen.record.to_text().encode("ascii")
+            screened = _SCREEN.pack(self.screen.level, len(text)) + text
         parts = [
             _HEADER.pack(
-                MAGIC,
+                _SCREENED if screened else MAGIC,
                 self.n_features,
                 self.unit,
                 self.tau,
@@ -119,6 +147,7 @@ class SearchRecord:
                 len(points),
                 len(splits),
             ),
+            screened,
             self.features.astype("<i8").tobytes(),
             np.array(splits, "<i8").tobytes(),
         ]
@@ -138,11 +167,12 @@ class SearchRecord:
         try:
             reader = _Bytes(text)
             magic, d, unit, tau, n, n_points, n_splits = reader.header()
-            if magic != MAGIC or d != n_features or not 0 < n <= d:
+            if magic not in (MAGIC, _SCREENED) or d != n_features or not 0 < n <= d:
                 raise ValueError(
                     f"the log of an entry dual is for {d} features, where there are "
                     f"{n_features}."
                 )
+            screen = reader.screen(d) if magic == _SCREENED else None
             features = reader.array("<i8", n).astype(np.intp)
             splits = reader.array("<i8", n_splits).tolist()
             points = [reader.point(n) for _ in range(n_points)]
@@ -155,7 +185,9 @@ class SearchRecord:
         ascending = bool((np.diff(features) > 0).all())
         if not (ascending and features[0] >= 0 and features[-1] < d):
             raise ValueError("entry dual: features must ascend and lie in 0..d − 1.")
-        return cls(d, unit, tau, features, SearchLog(points, splits))
+        if screen is not None and screen.record.unit != unit:
+            raise ValueError("entry dual: the screen has another unit than its search.")
+        return cls(d, unit, tau, features, SearchLog(points, splits), screen)
 
 
 class _Bytes:
@@ -178,6 +210,14 @@ class _Bytes:
         found = np.frombuffer(self.content, kind, count, self.at)
         self.at += size
         return found
+
+    def screen(self, n_features: int) -> Screen:
+        level, length = _SCREEN.unpack_from(self.content, self.at)
+        self.at += _SCREEN.size
+        text = bytes(self.array("<u1", length)).decode("ascii", "replace")
+        screen = Screen(EntryRecord.from_text(text, n_features), level)
+        screen.check()
+        return screen
 
     def point(self, most: int) -> LoggedPoint | None:
         n, ratio = _POINT.unpack_from(self.content, self.at)

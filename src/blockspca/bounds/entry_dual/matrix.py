@@ -28,10 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...numerics.rounding import EPS
 from .leading import LeadingPairs
 from .pairs import Pairs
 
 _SMALL = 160  # up to this order all eigenvectors are computed
+_SINGLE = 300  # features of a core from which single precision takes half the time
 _ACCURACY = 0.1  # of μ, that the residual of the leading eigenvector may be
 _NOTICED = 1e-4  # weight of an eigenvector, beside the largest, that counts
 
@@ -64,7 +66,11 @@ class DualMatrix:
         All others with |A_ij| > ℓ_i ℓ_j.
     levels : array of shape (d,)
         ℓ, below which no weight may go.
+    vectors : array of shape (d, 8), optional
+        About the leading eigenvectors.
     """
+
+    single_from = _SINGLE
 
     def __init__(
         self,
@@ -74,13 +80,16 @@ class DualMatrix:
         block: FloatArray,
         pairs: Pairs,
         levels: FloatArray,
+        vectors: FloatArray | None = None,
     ) -> None:
         self.diagonal, self.prices, self.core = diagonal, prices, core
-        self.block = block.copy()
+        #: Of V and all arrays of its size: an ascent is guided, and proves nothing.
+        self.kind = np.float32 if len(core) > self.single_from else np.float64
+        self.block = block.astype(self.kind)
         np.fill_diagonal(self.block, 0.0)
         self.pairs, self.levels = pairs, levels
         self.order = len(diagonal)
-        self.leading = LeadingPairs(self.order)
+        self.leading = LeadingPairs(self.order, vectors)
         # M beside the core as a sparse matrix, of which only the values change
         both = np.concatenate([pairs.rows, pairs.columns])
         others = np.concatenate([pairs.columns, pairs.rows])
@@ -92,7 +101,7 @@ class DualMatrix:
 
     def within_core(self, w: FloatArray, V: FloatArray) -> FloatArray:
         """M between features of the core, with a zero diagonal."""
-        inside = w[self.core]
+        inside = w[self.core].astype(self.kind)
         M = V * inside
         M *= inside[:, None]
         np.subtract(self.block, M, out=M)
@@ -107,6 +116,7 @@ class DualMatrix:
         left = np.maximum(np.abs(pairs.values) - product, 0.0)
         outside = np.copysign(left, pairs.values)
         values, Q = self._eigenpairs(diagonal, within, outside, mu)
+        mu = max(mu, EPS * (abs(float(values[-1])) or 1.0))  # as sharp as numbers are
         p = np.exp((values - values[-1]) / mu)
         total = float(p.sum())
         p /= total
@@ -114,9 +124,10 @@ class DualMatrix:
         Q = Q[:, kept] * np.sqrt(p[kept])
         presence = np.einsum("ij,ij->i", Q, Q)
         of_weights = self.prices * presence * w
-        at_core = Q[core]
+        at_core = Q[core].astype(self.kind)
+        inside = w[core].astype(self.kind)
         P = at_core @ at_core.T
-        of_weights[core] -= (P * V) @ w[core]
+        of_weights[core] -= (P * V) @ inside
         active = np.flatnonzero(left)
         if len(active):
             rows, columns = pairs.rows[active], pairs.columns[active]
@@ -124,8 +135,8 @@ class DualMatrix:
             between *= np.sign(pairs.values[active])
             of_weights -= np.bincount(rows, between * w[columns], self.order)
             of_weights -= np.bincount(columns, between * w[rows], self.order)
-        P *= w[core]
-        P *= -w[core][:, None]
+        P *= inside
+        P *= -inside[:, None]
         np.fill_diagonal(P, 0.0)
         return Slope(
             float(values[-1] + mu * np.log(total)),
@@ -149,7 +160,10 @@ class DualMatrix:
             return all_values, vectors
         if len(core) == d:
             within[np.diag_indices(d)] = diagonal
-            return self.leading.of(lambda X: within @ X, _ACCURACY * mu)
+            return self.leading.of(
+                lambda X: np.asarray(within @ X.astype(self.kind), dtype=np.float64),
+                _ACCURACY * mu,
+            )
         from scipy.sparse import csr_array
 
         values = outside[self._from] if len(pairs) else outside
@@ -158,7 +172,7 @@ class DualMatrix:
         def product(X: FloatArray) -> FloatArray:
             Y = sparse @ X
             Y += diagonal[:, None] * X
-            Y[core] += within @ X[core]
+            Y[core] += within @ X[core].astype(self.kind)
             return Y
 
         return self.leading.of(product, _ACCURACY * mu)

@@ -1,0 +1,51 @@
+"""Let the independent checker replay the proof of a result, if it has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._validation import is_sparse, numeric_array
+from ..checker.check import check_proof
+from ..checker.proof_file import ProofError
+from ..covariance.covariance import Covariance
+from ..result import Result
+from .verification import VerificationError
+
+
+def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
+    """Return the bound that the proof of a result shows; None if it cannot be replayed.
+
+    A proof that says less than the result, or whose data are not at hand, is left: its
+    certificate is checked in its place.
+
+    Raises
+    ------
+    VerificationError
+        If the proof is refused.
+    """
+    numbers = _numbers(cov, data)
+    if result.proof is None or numbers is None:
+        return None
+    try:
+        verdict = check_proof(result.proof.to_text().encode(), numbers)
+    except ProofError as error:
+        raise VerificationError(f"the proof does not hold: {error}.") from None
+    for claim in verdict.sections[0].claims:
+        same = claim.k == result.k and not verdict.sections[0].problem.without
+        if same and claim.upper_bound <= result.upper_bound:
+            return float(claim.upper_bound)
+    return None
+
+
+def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:
+    """The numbers that were passed in, where somebody kept them."""
+    if data is None:
+        origin = cov.data_origin
+        if origin is None or isinstance(origin.numbers, str):
+            return None
+        data = origin.numbers
+    if is_sparse(data):
+        return np.asarray(data.toarray(), dtype=np.float64)
+    return numeric_array(data, "data")

@@ -1,0 +1,57 @@
+"""`blockspca explain`: a proof for a reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .display import Display
+from .options import Force, ReadOptions, ShowOptions, check_name
+
+
+def explain(
+    proof: Annotated[
+        Path,
+        typer.Argument(
+            help="A proof that fit --proof has written.", show_default=False
+        ),
+    ],
+    reading: ReadOptions,
+    show: ShowOptions,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="The data, for the names of features.", show_default=False),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="An .html file for the whole of it.")
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Show what a proof says: the bounds, which features went when, and the trees.
+
+    It is shown, not checked: that is what `blockspca verify PROOF DATA` does.
+    """
+    from ..checker.proof_file import ProofError, read_proof
+    from ..io.writing import check_free, write_file
+    from ..report.proof_page import proof_lines, proof_page
+
+    check_name("--html", html, ".html")
+    if html is not None:
+        check_free([html], force)
+    display = Display(show)
+    names = None
+    if file is not None:
+        from .loading import names_of
+
+        names = names_of(file, reading, display)
+    try:
+        sections = read_proof(proof)
+    except (ProofError, OSError) as error:
+        raise ValueError(f"{proof} is not a proof: {error}.") from None
+    for line in proof_lines(sections, names):
+        display.say(line)
+    if html is not None:
+        write_file(html, proof_page(sections, names), force=force)
+        display.say(f"Written: {html}")

@@ -1,0 +1,96 @@
+"""What is wanted from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .errors import Argument, ReadError
+
+#: Told (bytes read, bytes in the file) while a file is read.
+Tick = Callable[[int, int], None]
+
+_TEXT = (".csv", ".tsv", ".txt")
+_TABLES = (*_TEXT, ".parquet")
+#: Arguments that only some files can have, by the beginning of their endings.
+_APPLIES = {
+    "key": (".npz", ".h5ad", ".zarr"),
+    "index": _TABLES,
+    "header": _TEXT,
+    "label": (*_TABLES, ".h5ad", ".zarr"),
+    "encoding": _TEXT,
+    "na": _TEXT,
+    "decimal": _TEXT,
+    "numeric_only": _TABLES,
+}
+
+
+def no_tick(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted from a file; the keywords of `read_table`.
+
+    Attributes
+    ----------
+    key : str, optional
+        Which array of an NPZ file, or which layer of an h5ad file.
+    index : str, optional
+        The column of a CSV, TSV or Parquet file that names the samples.
+    drop : sequence of str
+        Columns to leave out, by name.
+    header : bool, optional
+        Whether the first row of a text file names its columns; by default it does if
+        one of its cells is not a number.
+    tick : callable
+        Told (bytes read, bytes in the file) now and then.
+    label : str, optional
+        A column of a text or Parquet file, or of `obs` of an h5ad file, that says what
+        kind of sample each is. It becomes the `labels` of the table, and is no feature.
+    decimal : str
+        The decimal mark of a text file, "." or ",".
+    encoding : str, optional
+        Of a text file; UTF-8 by default, or UTF-16 if it begins with its mark.
+    na : sequence of str
+        Cells that stand for a missing value, besides those that are empty, NA, NaN, ….
+    numeric_only : bool
+        Whether columns that hold text are left out, and not refused.
+    """
+
+    key: str | None = None
+    index: str | None = None
+    drop: tuple[str, ...] = ()
+    header: bool | None = None
+    tick: Tick = no_tick
+    label: str | None = None
+    decimal: str = "."
+    encoding: str | None = None
+    na: tuple[str, ...] = ()
+    numeric_only: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("drop", "na"):  # any iterable will do
+            object.__setattr__(self, name, tuple(getattr(self, name) or ()))
+        if self.decimal not in (".", ","):
+            asked = Argument("decimal", self.decimal)
+            raise ReadError(f"{asked} is neither a point nor a comma.", asked)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The columns that are no features."""
+        return self.drop if self.label is None else (*self.drop, self.label)
+
+    def check_applies(self, name: str, ending: str) -> None:
+        """Refuse what cannot be asked of a file with this ending."""
+        default = Request()
+        for field, endings in _APPLIES.items():
+            value = getattr(self, field)
+            if value == getattr(default, field) or ending.startswith(endings):
+                continue
+            given = Argument(field, value)
+            raise ReadError(
+                f"{name}: {given} does not apply to {ending} files; leave it out.",
+                given,
+            )
