@@ -257,7 +257,7 @@ class SparsePCA(
             cov = covariance_of(self, X, precomputed, names)
             if background is not None:
                 cov = less_background(self, cov, self._validated(background))
-            m = components_wanted(self.n_components, self.k, X.shape, cov)
+            m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start = self.start
             if isinstance(self.k, str):
                 chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))
