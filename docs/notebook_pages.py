@@ -62,9 +62,10 @@ def _shown(output: dict[str, Any], stem: str, pictures: dict[str, bytes]) -> str
     if "text/html" in data:
         html = re.sub(r"<style.*?</style>", "", "".join(data["text/html"]), flags=re.S)
         html = re.sub(r"\n\s*\n", "\n", html.strip())
+        html = html.replace("<th></th>", "<td></td>")  # an empty cell heads nothing
         return f'<div class="output">\n{html}\n</div>'
     return _text("".join(data["text/plain"]))
 
 
 def _text(text: str) -> str:
-    return f"```text\n{text.rstrip()}\n```"
+    return f"``` {{ .text .output .no-copy }}\n{text.rstrip()}\n```"

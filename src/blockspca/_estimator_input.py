@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._sklearn import standard_deviations
+from ._sklearn import means_and_scales
 from ._validation import FloatArray, is_sparse, share_of, split_names
 from ._warnings import warn_caller
 from .components.requests import is_disjoint
@@ -21,6 +21,7 @@ from .components.schemes import Scheme
 from .constraints import Constraints
 from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
+from .covariance.kinds import stays_in_place
 from .limits import Budget, Limits
 from .model_selection.choose_each_k import Chosen, choose_each_k
 
@@ -133,7 +134,9 @@ def chosen_ks(
 ) -> Chosen:
     """Choose a k for each component, for k="auto"."""
     how: dict[str, Any] = {"scale": estimator.scale, "missing": estimator.missing}
-    data = None if is_precomputed(estimator.covariance) else X
+    # Nothing is permuted of a matrix, or of data that are read in place.
+    whole = is_precomputed(estimator.covariance) or stays_in_place(X)
+    data = None if whole else X
     if data is not None and estimator.covariance is not None:
         # Permuted data have no estimate of this kind: the sample covariance has.
         names = cov.feature_names
@@ -174,14 +177,8 @@ def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Cova
         feature_names=names,
     )
     refuse_constant(cov)
-    if is_sparse(X):
-        estimator.mean_ = np.asarray(X.mean(axis=0)).ravel()
-    else:
-        estimator.mean_ = np.nanmean(X, axis=0)
     varies = cov.diagonal() > 0
-    if estimator.scale:
-        deviations = standard_deviations(X, estimator.mean_)
-        estimator.scale_ = np.where(varies, deviations, 1.0)
+    estimator.mean_, estimator.scale_ = means_and_scales(X, cov, estimator.scale)
     if estimator.covariance is None:
         return cov
     A = _estimated(estimator, X)
@@ -219,7 +216,7 @@ def less_background(estimator: Any, cov: Covariance, background: Any) -> Covaria
 def _estimated(estimator: Any, X: Any) -> FloatArray:
     """The covariance_ of the user's own estimator."""
     asked = estimator.covariance
-    if is_sparse(X) or np.isnan(X).any():
+    if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
         raise TypeError(
             f"covariance = {asked!r} needs dense data without missing values; pass "
             "X.toarray(), fill the gaps, or use covariance=None."

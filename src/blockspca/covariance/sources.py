@@ -126,6 +126,7 @@ class DenseDataSource:
 
     known_psd = True
     has_columns = True
+    on_device = False  # whether the data came from a GPU, which then scans them
 
     def __init__(
         self,
@@ -182,7 +183,8 @@ class MappedDataSource:
 
     X is memory-mapped and never copied as a whole; samples are read in parts. The mean
     is `mean` + `rest`, the second None where it makes no difference; all in units of
-    2^`units`, if given, for each feature.
+    2^`units`, if given, for each feature. `given_moments` are the means of X and what
+    its columns are divided by, in units of X.
     """
 
     known_psd = True
@@ -199,6 +201,7 @@ class MappedDataSource:
         self.X, self.mean, self.factor = X, mean, factor
         self.rest, self.units = rest, units
         self.seen: Fingerprint | None = None
+        self.given_moments = (mean, np.ones(len(mean)))
         self.n_samples, self.n_features = X.shape
         self._diagonal: FloatArray | None = None
 
@@ -318,6 +321,8 @@ class SparseDataSource:
         self.factor = factor
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
+        self.longest = int(np.diff(self.X.indptr).max())  # entries stored of a column
+        self.sums = additions_by_levels(self.longest)  # roundings in a sum of one
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
@@ -336,6 +341,12 @@ class SparseDataSource:
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left, right = self.X[:, rows], self.X[:, columns]
         product = (left.T @ right).toarray().astype(np.float64, copy=False)
+        return self.centred(product, rows, columns)
+
+    def centred(
+        self, product: FloatArray, rows: Indices | slice, columns: Indices | slice
+    ) -> FloatArray:
+        """Turn (X'X)[rows, columns] into A[rows, columns], in place."""
         product -= np.outer(self.n_samples * self.mean[rows], self.mean[columns])
         product *= self.factor[rows][:, None]
         product *= self.factor[columns]
@@ -377,12 +388,10 @@ class SparseDataSource:
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
-        return self.rounding_of(int(np.diff(self.X.indptr).max()))
+        return self.rounding_of(self.longest)  # only what is stored is added up
 
     def rounding_of(self, products: int) -> float:
         """Bound the error of an entry whose sum of products takes so many roundings."""
-        most = int(np.diff(self.X.indptr).max())  # only what is stored is added up
         largest, factor = float(self.moments().max()), float(self.factor.max())
-        sums = additions_by_levels(most)
         n = self.n_samples
-        return moment_error(n, largest, factor, products=products, sums=sums)
+        return moment_error(n, largest, factor, products=products, sums=self.sums)
