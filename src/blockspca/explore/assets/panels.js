@@ -55,7 +55,7 @@ export function showStability(message) {
     bar.style.width = `${100 * message.frequency[i]}%`;
     return h("li", { class: "frequency" }, h("span", { class: "name", title: feature[1] }, feature[1]), h("span", { class: "track" }, bar),
       h("span", { class: "value" }, percent(message.frequency[i])),
-      h("span", { class: "soft" }, `${percent(message.low[i], 2)} to ${percent(message.high[i], 2)}`));
+      h("span", { class: "soft" }, `${Math.round(100 * message.low[i])}–${percent(message.high[i], 2)}`));
   }));
 }
 
