@@ -26,7 +26,7 @@ import numpy as np
 from .columns import ExactColumns, dot, fraction_bits, scaled
 from .direction import find_vectors
 from .proof_file import Direction, Node, Problem, ProofError, Record
-from .screening import Level, UpperBounds, above, rows_above
+from .screening import Entries, Level, UpperBounds, above, rows_above
 
 BITS = 64
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
@@ -111,7 +111,7 @@ class IntegerMatrix:
         bounds = self._matrix_entries if roots is None else self._data_entries
         return UpperBounds(diagonal, roots, self.e * 2.0**-BITS, bounds)
 
-    def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _matrix_entries(self, columns: np.ndarray) -> Entries:
         Y, shift = self.Y, -self.exponent - BITS - 1
 
         def entries(rows: np.ndarray, width: int) -> np.ndarray:
@@ -121,7 +121,7 @@ class IntegerMatrix:
 
         return entries
 
-    def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _data_entries(self, columns: np.ndarray) -> Entries:
         """Bound |Ã_ij| by products of columns that are exact in float64.
 
         Column i is cut to 2b bits, r_i = ⌊g_i/2^s_i⌋ with 2^−s_i g_i − r_i in [0, 1),

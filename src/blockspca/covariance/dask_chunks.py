@@ -25,6 +25,8 @@ def has_sparse_chunks(X: Any) -> bool:
 class DaskChunks:
     """Sparse samples in the chunks of a dask array, of rows and perhaps of columns."""
 
+    is_local = False
+
     def __init__(self, X: Any) -> None:
         self.X = X
         n, d = X.shape
@@ -50,6 +52,8 @@ class DaskChunks:
         tick(0, 1)
         (found,) = dask.compute(tree(parts, _added_up))
         tick(1, 1)
+        if isinstance(found, np.ndarray) and not found.flags.writeable:
+            return found.copy()  # it came from another process as it was sent
         return found
 
     def rows(self, start: int, stop: int, columns: Any) -> FloatArray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -158,17 +159,19 @@ def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
 
 def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
     """X'X of each chunk where it is, added up: a rounding more for each addition."""
-    A = source.chunks.total(chunk_gram, tick)
+    # A worker of a cluster has a core; here there may be more.
+    threads = scan_threads() if source.chunks.is_local else 1
+    A = source.chunks.total(partial(chunk_gram, threads), tick)
     _centre(A, source)
     joins = source.chunks.joins
     return FormedSource(A, source, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins))
 
 
-def chunk_gram(block: Any, start: int) -> FloatArray:
+def chunk_gram(threads: int, block: Any, start: int) -> FloatArray:
     """The upper half of X'X of a chunk of sparse samples (CSR)."""
     d = block.shape[1]
     A = np.zeros((d, d))
-    _add_products(block.tocsr(), block.tocsc(), A, scan_threads(), _no_tick)
+    _add_products(block.tocsr(), block.tocsc(), A, threads, _no_tick)
     return A
 
 

@@ -34,6 +34,8 @@ class Chunks(Protocol):
     """Sparse samples, some rows at a time."""
 
     shape: tuple[int, int]
+    #: Whether chunks are worked on here, or by the workers of a cluster.
+    is_local: bool
     #: How many roundings adding up the results of all chunks takes, at the most.
     joins: int
 
@@ -48,6 +50,8 @@ class Chunks(Protocol):
 
 class FileChunks:
     """Blocks of rows of a table in a file."""
+
+    is_local = True
 
     def __init__(self, table: StoredSparse) -> None:
         self.table = table

@@ -193,7 +193,9 @@ class CudaKernels:
             ),
         )
 
-    def listed(self, lists: Lists, width: int) -> tuple[NDArray, NDArray, FloatArray]:
+    def listed(
+        self, lists: Lists, width: int
+    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
         xp = self.xp
         d, n = self.exact.shape
         indices = xp.empty((d, width), dtype=xp.int32)

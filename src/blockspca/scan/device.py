@@ -73,7 +73,9 @@ class Kernels(Protocol):
         """Order the lists of some rows, cut them to `width`, and set their floors."""
         ...
 
-    def listed(self, lists: Lists, width: int) -> tuple[NDArray, NDArray, FloatArray]:
+    def listed(
+        self, lists: Lists, width: int
+    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
         """Return indices, the last values in single precision, and A_ij in double."""
         ...
 
@@ -220,7 +222,9 @@ class HostKernels:
         last = (keys[:, width - 1] >> np.uint64(32)).astype(np.uint32)
         lists.floors[rows] = np.where(full, last, lists.floors[rows])
 
-    def listed(self, lists: Lists, width: int) -> tuple[NDArray, NDArray, FloatArray]:
+    def listed(
+        self, lists: Lists, width: int
+    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
         from .._kernels.single_tops import listed_entries
 
         keys = lists.keys[:, :width]

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,10 +166,10 @@ class SingleTiles(SingleLists):
         del self.data
         self.finish(self.exact(), self.indices, self.values[:, -1].astype(np.float64))
 
-    def by_feature(self, kind: type) -> NDArray:
+    def by_feature(self, kind: type) -> NDArray[Any]:
         """Rows of C', by falling variance, in the unit."""
         columns = self.columns()
-        data: NDArray = np.empty((self.job.d, len(self.C)), dtype=kind)
+        data: NDArray[Any] = np.empty((self.job.d, len(self.C)), dtype=kind)
         for start in range(0, len(columns), 4 * TILE_SIZE):
             part = columns[start : start + 4 * TILE_SIZE]
             data[start : start + len(part)] = self.C[:, part].T / self.unit

@@ -110,7 +110,7 @@
       const words = arrow.name.length > LONGEST ? arrow.name.slice(0, LONGEST - 1) + "…" : arrow.name;
       const name = element("text", { class: "arrow-name", x: arrow.x + 4, y: arrow.y + 4 }, arrows);
       name.textContent = words;
-      let box = name.getBBox();
+      const box = name.getBBox();
       let x = arrow.dx < 0 ? arrow.x - 4 - box.width : arrow.x + 4;
       x = Math.max(2, Math.min(width - 2 - box.width, x));
       let y = arrow.y + 4;
