@@ -17,6 +17,16 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "--numprocesses", "auto", *session.posargs)
 
 
+@nox.session(default=False, python="3.10")
+def lowest(session: nox.Session) -> None:
+    """Run tests with the lowest version of every dependency."""
+    extras = "plot,report,files,anndata"
+    session.install("-c", "tests/lowest.txt", "-e", f".[{extras}]")
+    session.install("-c", "tests/lowest.txt", "pytest", "pytest-xdist", "hypothesis")
+    chosen = session.posargs or ["tests/certify", "tests/io", "tests/plotting"]
+    session.run("pytest", "--numprocesses", "auto", *chosen)
+
+
 @nox.session(default=False)
 def lint(session: nox.Session) -> None:
     """Run ruff and mypy."""

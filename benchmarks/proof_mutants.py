@@ -2,11 +2,15 @@
 
     python benchmarks/proof_mutants.py --mutants 100000 --jobs 2
     python benchmarks/proof_mutants.py --seed 1234        the mutants of one proof again
+    python benchmarks/proof_mutants.py --proof FILE --data FILE --mutants 1000
 
 A seed makes a problem of 3 to 6 features, a proof of it, and 20 mutants of the proof
 (`tests/proof_mutations.py`: numbers, nodes dropped, other data with their hash, another
 k, reordered, truncated, …). Each is checked in integers, in floats or both, and the
 claims of those that are accepted are compared with all supports, in exact fractions.
+
+With `--proof`, mutants of a given proof are checked in floats. Then a claim is false if
+it contradicts those of the proof, which is checked first.
 
 What is done is written to a file after each batch, so that a run goes on where the last
 one ended. The file belongs to the checker and the mutations that were tested: if they
@@ -112,7 +116,17 @@ def main(words: list[str] | None = None) -> int:
     state = ROOT / "build" / "proof_mutants.json"
     parser.add_argument("--state", type=Path, default=state)
     parser.add_argument("--seed", type=int, help="the mutants of one proof only")
+    parser.add_argument("--proof", type=Path, help="a proof to be mutated")
+    parser.add_argument("--data", type=Path, help="the data of that proof")
     given = parser.parse_args(words)
+    if given.proof is not None:
+        from blockspca.checker.data import read_data
+        from proof_mutations import judge_file
+
+        content, Y = given.proof.read_bytes(), read_data(given.data)
+        accepted, wrong = judge_file(content, Y, given.seed or 0, given.mutants)
+        print(f"{accepted} of {given.mutants} accepted", f"{len(wrong)} false", *wrong)
+        return int(bool(wrong))
     if given.seed is not None:
         _, _, accepted, wrong = judge_batch(given.seed, given.seed + 1)
         print(f"seed {given.seed}: {accepted} of {MUTANTS} accepted", *wrong, sep="\n")

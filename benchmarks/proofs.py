@@ -34,7 +34,6 @@ REPEATS = 3
 #: One k, or a path up to k; with the gap that is asked for
 LARGE = (
     ("Prostate", "path", 50, 0.0),
-    ("Dorothea_train", "path", 50, 0.0),
     ("Prostate", "one", 100, 0.0),
     ("Prostate", "one", 200, 0.0),
     ("Dorothea_train", "one", 50, 0.0),

@@ -34,6 +34,8 @@ CASES = {
     "standardised": "correlations and given matrices, k from 30 to 300, ten seconds",
     "constraints": "constraints and alternatives on real sets",
     "limits": "calls with a limit on time: how long they take",
+    "gpu": "the scan on a GPU, from data there to proofs",
+    "cluster": "a dask cluster: bytes that move, against the cost model",
     "proofs": "proofs that are written down: sizes, recording, checking",
     "explore": "the page with sliders, in Chromium: from a move to its answer",
     "paper": "every table of the paper",

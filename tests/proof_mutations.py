@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -328,12 +328,23 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
         lines = rounds_proof(Y, data, k, rng) or direction_proof(Y, data, k, rng)
     else:
         lines = Builder(Y, data, rng).build(k, slack)
+    return mutants_of(lines, Y, rng, count)
+
+
+def mutants_of(
+    lines: list[Json],
+    Y: np.ndarray,
+    rng: Rng,
+    count: int,
+    changes: Sequence[Callable[[Draft, Rng], None]] = CHANGES,
+) -> list[tuple[Draft, str]]:
+    """Return so many mutants of a proof, with the names of what was changed."""
     made = []
     for _ in range(count):
         draft = Draft(copy.deepcopy(lines), Y)
         names = []
         for _ in range(int(rng.choice([1, 1, 2, 3]))):
-            change = CHANGES[rng.integers(len(CHANGES))]
+            change = changes[rng.integers(len(changes))]
             try:
                 change(draft, rng)
             except (IndexError, ValueError, KeyError):
@@ -341,6 +352,32 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
             names.append(change.__name__)
         made.append((draft, " ".join(names)))
     return made
+
+
+def judge_file(text: bytes, Y: np.ndarray, seed: int, count: int) -> tuple[int, list]:
+    """Show mutants of a given proof to the checker, in floats; the data stay.
+
+    Of opt(k) it is known that the proof's own claims hold, once it has been checked: a
+    claim of a mutant is false if it contradicts them.
+    """
+    check_proof(text, Y)
+    known = {claim.k: claim for claim in read_proof(text)[0].claims}
+    lines = [json.loads(line) for line in text.decode().splitlines()]
+    kept = [c for c in CHANGES if c not in (change_data, change_options)]
+    accepted, wrong = 0, []
+    rng = np.random.default_rng(seed)
+    for number, (draft, names) in enumerate(mutants_of(lines, Y, rng, count, kept)):
+        try:
+            check_proof(draft.text(), Y, floats=True)
+        except ProofError:
+            continue
+        accepted += 1
+        for claim in read_proof(draft.text())[0].claims:
+            truth = known.get(claim.k, claim)
+            low, high = truth.objective, truth.upper_bound
+            if claim.upper_bound < low or claim.objective > high:
+                wrong.append(f"seed {seed}, mutant {number} ({names}): k = {claim.k}")
+    return accepted, wrong
 
 
 def false_claims(section: Section, data: Json, Y: np.ndarray) -> list[int]:

@@ -47,7 +47,7 @@ LAYERS = {
     "plotting": "plotting",
     "report": "report",
     "explore": "explore",
-    "estimator": "estimator _sklearn _estimator_input _estimator_output"
+    "estimator": "estimator _sklearn _estimator_input _samples _estimator_output"
     " _estimator_views tl",
     "datasets": "datasets",
     "reproduction": "reproduction",

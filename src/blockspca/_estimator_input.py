@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._sklearn import standard_deviations
+from ._sklearn import means_and_scales
 from ._validation import FloatArray, is_sparse, share_of, split_names
 from ._warnings import warn_caller
 from .components.requests import is_disjoint
@@ -21,6 +21,7 @@ from .components.schemes import Scheme
 from .constraints import Constraints
 from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
+from .covariance.kinds import stays_in_place
 from .limits import Budget, Limits
 from .model_selection.choose_each_k import Chosen, choose_each_k
 
@@ -67,12 +68,17 @@ def is_precomputed(covariance: Any) -> bool:
 
 
 def components_wanted(
-    n_components: int | None, k: Any, shape: tuple[int, int], cov: Covariance
+    n_components: int | None,
+    k: Any,
+    shape: tuple[int, int],
+    cov: Covariance,
+    scheme: Scheme,
 ) -> int:
     """How many components: what was asked for, or as many as there can be.
 
     None is as in `sklearn.decomposition.PCA`, the lesser of samples and features, but
-    of features that vary; a sequence k has as many as it has numbers.
+    of features that vary, and as many as use these up where each has its own; a
+    sequence k has as many as it has numbers.
     """
     d = shape[1]
     if n_components is not None:
@@ -84,7 +90,12 @@ def components_wanted(
         return int(n_components)
     if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str):
         return len(k)
-    return min(*shape, refuse_constant(cov))
+    usable = refuse_constant(cov)
+    most = min(*shape, usable)
+    each = share_of(k, d)
+    if is_disjoint(scheme) and isinstance(each, Integral):
+        most = min(most, -(-usable // int(each)))
+    return most
 
 
 def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
@@ -133,7 +144,9 @@ def chosen_ks(
 ) -> Chosen:
     """Choose a k for each component, for k="auto"."""
     how: dict[str, Any] = {"scale": estimator.scale, "missing": estimator.missing}
-    data = None if is_precomputed(estimator.covariance) else X
+    # Nothing is permuted of a matrix, or of data that are read in place.
+    whole = is_precomputed(estimator.covariance) or stays_in_place(X)
+    data = None if whole else X
     if data is not None and estimator.covariance is not None:
         # Permuted data have no estimate of this kind: the sample covariance has.
         names = cov.feature_names
@@ -174,14 +187,8 @@ def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Cova
         feature_names=names,
     )
     refuse_constant(cov)
-    if is_sparse(X):
-        estimator.mean_ = np.asarray(X.mean(axis=0)).ravel()
-    else:
-        estimator.mean_ = np.nanmean(X, axis=0)
     varies = cov.diagonal() > 0
-    if estimator.scale:
-        deviations = standard_deviations(X, estimator.mean_)
-        estimator.scale_ = np.where(varies, deviations, 1.0)
+    estimator.mean_, estimator.scale_ = means_and_scales(X, cov, estimator.scale)
     if estimator.covariance is None:
         return cov
     A = _estimated(estimator, X)
@@ -219,7 +226,7 @@ def less_background(estimator: Any, cov: Covariance, background: Any) -> Covaria
 def _estimated(estimator: Any, X: Any) -> FloatArray:
     """The covariance_ of the user's own estimator."""
     asked = estimator.covariance
-    if is_sparse(X) or np.isnan(X).any():
+    if is_sparse(X) or stays_in_place(X) or np.isnan(X).any():
         raise TypeError(
             f"covariance = {asked!r} needs dense data without missing values; pass "
             "X.toarray(), fill the gaps, or use covariance=None."

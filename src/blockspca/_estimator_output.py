@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ._estimator_input import covariance_of, is_precomputed
-from ._validation import FloatArray, is_sparse
 from ._warnings import warn_caller
 from .components import Components
 from .covariance.covariance import Covariance
@@ -63,18 +62,6 @@ def warn_if_not_proved(
         "is good enough.",
         ConvergenceWarning,
     )
-
-
-def total_squares(X: Any, mean: FloatArray, scale: FloatArray) -> float:
-    """Σ ‖(x − mean) / scale‖² over the samples."""
-    if not is_sparse(X):
-        centred = np.nan_to_num(X - mean) / scale
-        return float(np.einsum("ij,ij->", centred, centred))
-    columns = X.tocsc()
-    squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-    sums = np.asarray(columns.sum(axis=0)).ravel()
-    squares = squares - 2 * mean * sums + X.shape[0] * mean**2
-    return float((squares / scale**2).sum())
 
 
 SAME = 1e-6  # relative: data whose first component differs by more are others

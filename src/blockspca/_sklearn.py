@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._samples import checked_in_place
 from ._validation import (
     FloatArray,
     _refuse_text_columns,
@@ -15,6 +16,8 @@ from ._validation import (
     refuse_other_things,
     split_names,
 )
+from .covariance.covariance import Covariance
+from .covariance.kinds import opened
 
 
 def validated(
@@ -26,6 +29,9 @@ def validated(
     """
     refuse_other_things(X, "X")
     X, names = split_names(X)
+    X = opened(X)
+    if checked_in_place(estimator, X, reset=options.get("reset", True)):
+        return X
     if names is not None:
         check_names(names, len(names))
         _refuse_text_columns(X, "X")
@@ -90,6 +96,21 @@ def _refuse_not_finite(X: Any, names: Any, allow_nan: bool, is_matrix: bool) -> 
     raise ValueError(
         f"X has {what}, in feature(s) {describe(columns.tolist(), known)}; {fix}."
     )
+
+
+def means_and_scales(
+    X: Any, cov: Covariance, scale: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Means of the features, and what they are divided by: 1 for what is constant."""
+    varies = cov.diagonal() > 0
+    known = cov.given_moments()
+    if known is not None:  # data that are read in place
+        return known[0], np.where(varies, known[1], 1.0)
+    sparse = is_sparse(X)
+    mean = np.asarray(X.mean(axis=0)).ravel() if sparse else np.nanmean(X, axis=0)
+    if not scale:
+        return mean, np.ones(len(mean))
+    return mean, np.where(varies, standard_deviations(X, mean), 1.0)
 
 
 def standard_deviations(X: Any, mean: FloatArray) -> FloatArray:

@@ -25,10 +25,11 @@ from ._estimator_input import (
     is_precomputed,
     less_background,
 )
-from ._estimator_output import publish, total_squares, warn_if_not_proved
+from ._estimator_output import publish, warn_if_not_proved
 from ._estimator_views import Views
+from ._samples import projected, total_squares
 from ._sklearn import validated
-from ._validation import FloatArray, check_n_jobs, check_names, is_sparse
+from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
@@ -231,6 +232,7 @@ class SparsePCA(
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Or what `Covariance.from_data` reads in place: a file, a dask array.
             With covariance="precomputed", the covariance matrix.
         y : ignored
         feature_names : sequence of str, optional
@@ -256,7 +258,7 @@ class SparsePCA(
             cov = covariance_of(self, X, precomputed, names)
             if background is not None:
                 cov = less_background(self, cov, self._validated(background))
-            m = components_wanted(self.n_components, self.k, X.shape, cov)
+            m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start = self.start
             if isinstance(self.k, str):
                 chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))
@@ -396,9 +398,7 @@ class SparsePCA(
     def _project(self, X: Any) -> FloatArray:
         """(X − mean_) / scale_ times V', with gaps as means; sparse X stays sparse."""
         weights = (self.components_ / self.scale_).T
-        if is_sparse(X):
-            return X @ weights - self.mean_ @ weights
-        return np.nan_to_num(X - self.mean_) @ weights
+        return projected(X, self.mean_, weights)
 
     def _inverse_gram(self) -> FloatArray:
         return np.linalg.pinv(self.components_ @ self.components_.T, hermitian=True)

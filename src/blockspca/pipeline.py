@@ -154,7 +154,7 @@ def solve(
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         if by_default and certify and not _are_blocks_worth_it(cov, k):
             proved = certified_results(
                 cov,
@@ -255,7 +255,7 @@ def _solve_constrained(
 
     rules = checked(constraints, cov.n_features, cov.feature_names, k)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         half = budget.left()
         if half.time is not None:
             half = replace(half, time=half.time / 2)
@@ -392,7 +392,7 @@ def solve_path(
         path.proof = recorded(cov, list(path.values()), budget.limits)
         return path
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, callback)
         if constraints is not None:
             from .certify.constrained_path import solve_constrained_path
 

@@ -75,7 +75,7 @@ class ProofSettings:
     #: Of the worth of a feature, 1/k of the objective: with a smaller gap the entry
     #: dual is about to fix features, and proves more in the time than the chain would
     #: (Leukemia, k = 50: 0.01 % in 9 s, where the chain leaves 4.6 %).
-    entry_near: float = 1.5
+    entry_near: float = 0.6
     #: Nodes of the entry dual where others wait for their turn; they fix most features,
     #: and some tens often end in a proof.
     entry_nodes: int = 200

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ._validation import check_flag
+from .covariance.kinds import opened, stays_in_place
 from .estimator import SparsePCA
 from .io.anndata_entries import KEY, entries_of
 
@@ -67,6 +68,12 @@ def sparse_pca(
         - ``uns["spca"]``: params, variance, variance_ratio (adjusted), r2,
           upper_bound, gap, status, genes and certificates (JSON, for `verify`).
 
+    Notes
+    -----
+    With scanpy, ``sc.pl.embedding(adata, "spca", color=…)`` draws the scores, and
+    ``sc.pl.ranking(adata, "varm", "sPCs", indices=[0, 1], n_points=10)`` the loadings,
+    as ``sc.pl.pca_loadings`` does for ``varm["PCs"]``.
+
     Examples
     --------
     >>> import anndata
@@ -89,14 +96,15 @@ def sparse_pca(
     mask, mask_name = _mask(adata, mask_var)
     names = [str(name) for name in np.asarray(adata.var_names)[mask]]
     model = SparsePCA(n_comps, k=k, **options)
-    model.fit(X[:, mask], feature_names=names)
+    used = _chosen(X, mask)
+    model.fit(used, feature_names=names)
     chosen = {
         name: value
         for name, value in options.items()
         if isinstance(value, (str, bool, int, float))
     }
     params = {"layer": layer or "X", "mask_var": mask_name, **chosen}
-    scores = model.transform(X[:, mask])
+    scores = model.transform(used)
     entries = entries_of(model.solution_, scores, mask, params, key_added)
     adata.obsm[entries.obsm] = entries.scores
     adata.varm[entries.varm] = entries.loadings
@@ -124,9 +132,15 @@ def _matrix(adata: Any, layer: str | None) -> Any:
         raise KeyError(
             f"layer = {layer!r} is not among the layers, {sorted(adata.layers)}."
         )
-    if hasattr(X, "to_memory"):  # sparse and backed
-        return X.to_memory()
-    return X if hasattr(X, "tocsr") else np.asarray(X)
+    X = opened(X)  # a large backed one is read in blocks
+    return X if hasattr(X, "tocsr") or stays_in_place(X) else np.asarray(X)
+
+
+def _chosen(X: Any, mask: np.ndarray) -> Any:
+    """Columns of X; some of those in a file are read into memory."""
+    if mask.all():
+        return X
+    return (X.to_memory() if hasattr(X, "to_memory") else X)[:, mask]
 
 
 def _mask(adata: Any, mask_var: Any) -> tuple[np.ndarray, str]:

@@ -87,3 +87,27 @@ def test_one_k_is_written_and_checked(data_dir: Path, tmp_path: Path) -> None:
     assert proof.stat().st_size < 8000
     verdict = check_proof(proof, file, floats=True)
     assert is_optimal(verdict.sections[0].claims[0])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("k", [100, 200])
+def test_large_k_is_written_and_checked(k: int, data_dir: Path, tmp_path: Path) -> None:
+    file = data_dir / "Prostate.npz"
+    result = bs.solve(load(file), k, proof=True)
+    assert result.bound_name == "direction dual"
+    proof = result.write_proof(tmp_path / "large.proof")
+    verdict = check_proof(proof, file, floats=True)
+    (claim,) = verdict.sections[0].claims
+    assert is_optimal(claim)
+    assert claim.upper_bound == result.upper_bound
+
+
+@pytest.mark.data
+@pytest.mark.slow
+def test_hard_tree_is_checked_in_floats(
+    data_dir: Path, oracle_dir: Path, tmp_path: Path
+) -> None:
+    file, expected = data_dir / "ALLAML.npz", oracle(oracle_dir, "ALLAML")
+    path = bs.solve_path(load(file), 20, proof=True)
+    proof = path.write_proof(tmp_path / "path.proof")
+    assert_proves_oracle(check_proof(proof, file, floats=True), expected)

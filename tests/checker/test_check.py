@@ -167,7 +167,7 @@ def test_the_matrix_is_within_its_error(seed, arithmetic):
     C, weights = exact_forms(Y, data)
     unit = getattr(matrix, "factor", None) or Fraction(2) ** -matrix.exponent
     bounds = matrix.upper_bounds()
-    entries = bounds.entries(np.arange(5))(np.arange(5))
+    entries = bounds.entries(np.arange(5))(np.arange(5), 5)
     scale = Fraction(1, 2**64) if arithmetic is IntegerMatrix else Fraction(1)
     e = matrix.e
     assert isinstance(e, (int, Fraction))  # a float would round U + k e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,13 @@ from blockspca.checker.one_file import MODULES, joined
 
 FOLDER = Path(blockspca.checker.__file__).parent
 EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
+A = [
+    [4, 2, 2, 1, 0],
+    [2, 4, 0, 0, 1],
+    [2, 0, 3, 1, 0],
+    [1, 0, 1, 3, 1],
+    [0, 1, 0, 1, 2],
+]
 STANDARD = {*sys.stdlib_module_names, "numpy"}
 
 
@@ -69,13 +77,6 @@ def test_one_file_checks_where_the_library_is_not(tmp_path):
     """From an empty folder, with NumPy alone: blockspca cannot be imported there."""
     (tmp_path / "check_proof.py").write_text(joined(), encoding="utf-8")
     shutil.copy(EXAMPLE, tmp_path / "example.proof")
-    A = [
-        [4, 2, 2, 1, 0],
-        [2, 4, 0, 0, 1],
-        [2, 0, 3, 1, 0],
-        [1, 0, 1, 3, 1],
-        [0, 1, 0, 1, 2],
-    ]
     np.save(tmp_path / "A.npy", np.array(A))
     # -S leaves out site-packages with blockspca; NumPy is put back by a link.
     (tmp_path / "numpy").symlink_to(Path(np.__file__).parent)
@@ -93,3 +94,19 @@ def test_one_file_checks_where_the_library_is_not(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert "The proof holds." in done.stdout
+
+
+def test_a_terminal_without_mathematical_signs_is_told_why(tmp_path):
+    np.save(tmp_path / "A.npy", np.array(A))
+    wrong = EXAMPLE.read_text(encoding="utf-8").replace("S1 0 L", "S1 0 S1 1 S0")
+    (tmp_path / "wrong.proof").write_text(wrong, encoding="utf-8")
+    words = [sys.executable, "-m", "blockspca.checker", "wrong.proof", "A.npy"]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": "ascii:strict"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "k = 3: S needs m \\u2265 2" in done.stdout

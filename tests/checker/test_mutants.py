@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import proof_mutations
 from blockspca.checker import check, integers
-from proof_mutations import CHANGES, judge, mutants
+from proof_builder import Builder, as_bytes, describe, rounds_proof
+from proof_mutations import CHANGES, judge, judge_file, mutants
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "proof_mutants.py"
 
@@ -23,6 +25,16 @@ def test_no_mutant_with_a_false_claim_is_accepted():
         accepted, wrong = accepted + more, wrong + false
     assert wrong == []
     assert accepted > 20  # changes that do no harm, so that acceptance is judged
+
+
+def test_mutants_of_a_given_proof_are_judged_by_its_own_claims():
+    """Files with trees, and with rounds of directions."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Y = rng.standard_normal((6, 5)) * [5, 4, 3, 2, 1]
+        data = describe(Y, "data")
+        lines = rounds_proof(Y, data, 2, rng) or Builder(Y, data, rng).build(3)
+        assert judge_file(as_bytes(lines), Y, seed, 30)[1] == []
 
 
 def test_every_kind_of_change_is_made():

@@ -308,8 +308,8 @@ def test_a_limit_is_exit_code_3_and_the_files_are_written(here, capsys):
     out, err = capsys.readouterr()
     assert "no other choice is more than" in out
     assert err == (
-        "blockspca: A limit stopped the proof: raise --nodes, or ask for less with "
-        "--gap.\n"
+        "blockspca: the limit, 10 nodes, was reached; raise --nodes, or ask for less "
+        "with --gap.\n"
     )
     assert Path("out/summary.json").exists()
 

@@ -17,20 +17,7 @@ from blockspca.components.joint_entries import (
     smoothed_sum,
 )
 from blockspca.limits import Deadline
-
-
-def matrix(seed: int, d: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(d + 3, d)) * rng.gamma(2.0, size=d)
-    kinds = (
-        lambda: np.cov(X.T),
-        lambda: np.corrcoef(X.T),
-        lambda: X[:2].T @ X[:2],
-        lambda: np.cov(X.T) - 0.7 * np.cov(rng.normal(size=(d, d)).T),
-        lambda: np.cov(X.T) * 1e-9,
-    )
-    A = kinds[seed % len(kinds)]()
-    return (A + A.T) / 2
+from orthogonal_problems import correlated, matrix
 
 
 def best_orthogonal(A: np.ndarray, supports: tuple, rng: np.random.Generator) -> float:
@@ -124,14 +111,6 @@ def test_the_smoothed_sum_is_above_and_close():
     step = 1e-6 * np.eye(20)[7]
     slope = (smoothed_sum(values + step, 3, 0.5)[0] - wide) / 1e-6
     assert slope == pytest.approx(smoothed_sum(values, 3, 0.5)[1][7], abs=1e-5)
-
-
-def correlated() -> np.ndarray:
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(60, 24))
-    for j in range(3):
-        X[:, 6 * j : 6 * j + 8] += (1.5 - 0.2 * j) * rng.normal(size=(60, 1))
-    return np.corrcoef(X.T)
 
 
 SCHEMES = (bs.Orthogonalised(), bs.DisjointSupports())

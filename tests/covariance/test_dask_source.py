@@ -10,9 +10,12 @@ import time
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse
 
 import blockspca as bs
+from blockspca import Covariance
 from blockspca.scan.lists import scan
+from exact_covariance import exact_covariance, worst_error
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
@@ -120,3 +123,119 @@ def test_a_worker_killed_in_mid_scan(X):
     expected = scan(bs.Covariance.from_data(X), 9)
     slack = found.rounding + expected.rounding
     np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("chunks", [(7, 12), (13, 5)])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("scale", [False, True])
+def test_many_samples_are_formed_by_tasks(chunks, sparse, scale):
+    """X'X of each chunk where it is, added up by a tree; exact to entry_error."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (90, 12)).astype(float) * rng.random((90, 12))
+    remote = da.from_array(X, chunks=chunks)
+    if sparse:
+        remote = remote.map_blocks(scipy.sparse.csr_matrix)
+    cov = Covariance.from_data(remote, scale=scale)
+    formed = cov.formed()
+    exact = exact_covariance(X, scale=scale)
+    for A, error in (
+        (formed.submatrix(slice(None)), formed.entry_error),
+        (cov.submatrix(slice(None)), cov.entry_error),
+        (cov.submatrix(np.arange(12), np.arange(12)), cov.entry_error),
+    ):
+        assert worst_error(A, exact) <= error < 1e-12
+    assert formed.in_memory
+    np.testing.assert_allclose(
+        cov.columns(np.array([3, 1]), 5, 40),
+        Covariance.from_data(X, scale=scale).columns(np.array([3, 1]), 5, 40),
+        atol=1e-12,
+    )
+    result = bs.solve(cov, 4)
+    assert result.status is bs.Status.OPTIMAL
+    assert bs.verify(result, cov).complete
+
+
+def test_values_of_a_sparse_chunk_that_are_not_finite_are_refused():
+    X = np.eye(6)
+    X[2, 2] = np.nan
+    remote = da.from_array(X, chunks=(3, 6)).map_blocks(scipy.sparse.csr_matrix)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        Covariance.from_data(remote)
+
+
+def test_what_deflation_leaves_is_scanned_by_tasks(X, client, monkeypatch):
+    """Its rows are never asked for one strip at a time, each a pass over the data."""
+
+    def refuse(self) -> None:
+        raise AssertionError("strips of rows of a dask array")
+
+    monkeypatch.setattr("blockspca.scan.passes.Pass.strips", refuse)
+    cov = Covariance.from_data(da.from_array(X, chunks=(25, 130)))
+    found = bs.solve_components(cov, 6, 3, scheme=bs.ResidualDeflation())
+    here = bs.solve_components(
+        Covariance.from_data(X), 6, 3, scheme=bs.ResidualDeflation()
+    )
+    assert {status.value for status in found.statuses} == {"optimal"}
+    np.testing.assert_allclose(found.components, here.components, atol=1e-7)
+    second = found.problem(1, cov)
+    first = here.problem(1, Covariance.from_data(X))
+    some = np.arange(0, 500, 7)
+    there, expected = scan(second, 5, features=some), scan(first, 5, features=some)
+    slack = there.rounding + expected.rounding
+    np.testing.assert_allclose(there.values, expected.values, rtol=0, atol=slack)
+
+
+def fatal(block, armed):
+    """Kill the worker that computes this, once for every time it is armed."""
+    try:
+        os.remove(armed)
+    except FileNotFoundError:
+        return block
+    os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_worker_killed_in_each_phase(tmp_path, client, sparse):
+    """Moments, Gram, scan, deflation, scores, fingerprint: the same answer."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(1.0, (90, 12)).astype(float)
+    X[:, :3] += rng.poisson(3, (90, 1))
+    armed = str(tmp_path / "armed")
+    deaths = []
+
+    def with_a_death(work):
+        (tmp_path / "armed").touch()
+        result = work()
+        deaths.append(not (tmp_path / "armed").exists())
+        return result
+
+    def remote(values):
+        chunks = da.from_array(values, chunks=(30, values.shape[1]))
+        if sparse:
+            chunks = chunks.map_blocks(scipy.sparse.csr_matrix)
+        return chunks.map_blocks(fatal, armed)
+
+    tall = remote(X)
+    here = bs.SparsePCA(2, k=3).fit(X)
+    cov = with_a_death(lambda: Covariance.from_data(tall))
+    formed = with_a_death(cov.formed)
+    with_a_death(cov.check_unchanged)
+    expected = Covariance.from_data(X).formed().submatrix(slice(None))
+    np.testing.assert_allclose(formed.submatrix(slice(None)), expected, atol=1e-12)
+    model = bs.SparsePCA(2, k=3).fit(tall)
+    np.testing.assert_allclose(model.components_, here.components_, atol=1e-9)
+    scores = with_a_death(lambda: model.transform(tall))
+    np.testing.assert_allclose(scores, here.transform(X), atol=1e-9)
+    if sparse:
+        assert deaths == [True] * 4
+        return
+    across = Covariance.from_data(remote(X.T.copy()))
+    found = with_a_death(lambda: scan(across, 4))
+    near = scan(Covariance.from_data(X.T), 4)
+    np.testing.assert_allclose(found.values, near.values, rtol=0, atol=1e-12)
+    two = with_a_death(lambda: bs.solve_components(across, 4, 2))
+    same = bs.solve_components(Covariance.from_data(X.T), 4, 2)
+    np.testing.assert_allclose(two.components, same.components, atol=1e-7)
+    assert deaths == [True] * 6

@@ -332,6 +332,7 @@ def test_accessible_at_every_width_in_light_and_dark(browser, served, width, sch
         assert_accessible(page)
 
 
+@pytest.mark.slow
 def test_the_theme_is_chosen_and_kept(page):
     paper = "getComputedStyle(document.body).backgroundColor"
     seen = set()
@@ -372,6 +373,7 @@ def test_focus_stays_on_the_button_that_was_pressed(page):
     assert now.get_attribute("aria-pressed") == "true"
 
 
+@pytest.mark.slow
 def test_a_server_that_ends_is_noticed(browser):
     page = explore_table(make_dataset(), START)
     context = browser.new_context()

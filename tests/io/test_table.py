@@ -12,6 +12,7 @@ import scipy.io
 import scipy.sparse
 
 import blockspca as bs
+from blockspca import Covariance
 from blockspca.io import FORMATS, ReadError, Table, read_table
 
 X = np.random.default_rng(0).normal(size=(6, 3))
@@ -174,6 +175,40 @@ def test_h5ad(tmp_path, sparse):
         var.attrs["_index"] = "gene"
         var["gene"] = np.array(NAMES, dtype=h5py.string_dtype())
     assert_reads(read_table(path))
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("kind", ["h5ad", "zarr"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_large_table_stays_in_its_file(tmp_path, monkeypatch, kind, sparse):
+    anndata = pytest.importorskip("anndata")
+    monkeypatch.setattr("blockspca.covariance.kinds.MAP_FROM", 0)
+    adata = anndata.AnnData(scipy.sparse.csc_matrix(X) if sparse else X)
+    adata.var_names, adata.layers["half"] = list(NAMES), X / 2
+    path = tmp_path / f"t.{kind}"
+    getattr(adata, f"write_{kind}")(path)
+    table = read_table(path)
+    assert hasattr(table.values, "columns_of")
+    assert table.feature_names == tuple(NAMES)
+    here = Covariance.from_data(X)
+    np.testing.assert_allclose(
+        table.covariance().submatrix(slice(None)), here.submatrix(slice(None))
+    )
+    loadings = np.eye(len(NAMES))[1:3]
+    np.testing.assert_allclose(
+        table.scores(loadings), (X - X.mean(axis=0)) @ loadings.T, atol=1e-12
+    )
+    fewer = table.without(NAMES[:1])
+    assert_same = np.testing.assert_array_equal
+    assert_same(as_dense(fewer.values), X[:, 1:])
+    assert_same(as_dense(table.transposed().values), X.T)
+    assert_same(as_dense(read_table(path, key="half").values.to_memory()), X / 2)
+    with pytest.raises(ReadError, match=r"its layers, for key=\.\.\., are: half"):
+        read_table(path, key="none")
+
+
+def as_dense(values):
+    return values.toarray() if hasattr(values, "toarray") else values
 
 
 def test_every_format_has_a_reader():

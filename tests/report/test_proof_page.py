@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.checker.proof_file import Node, Record, read_proof
-from blockspca.report.proof_page import _tree, proof_lines, proof_page
+from blockspca.checker.proof_file import Direction, Node, Record, Round, read_proof
+from blockspca.report.proof_page import _rounds, _tree, proof_lines, proof_page
 
 
 class Balanced(HTMLParser):
@@ -84,3 +84,14 @@ def test_large_trees_are_cut_short():
     text = "".join(_tree(record, str))
     assert_well_formed(text)
     assert "401 more steps" in text
+
+
+def test_rounds_are_told():
+    point = Direction(0.5, 0.1, [], [])
+    rounds = (Round(point, (3, 4), (0, 7), [1.0]), Round(point, (7,), (), [1.0]))
+    last = Direction(0.25, 0.1, [], [], rounds)
+    record = Record(k=3, upper=2.0, rule="direction", direction=last)
+    text = _rounds(record, 9, lambda i: f"<f{i}>")
+    assert_well_formed(text)
+    assert "in every better set: &lt;f3&gt;, &lt;f4&gt;; still open: 2 of 9" in text
+    assert "k = 3: directions, 2 rounds" in text

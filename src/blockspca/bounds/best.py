@@ -141,7 +141,9 @@ def best_bound(
     if effort.is_timed:
         run.by_entries(settings.entry_share_first, settings.entry_steps_first)
     run.by_directions()
-    run.by_entries(run.share_of_entries(), settings.entry_steps)
+    run.by_entries(settings.entry_share(k), settings.entry_steps)
+    if effort.is_timed and run.entries_are_near():
+        run.by_entries(settings.entry_share_alone, settings.entry_steps)
     run.by_eigenvalue()
     run.by_thresholds()
     return run.least()
@@ -210,17 +212,13 @@ class _Run:
         value = trace_bound(problem.cov.diagonal(), problem.k) + problem.error
         self.known.append(NamedBound(value, BoundName.VARIANCES))
 
-    def share_of_entries(self) -> float:
-        """Of the time that is left, for the entry dual.
-
-        Where its gap is near the worth of a feature it is likely to end in a proof.
-        """
-        problem, settings = self.problem, self.settings
-        best = np.inf if self.entries is None else self.entries.best.value
-        near = settings.entry_near * abs(problem.target) / problem.k
-        if best - problem.target <= near:
-            return settings.entry_share_alone
-        return settings.entry_share(problem.k)
+    def entries_are_near(self) -> bool:
+        """Whether the entry dual's gap is so small that it may well end in a proof."""
+        if self.entries is None:
+            return False
+        gap = self.entries.best.value - self.problem.target
+        worth = abs(self.problem.target) / self.problem.k
+        return gap <= self.settings.entry_near * worth
 
     def by_entries(self, share: float, steps: int) -> None:
         """Give the entry dual a share of the time, and at most so many steps."""

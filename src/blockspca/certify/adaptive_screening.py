@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 
@@ -16,8 +17,14 @@ from ..numerics.blas import all_threads
 from ..numerics.rounding import in_units, power_of_two
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from ..scan.lists import known_scan, scan
+from ..scan.lists import Scan, known_scan, scan
 from .screening import Screening
+
+# Of each covariance what was scanned last, and of which features: a proof that is
+# recorded need not read A again. Nothing here refers to the covariance itself.
+_scanned: weakref.WeakKeyDictionary[
+    Covariance, tuple[Scan, NDArray[np.int64] | None]
+] = weakref.WeakKeyDictionary()
 
 
 class Candidates:
@@ -39,6 +46,8 @@ class Candidates:
     settings : ProofSettings
     groups : GroupLimits, optional
         How many features of each group a set may have.
+    again : bool
+        Begin with what was scanned last, if its lists are as long.
     """
 
     def __init__(
@@ -49,6 +58,7 @@ class Candidates:
         callback: Listener = silent,
         settings: ProofSettings = DEFAULT_SETTINGS,
         groups: GroupLimits | None = None,
+        again: bool = False,
     ) -> None:
         self._cov, self._k_max, self._groups = cov, k_max, groups
         self._width = max(k_max - 1, 1)
@@ -61,7 +71,13 @@ class Candidates:
         )
         partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
-        found = scan(cov, self._width, check, features, progress=self._scanning)
+        before = _scanned.get(cov) if again else None
+        if before is not None and before[0].width == self._width:
+            found, features = before
+            partly = features is not None
+        else:
+            found = scan(cov, self._width, check, features, progress=self._scanning)
+            _scanned[cov] = found, features
         # Large negative A_ii do not count: they are in no good set.  A positive
         # semidefinite A has its largest entry on the diagonal, so that the unit does
         # not change when more is scanned.
@@ -108,6 +124,7 @@ class Candidates:
                     features,
                     progress=self._scanning,
                 )
+            _scanned[self._cov] = found, features
             self.screening = Screening(
                 found, self.unit, features, self.variances, self._groups
             )

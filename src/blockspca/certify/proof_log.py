@@ -125,7 +125,7 @@ def record_proof(
     features = np.setdiff1d(np.arange(cov.n_features), without)
     part = restricted(cov, features) if len(without) else cov
     try:
-        candidates = Candidates(part, results[-1].k, budget.check)
+        candidates = Candidates(part, results[-1].k, budget.check, again=True)
     except LimitReached:  # before A was read
         raise NotRecordable(
             "the time did not suffice to read A once more, so that there is nothing to "

@@ -25,8 +25,10 @@ def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
     VerificationError
         If the proof is refused.
     """
+    if result.proof is None:  # before the data are written out
+        return None
     numbers = _numbers(cov, data)
-    if result.proof is None or numbers is None:
+    if numbers is None:
         return None
     try:
         verdict = check_proof(result.proof.to_text().encode(), numbers)
@@ -46,6 +48,8 @@ def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:
         if origin is None or isinstance(origin.numbers, str):
             return None
         data = origin.numbers
+    if hasattr(data, "to_memory"):  # a table in a file
+        data = data.to_memory()
     if is_sparse(data):
         return np.asarray(data.toarray(), dtype=np.float64)
     return numeric_array(data, "data")

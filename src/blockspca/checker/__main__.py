@@ -26,12 +26,17 @@ def main(arguments: list[str] | None = None) -> int:
         verdict = check_proof(
             given.proof, given.data, exact=given.exact, floats=given.floats
         )
-    except (ProofError, OSError) as error:
-        print(f"REFUSED: {error}")
+    except (ProofError, OSError, MemoryError) as error:
+        _say(f"REFUSED: {error}")
         return 1
-    print(verdict)
-    print("The proof holds.")
+    _say(f"{verdict}\nThe proof holds.")
     return 0
+
+
+def _say(text: str) -> None:
+    """Print on any terminal: what its encoding does not have is escaped."""
+    encoding = sys.stdout.encoding or "ascii"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 if __name__ == "__main__":

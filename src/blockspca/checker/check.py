@@ -211,7 +211,7 @@ class Screening:
         """One pass over the rows and columns that Cauchy leaves for some record."""
         d = len(self.section.kept)
         rows, columns = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
-        before = None
+        before, levels = None, []
         for record in self.section.records:
             number = self.matrix.number(record.upper)
             if record.rule == "tree" and len(record.features) < d and record.k > 1:
@@ -219,6 +219,7 @@ class Screening:
                 if before is not None and before[0] == record.k - 1:
                     level = self.matrix.level(record.k, number, before[1])
                     left = self.bounds.left_by_cauchy(level)
+                    levels.append(level)
                 kept = np.zeros(d, dtype=bool)
                 kept[list(record.features)] = True
                 rows |= left & ~kept
@@ -226,7 +227,7 @@ class Screening:
             before = (record.k, number)
         length = self.section.row_list
         places = np.flatnonzero(columns)
-        return RowLists(self.bounds, np.flatnonzero(rows), places, length)
+        return RowLists(self.bounds, np.flatnonzero(rows), places, length, levels)
 
 
 def _check_vector(claim: Claim, Y: np.ndarray, problem: Problem) -> None:

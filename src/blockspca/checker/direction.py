@@ -101,14 +101,13 @@ class FloatDirections:
         for start in range(0, len(names), CHUNK):
             part = names[start : start + CHUNK]
             C, a = self.H[:, part], self.high[part]
-            with np.errstate(all="ignore"):  # what is not finite does not fit
-                found = find_vectors(C, rho, given, (16 * n + 64) * UNIT)
-                squares = above(np.einsum("si,si->i", found, found), n)
-                products = np.abs(np.einsum("si,si->i", C, found))
-                lost = 1.01 * n * UNIT * above(np.sqrt(a * squares))
-                products = below(products - lost)
-                fits = (products >= 0) & np.isfinite(squares)
-                fits &= below(products**2) >= above((a - rho) * (rho + squares))
+            found = find_vectors(C, rho, given, (16 * n + 64) * UNIT)
+            squares = above(np.einsum("si,si->i", found, found), n)
+            products = np.abs(np.einsum("si,si->i", C, found))
+            lost = 1.01 * n * UNIT * above(np.sqrt(a * squares))
+            products = below(products - lost)
+            fits = (products >= 0) & np.isfinite(squares)
+            fits &= below(products**2) >= above((a - rho) * (rho + squares))
             if not fits.all():
                 raise ProofError(f"k = {self.k}: a vector is not good enough")
             V[:, np.flatnonzero(is_large)[start : start + CHUNK]] = found

@@ -26,7 +26,7 @@ import numpy as np
 from .columns import ExactColumns, dot, fraction_bits, scaled
 from .direction import find_vectors
 from .proof_file import Direction, Node, Problem, ProofError, Record
-from .screening import Level, UpperBounds, above, rows_above
+from .screening import Entries, Level, UpperBounds, above, rows_above
 
 BITS = 64
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
@@ -111,17 +111,17 @@ class IntegerMatrix:
         bounds = self._matrix_entries if roots is None else self._data_entries
         return UpperBounds(diagonal, roots, self.e * 2.0**-BITS, bounds)
 
-    def _matrix_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _matrix_entries(self, columns: np.ndarray) -> Entries:
         Y, shift = self.Y, -self.exponent - BITS - 1
 
-        def entries(rows: np.ndarray) -> np.ndarray:
-            one = np.ldexp(Y[np.ix_(columns[rows], columns)], shift)
-            other = np.ldexp(Y[np.ix_(columns, columns[rows])].T, shift)
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
+            one = np.ldexp(Y[np.ix_(columns[rows], columns[:width])], shift)
+            other = np.ldexp(Y[np.ix_(columns[:width], columns[rows])].T, shift)
             return above(np.abs(one + other)) + self.e * 2.0**-BITS
 
         return entries
 
-    def _data_entries(self, columns: np.ndarray):  # type: ignore[no-untyped-def]
+    def _data_entries(self, columns: np.ndarray) -> Entries:
         """Bound |Ã_ij| by products of columns that are exact in float64.
 
         Column i is cut to 2b bits, r_i = ⌊g_i/2^s_i⌋ with 2^−s_i g_i − r_i in [0, 1),
@@ -144,14 +144,14 @@ class IntegerMatrix:
         sums = np.abs(r).sum(axis=0).astype(float)
         divisor = float(self.data.denominator) * (1 - 2.0**-50) * 2.0 ** (root % 2)
 
-        def entries(rows: np.ndarray) -> np.ndarray:
+        def entries(rows: np.ndarray, width: int) -> np.ndarray:
             h, ell = high[:, rows].T, low[:, rows].T
-            cross = 2.0**bits * (h @ low + ell @ high)
-            found = np.abs(4.0**bits * (h @ high) + cross + ell @ low)
+            cross = 2.0**bits * (h @ low[:, :width] + ell @ high[:, :width])
+            found = 4.0**bits * (h @ high[:, :width]) + cross + ell @ low[:, :width]
             # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
-            found += 8 * 2.0**-53 * 16.0**bits * self.problem.n
-            found += sums[rows][:, None] + sums + self.problem.n
-            found *= (factors[rows] / divisor)[:, None] * factors
+            found = np.abs(found) + 8 * 2.0**-53 * 16.0**bits * self.problem.n
+            found += sums[rows][:, None] + sums[:width] + self.problem.n
+            found *= (factors[rows] / divisor)[:, None] * factors[:width]
             return above(found) + 2.0**-BITS
 
         return entries

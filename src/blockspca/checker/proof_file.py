@@ -184,7 +184,7 @@ def _parse(line: str, number: int) -> Any:
         raise ProofError(f"line {number}: no JSON ({error})") from None
 
 
-def _take(value: Any, where: str, **readers: Reader) -> dict:
+def _take(value: Any, where: str, **readers: Reader) -> dict[str, Any]:
     """Return the fields of an object that has exactly the keys of `readers`."""
     if type(value) is not dict:
         raise ProofError(f"{where}: an object is expected")

@@ -13,7 +13,7 @@ more than ten operations beside its sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ UNIT = 2.0**-53
 TINY = 2.0**-900
 BLOCK = 2**23  # entries of Ã that are formed at a time
 
-Entries = Callable[[np.ndarray], np.ndarray]
+Entries = Callable[[np.ndarray, int], np.ndarray]
 
 
 def above(x: Any, terms: int = 0) -> Any:
@@ -59,7 +59,8 @@ class UpperBounds:
 
     diagonal_i ≥ Ã_ii. |Ã_ij| ≤ roots_i roots_j + error, where `roots` are there, which
     is Cauchy's inequality for A, positive semidefinite. `entries(columns)` gives a
-    function of positions in `columns`, which bounds the |Ã_ij| of these rows.
+    function of positions in `columns` and a width, which bounds the |Ã_ij| of these
+    rows and the first `width` columns.
     """
 
     diagonal: np.ndarray
@@ -92,48 +93,84 @@ class UpperBounds:
 
 
 class RowLists:
-    """The L largest |Ã_ij|, bounded from above, of some rows within some columns."""
+    """The L largest |Ã_ij|, bounded from above, of some rows within some columns.
+
+    Columns come in the order of falling `roots`. Of a row only the first columns are
+    looked at, if Cauchy's inequality says that all others have entries too small to
+    matter for the `levels` (where that is no great saving, it costs no more). An entry
+    that is not in a list is at most `others` of the row.
+    """
 
     def __init__(
-        self, bounds: UpperBounds, rows: np.ndarray, columns: np.ndarray, length: int
+        self,
+        bounds: UpperBounds,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        length: int,
+        levels: Sequence[Level] = (),
     ) -> None:
-        self.columns = columns
+        d = len(bounds.diagonal)
         self.length = max(0, min(length, len(columns) - 1))
-        self.whole = self.length >= len(columns) - 1
-        self.place = np.full(len(bounds.diagonal), -1)
+        roots = np.full(d, np.inf) if bounds.roots is None else bounds.roots
+        columns = columns[np.argsort(-roots[columns], kind="stable")]
+        position = np.full(d, -1)
+        position[columns] = np.arange(len(columns))
+        rows = rows[np.argsort(position[rows])]
+        self.place = np.full(d, -1)
         self.place[rows] = np.arange(len(rows))
         self.values = np.zeros((len(rows), self.length))
         self.names = np.zeros((len(rows), self.length), dtype=np.int64)
-        if not self.length:
-            return
-        entries = bounds.entries(columns)
-        positions = np.searchsorted(columns, rows)
-        step = max(1, BLOCK // len(columns))
-        for start in range(0, len(rows), step):
-            part = positions[start : start + step]
-            found = entries(part)
-            found[np.arange(len(part)), part] = -1.0  # the diagonal is no neighbour
-            order = np.argpartition(found, len(columns) - self.length, axis=1)
-            order = order[:, len(columns) - self.length :]
-            largest = np.take_along_axis(found, order, axis=1)
-            falling = np.argsort(-largest, axis=1)
-            filled = slice(start, start + len(part))
-            self.values[filled] = np.take_along_axis(largest, falling, axis=1)
-            self.names[filled] = columns[np.take_along_axis(order, falling, axis=1)]
+        self.others = np.zeros(len(rows))
+        entries, start = bounds.entries(columns), 0
+        while start < len(rows) and self.length:
+            first = rows[start]
+            small = _small_entry(levels, bounds.diagonal[first])
+            bound = above(roots[first] * roots[columns] + bounds.error)
+            width = max(int(np.sum(bound > small)), self.length + 1)
+            part = slice(start, start + max(1, BLOCK // width))
+            names = rows[part]
+            self._fill(part, entries(position[names], width), position[names], columns)
+            if width < len(columns):
+                self.others[part] = np.maximum(self.others[part], bound[width])
+            start = part.stop
+        np.maximum(self.values, self.others[:, None], out=self.values)
+
+    def _fill(
+        self, part: slice, found: np.ndarray, own: np.ndarray, columns: np.ndarray
+    ) -> None:
+        """Keep the largest of the entries found, without the diagonal."""
+        inside = np.flatnonzero(own < found.shape[1])
+        found[inside, own[inside]] = -1.0
+        kept = found.shape[1] - self.length
+        order = np.argpartition(found, kept, axis=1)[:, kept:]
+        largest = np.take_along_axis(found, order, axis=1)
+        falling = np.argsort(-largest, axis=1)
+        self.values[part] = np.take_along_axis(largest, falling, axis=1)
+        self.names[part] = columns[np.take_along_axis(order, falling, axis=1)]
+        if self.length < len(columns) - 1:
+            self.others[part] = self.values[part][:, -1]
 
     def row_norms(self, rows: np.ndarray, k: int, alive: np.ndarray) -> np.ndarray:
         """Bound r² of rows: the k − 1 largest squares within the features alive.
 
-        An entry that is not in a list is at most the last of the list.
+        The values of a list are no less than what bounds entries that are not in it.
         """
         values = self.values[self.place[rows]] ** 2
         inside = alive[self.names[self.place[rows]]]
         inside &= np.cumsum(inside, axis=1) <= k - 1
         squares = np.sum(values * inside, axis=1)
-        if not self.whole:
-            missing = min(k - 1, int(alive.sum()) - 1) - inside.sum(axis=1)
-            squares += np.maximum(missing, 0) * values[:, -1]
+        missing = min(k - 1, int(alive.sum()) - 1) - inside.sum(axis=1)
+        squares += np.maximum(missing, 0) * self.others[self.place[rows]] ** 2
         return above(squares, self.length + k)
+
+
+def _small_entry(levels: Sequence[Level], diagonal: float) -> float:
+    """Return a size of which k − 1 entries make r² half of what rules a feature out."""
+    squares = [
+        (level.tau - diagonal) * (level.tau - level.u) / (2 * level.k)
+        for level in levels
+    ]
+    return float(np.sqrt(max(0.0, min(squares, default=0.0))))
 
 
 def undecided_by_lists(
@@ -178,7 +215,7 @@ def rows_above(bounds: UpperBounds, k: int, upper: float) -> np.ndarray:
     left = []
     for start in range(0, len(rows), max(1, BLOCK // d)):
         part = rows[start : start + max(1, BLOCK // d)]
-        found = entries(part)
+        found = entries(part, d)
         found[np.arange(len(part)), part] = 0.0
         largest = np.partition(found, d - k + 1, axis=1)[:, d - k + 1 :]
         left.append(part[above(np.sum(largest, axis=1), k) > room[part]])

@@ -19,6 +19,7 @@ _PACKAGES = {
     "pandas": "to_frame: pip install pandas",
     "pyarrow": "Parquet files: pip install pyarrow",
     "h5py": "h5ad files: pip install h5py",
+    "zarr": "Zarr stores: pip install zarr",
 }
 
 

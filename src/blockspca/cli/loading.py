@@ -167,7 +167,7 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
             f"{file} has {count(n, 'sample')}; give at least two, one in each row "
             "(--transpose if they are columns)."
         )
-    if not hasattr(table.values, "tocsr"):
+    if isinstance(table.values, np.ndarray):
         empty = np.flatnonzero(np.isnan(table.values).all(axis=0))
         if len(empty):
             names = table.feature_names
@@ -190,7 +190,8 @@ def _read_names(path: Path) -> list[str]:
 def _looks_like_a_matrix(values: Any) -> bool:
     import numpy as np
 
-    if values.shape[0] != values.shape[1] or values.shape[0] < 2:
+    in_file = hasattr(values, "columns_of")
+    if in_file or values.shape[0] != values.shape[1] or values.shape[0] < 2:
         return False
     if hasattr(values, "tocsr"):
         return abs(values - values.T).nnz == 0

@@ -18,8 +18,8 @@ from .errors import Interrupted
 File = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, NPY, NPZ, MTX or h5ad; rows are samples. - is text "
-        "from standard input.",
+        help="CSV, TSV, Parquet, NPY, NPZ, MTX, h5ad or Zarr; rows are samples. - is "
+        "text from standard input.",
         show_default=False,
     ),
 ]
@@ -205,7 +205,8 @@ class ReadOptions:
         Path | None, _option(_READ, "A text file with one feature a line.", "--names")
     ] = None
     key: Annotated[
-        str | None, _option(_READ, "Array of an NPZ file, layer of an h5ad.", "--key")
+        str | None,
+        _option(_READ, "Array of an NPZ file, layer of AnnData.", "--key"),
     ] = None
     background: Annotated[
         Path | None,

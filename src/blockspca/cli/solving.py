@@ -266,7 +266,8 @@ def _choose(
     table, options = loaded.table, loaded.options
     if options.background is not None:
         raise ValueError("-k auto with --background is not offered; give a k.")
-    has_data = not (table.is_matrix or options.no_center)
+    in_file = hasattr(table.values, "columns_of")  # permuting takes it into memory
+    has_data = not (table.is_matrix or options.no_center or in_file)
     with display.working("Choosing k"):
         found = choose_each_k(
             loaded.cov,

@@ -16,6 +16,7 @@ from ..numerics.rounding import EPS
 from ..result import NEGLIGIBLE, Result
 from .joint import are_orthogonal
 from .joint_entries import JointEntries
+from .joint_split import JointSplit
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme, scheme_name
 from .shared_support import SharedSupport
@@ -23,6 +24,7 @@ from .uncorrelated import UncorrelatedScores
 from .variance import (
     ENTRIES,
     SHARED,
+    SPLIT,
     adjusted_variance,
     joint_bounds,
     predicted,
@@ -125,7 +127,7 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         [result.k for result in found.results],
         margin=1.0,
         shared=_check_joint_proof(found, cov),
-        entries=_check_entries(found, cov),
+        orthogonal=_check_orthogonal(found, cov),
     )
     name, claimed = found.joint_bound_name, found.joint_upper_bound
     require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")
@@ -157,20 +159,26 @@ def _check_joint_proof(found: Components, cov: Covariance) -> float:
     return proof.upper_bound
 
 
-def _check_entries(found: Components, cov: Covariance) -> float:
-    """Return the bound of the entry dual that the joint bound rests on, checked."""
-    proof = found.joint_proof
-    if not isinstance(proof, JointEntries) or found.joint_bound_name != ENTRIES:
-        return math.inf
+def _check_orthogonal(found: Components, cov: Covariance) -> dict[str, float]:
+    """Return the bound for orthogonal components that the joint one rests on, checked.
+
+    By its name; nothing if it rests on another.
+    """
+    proof, name = found.joint_proof, found.joint_bound_name
+    if name not in (ENTRIES, SPLIT):
+        return {}
+    kind = JointEntries if name == ENTRIES else JointSplit
     require(
-        are_orthogonal(found.scheme)
+        isinstance(proof, kind)
+        and are_orthogonal(found.scheme)
         and proof.k >= max(result.k for result in found.results)
-        and proof.n_components >= len(found)
+        and proof.n_components == len(found)
         and cov.n_features > proof.n_components,
         "the joint bound rests on a proof that is not for these components",
     )
+    assert isinstance(proof, (JointEntries, JointSplit))
     try:
-        return proof.proved(cov)
+        return {name: proof.proved(cov)}
     except ValueError as error:
         raise VerificationError(f"the joint bound: {error}") from error
 

@@ -48,7 +48,7 @@ STEPS = 300  # of each of them, at the most
 THRESHOLDS = 16  # that are tried for the start, evenly up to the largest entry
 START = 0.9  # of the best: from less the ascent gets further (`entry_dual.bound`)
 AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
-BISECTIONS = 100  # for the level of a smoothed sum; they end where floats do
+NEWTON_STEPS = 60  # for the level of a smoothed sum, which takes about six
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,8 @@ class KyFanMatrix(DualMatrix):
     q_l', of trace m.
     """
 
+    single_from = 2**62  # never: all eigenvalues count
+
     def __init__(self, A: FloatArray, k: int, m: int) -> None:
         d = len(A)
         nothing: NDArray[np.intp] = np.empty(0, np.intp)
@@ -115,18 +117,21 @@ class KyFanMatrix(DualMatrix):
 
 
 def smoothed_sum(values: FloatArray, m: int, mu: float) -> tuple[float, FloatArray]:
-    """Return the smoothed sum of the m largest values and its weights p."""
+    """Return the smoothed sum of the m largest of ascending values, and its weights."""
     if m >= len(values):
         return float(values.sum()), np.ones(len(values))
     low = float(values.min()) - 40 * mu * len(values)
     high = float(values.max()) + 40 * mu * len(values)
-    for _ in range(BISECTIONS):
-        t = (low + high) / 2
-        if t in (low, high):
-            break
+    t = float(values[-m] + values[-m - 1]) / 2
+    for _ in range(NEWTON_STEPS):
         p = _fermi(values, t, mu)
-        low, high = (t, high) if p.sum() > m else (low, t)
-    t = (low + high) / 2
+        excess = float(p.sum()) - m
+        if abs(excess) <= 4 * EPS * m:
+            break
+        low, high = (t, high) if excess > 0 else (low, t)
+        slope = float((p * (1 - p)).sum()) / mu
+        after = t + excess / slope if slope > 0 else low
+        t = after if low < after < high else (low + high) / 2
     value = m * t + mu * float(np.logaddexp(0.0, (values - t) / mu).sum())
     return value, _fermi(values, t, mu)
 

@@ -32,15 +32,13 @@ from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
 from .earlier import check_earlier_bound, with_earlier_bound
 from .finish import check_finished
-from .joint import adds_plain, joint_claim
-from .joint_entries import JointEntries
+from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
 from .joint_start import begun_together
 from .recording import check_recorded, recorded_apart
 from .requests import check_constraints, check_sparsities, check_starts
 from .rewrite import tidied
 from .scheme_names import as_scheme
 from .schemes import Scheme, SolveOne, scheme_name
-from .shared_support import SharedSupport
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
 from .sweeps import others, swept
 from .variance import (
@@ -76,8 +74,7 @@ class Components:
         have a larger sum of variances x_j'Ax_j, nor of adjusted ones. See
         `variance.joint_upper_bound` for the proof.
     joint_bound_name : str
-        Which argument gave it: "components", "eigenvalues", "variances", "shared
-        support" or "entry dual".
+        Which argument gave it; the names are in `variance.joint_upper_bound`.
     scheme : Scheme
     r2 : float
         The share of the variance of all features that linear regression on the scores
@@ -87,8 +84,8 @@ class Components:
         Where components were solved again, given the others (`sweeps`): the first one
         before that. It is certified for A itself, which the joint bound needs. The
         problem of each of the `results` then is what *all* others leave of A.
-    joint_proof : SharedSupport, JointEntries or None
-        What the joint bound rests on if it is named "shared support" or "entry dual".
+    joint_proof : SharedSupport, JointEntries, JointSplit or None
+        What the joint bound rests on, unless it is in closed form.
     proof : Proof or None
         What `write_proof` writes, if `solve_components` was told to record it.
     """
@@ -103,7 +100,7 @@ class Components:
     scheme: Scheme
     r2: float = float("nan")
     first: Result | None = None
-    joint_proof: SharedSupport | JointEntries | None = None
+    joint_proof: JointProof | None = None
     proof: Proof | None = None
 
     def __len__(self) -> int:
@@ -408,7 +405,7 @@ def solve_components(
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory)
+        cov = cov.formed(budget, budget.limits.memory, tell)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)
@@ -427,8 +424,10 @@ def solve_components(
             share = shared_out(budget, 1, HALF)
             solve_one = SolveWithin(share, Deadline(share.time), tell, options)
             results = begun_together(cov, results, scheme, solve_one)
-            again = SolveAgain(cov, scheme, sparsities, budget, tell, options)
+            within = budget_of_sweeps(budget, scheme)
+            again = SolveAgain(cov, scheme, sparsities, within, tell, options)
             results = list(swept(cov, results, scheme, sweeps, again))
+            budget.nodes += within.nodes
         named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
@@ -481,7 +480,7 @@ def collect(
     adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
     prove = prove and results[-1].status is not Status.INTERRUPTED
     bound, name, proof = joint_claim(
-        cov, results, first or results[0], scheme, plain, budget, prove=prove
+        cov, results, first, scheme, plain, budget, prove=prove
     )
     total = plain if adds_plain(scheme) else float(adjusted.sum())
     return Components(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..result import Result
 PIVOT_TOLERANCE = 1e-10
 SHARED = "shared support"
 ENTRIES = "entry dual"
+SPLIT = "split entry dual"
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -132,14 +133,14 @@ def joint_bounds(
     margin: float,
     deadline: Deadline | None = None,
     shared: float = math.inf,
-    entries: float = math.inf,
+    orthogonal: Mapping[str, float] | None = None,
 ) -> dict[str, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
     made with 2, so that another LAPACK confirms them. `shared` is a bound on
-    opt_m(Σ k_j) of A, from `shared_support`, and `entries` one for orthogonal
-    components, from `joint_entries`: pass it for those alone.
+    opt_m(Σ k_j) of A, from `shared_support`, and `orthogonal` has bounds for orthogonal
+    components, by name: pass them for those alone.
     """
     m = len(sparsities)
     values, rounding = leading_eigenvalues(cov, m, deadline)
@@ -163,8 +164,7 @@ def joint_bounds(
         bounds["variances"] = sum_above([*largest, error])
         if shared < math.inf:
             bounds[SHARED] = sum_above([shared, m * shift])
-    if entries < math.inf:
-        bounds[ENTRIES] = entries
+    bounds.update(orthogonal or {})
     return bounds
 
 
@@ -174,7 +174,7 @@ def joint_upper_bound(
     sparsities: Sequence[int],
     deadline: Deadline | None = None,
     shared: float = math.inf,
-    entries: float = math.inf,
+    orthogonal: Mapping[str, float] | None = None,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -201,16 +201,18 @@ def joint_upper_bound(
     If x_1, …, x_m are orthonormal, all four bound the sum of their variances x_j'Ax_j
     as well: 1 as it is; 2 by Ky Fan; 3 and 4 because XX' is a projection that lives on
     T, so that tr(A XX') is at most the trace, and the Ky Fan sum, of A on T. Then there
-    is a fifth:
+    are two more, which are not for other components, whose adjusted variances can add
+    up to more:
 
-    5. The entry dual with a sum of m eigenvalues (`joint_entries`), which is not for
-       other components: their adjusted variances can add up to more.
+    5. The entry dual with a sum of m eigenvalues (`joint_entries`).
+    6. m times opt(k) of A − BB', and ‖B‖² (`joint_split`).
 
     Returns
     -------
     bound : float
     name : str
-        "components", "eigenvalues", "variances", "shared support" or "entry dual".
+        "components", "eigenvalues", "variances", "shared support", "entry dual" or
+        "split entry dual".
     """
     bounds = joint_bounds(
         cov,
@@ -219,7 +221,7 @@ def joint_upper_bound(
         margin=2.0,
         deadline=deadline,
         shared=shared,
-        entries=entries,
+        orthogonal=orthogonal,
     )
     return min((bound, name) for name, bound in bounds.items())
 

@@ -15,6 +15,7 @@ from .._validation import (
     split_names,
 )
 from ..limits import Deadline
+from ..progress import Event, Listener, silent
 from .dask_source import DaskSource
 from .formed import FormedSource, form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
@@ -31,6 +32,7 @@ from .sources import (
     Source,
     SparseDataSource,
 )
+from .sparse_chunks import SparseChunksSource
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
 
@@ -149,11 +151,12 @@ class Covariance:
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
             Rows are samples. Data in memory are copied, and X may be changed later.
             Sparse data stays sparse: centring is done on the covariance, as a rank-one
-            term. A memory-mapped array (`numpy.load` with `mmap_mode="r"`) of more than
-            256 MiB as float64 stays on disk and is read in parts. A dask array, in
-            chunks of rows and columns, stays where it is: products and the scan become
-            dask tasks, run by the scheduler that is active. If either changes later,
-            `solve` and `verify` raise `DataChangedError`.
+            term. Tables in files of more than 256 MiB as float64 stay there and are
+            read in blocks of rows: memory-mapped arrays, X of a backed AnnData, arrays
+            and groups of h5py and Zarr. A dask array, of dense or CSR chunks of rows
+            and columns, stays where it is: dask tasks compute what is needed of it. If
+            these change later, `solve` and `verify` raise `DataChangedError`. Arrays of
+            CuPy and CUDA tensors of torch are scanned on their GPU (extra `gpu`).
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool
@@ -257,13 +260,16 @@ class Covariance:
         return self._source.known_psd
 
     def formed(
-        self, deadline: Deadline | None = None, memory: int | None = None
+        self,
+        deadline: Deadline | None = None,
+        memory: int | None = None,
+        tell: Listener = silent,
     ) -> Covariance:
         """Return A as a matrix in memory, where that saves work; else this object.
 
         Data with more samples than features are read once, and A, d × d, is kept for
         every k and component. Not if it takes more than 1 GiB, or the `memory` of
-        `Limits`, or time that is not there.
+        `Limits`, or time that is not there. `tell` gets events of the stage "scan".
 
         Examples
         --------
@@ -278,8 +284,13 @@ class Covariance:
             return self._formed
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
+
+        def tick(done: int, total: int) -> None:
+            tell(Event("scan", done, total, 0, largest))
+
+        largest = float(self.diagonal().max())
         self._formed = Covariance(
-            form(self._source), self.feature_names, self.data_origin
+            form(self._source, tick), self.feature_names, self.data_origin
         )
         return self._formed
 
@@ -296,6 +307,7 @@ class Covariance:
             DenseDataSource: "dense data",
             MappedDataSource: "data on disk",
             SparseDataSource: "sparse data",
+            SparseChunksSource: "sparse data on disk or in dask",
             PairwiseSource: "data with gaps",
             DaskSource: "a dask array",
         }[type(self._source)]
@@ -356,9 +368,31 @@ class Covariance:
         parts = getattr(self._source, "sparse_parts", None)
         return None if parts is None else parts()
 
+    def dense_factor(self) -> FloatArray | None:
+        """Return C of A = C'C if it is a dense array in memory; do not write to it."""
+        source = self._source
+        return source.C if isinstance(source, DenseDataSource) else None
+
+    @property
+    def on_device(self) -> bool:
+        """True if the data came from a GPU, which then computes the scan."""
+        return getattr(self._source, "on_device", False)
+
+    def given_moments(self) -> tuple[FloatArray, FloatArray] | None:
+        """Means and divisors of the columns of data that are read in place, or None."""
+        return getattr(self._source, "given_moments", None)
+
     def dask_source(self) -> DaskSource | None:
         """Return the source if the data are a dask array, else None."""
         return self._source if isinstance(self._source, DaskSource) else None
+
+    def dask_correction(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """Return the source, L and R if A is that of a dask array less L R' + R L'."""
+        base = getattr(self._source, "base", None)
+        if not isinstance(base, DaskSource) or not hasattr(self._source, "left"):
+            return None
+        source: Any = self._source
+        return base, source.left, source.right
 
     def stored_entries(self) -> Any:
         """Return A itself (CSR) if it is a sparse matrix in memory, else None."""

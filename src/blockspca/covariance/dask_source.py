@@ -7,7 +7,7 @@ worker that is lost takes only its own tasks with it: dask computes them again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +24,10 @@ from .rounding import (
     split_mean,
 )
 from .sources import Indices
+from .task_tree import bounds, tree
 
 if TYPE_CHECKING:
     from .ingest import Preparation
-
-TREE_ARITY = 8
 
 Tops = tuple[FloatArray, NDArray[np.int64]]
 
@@ -42,7 +41,8 @@ class DaskSource:
     """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns.
 
     `given` is the array as it was passed and `seen` its fingerprint; X is that less its
-    rounded means, which leaves means μ as small as rounding.
+    rounded means, which leaves means μ as small as rounding. `given_moments` are the
+    means of `given`, and what its columns are divided by.
     """
 
     known_psd = True
@@ -61,6 +61,8 @@ class DaskSource:
         self.given, self.seen = given, seen
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
+        d = self.n_features
+        self.given_moments = (np.zeros(d), np.ones(d))
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
@@ -93,7 +95,7 @@ class DaskSource:
 
     def gram(self, weights: FloatArray) -> FloatArray:
         gram = 0.0
-        for j0, j1 in _bounds(self.X.chunks[1]):
+        for j0, j1 in bounds(self.X.chunks[1]):
             C = self.columns(slice(j0, j1), 0, self.n_samples)
             gram = gram + (C * weights[j0:j1]) @ C.T
         return np.asarray(gram)
@@ -115,18 +117,32 @@ class DaskSource:
 
     def entry_error(self) -> float:
         # μ is subtracted before the product in tiles, after it in rows and products.
-        # It is the mean of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖.
+        return self.rounding_of(self.n_samples)
+
+    def rounding_of(self, products: int) -> float:
+        """Bound the error of an entry whose sum of products takes so many roundings.
+
+        μ is the mean of x − x₀, with x₀ the first sample, and |x₀ − μ| ≤ ‖z‖. Sums are
+        added up chunk by chunk (`additions`), in whatever order.
+        """
         n = self.n_samples
-        shift = (n + 3) * UNIT_ROUNDOFF * (1 + float(np.sqrt(n)))
+        sums = self.additions()
+        shift = (sums + 3) * UNIT_ROUNDOFF * (1 + float(np.sqrt(n)))
         largest, factor = float(self.moments().max()), float(self.factor.max())
-        return moment_error(n, largest, factor) + 2 * shift**2 * largest
+        error = moment_error(n, largest, factor, products=products, sums=sums)
+        return error + 2 * shift**2 * largest
+
+    def additions(self) -> int:
+        """Roundings of a sum over all samples: in a chunk, and of chunks."""
+        rows = self.X.chunks[0]
+        return int(max(rows)) + len(rows)
 
 
 def _fingerprints(X: Any) -> list[list[Any]]:
     """The fingerprint of every chunk, as a task."""
     import dask
 
-    starts = [start for start, _ in _bounds(X.chunks[0])]
+    starts = [start for start, _ in bounds(X.chunks[0])]
     return [
         [dask.delayed(part_fingerprint)(block, start) for block in line]
         for start, line in zip(starts, X.to_delayed(), strict=True)
@@ -162,13 +178,15 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
             f"{describe(bad, prepare.names)}; fill them or drop those features."
         )
     given = X
-    mean = np.zeros(d)
+    mean, point, scales = np.zeros(d), np.zeros(d), np.ones(d)
+    units = np.zeros(d, dtype=np.intc)
     if prepare.center:
         start = np.asarray(first.compute())
         point, mean = split_mean(start, np.where(constant, 0.0, offset))
         X = X - point
     else:
         constant &= np.asarray(first.compute()) == 0
+    given_mean = point + mean
     variance = _variances(X, mean, prepare)
     lost = prepare.scale & ~constant & out_of_range(variance)
     if lost.any():  # any unit of a feature gives the same correlations
@@ -181,9 +199,12 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     refuse_out_of_range(variance, constant, prepare)
     factor = np.full(d, 1 / np.sqrt(n - prepare.ddof))
     if prepare.scale:
-        factor = factor / prepare.scales(variance, constant)
+        scales = prepare.scales(variance, constant)
+        factor = factor / scales
         variance = np.where(constant, 0.0, 1.0)
-    return DaskSource(X, mean, factor, variance, given, _added(lines))
+    source = DaskSource(X, mean, factor, variance, given, _added(lines))
+    source.given_moments = (given_mean, np.ldexp(scales, units))
+    return source
 
 
 def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
@@ -198,38 +219,80 @@ def _ldexp(X: Any, exponents: NDArray[np.intc]) -> Any:
     return da.ldexp(X, exponents)
 
 
-def dask_tops(
-    source: DaskSource,
-    width: int,
-    features: NDArray[np.int64] | None,
-    tick: Callable[[int, int], None],
-) -> Tops:
-    """The `width` largest |A_ij| of every row, computed where the chunks are."""
+def _prepared(
+    source: DaskSource, features: NDArray[np.int64] | None = None
+) -> tuple[list[tuple[int, int]], list[list[Any]]]:
+    """Where the chunks of features lie, and the chunks of C, by rows, as tasks."""
     import dask
 
     X, mean, factor = source.X, source.mean, source.factor
     if features is not None:
         X, mean, factor = X[:, features], mean[features], factor[features]
-    bounds = _bounds(X.chunks[1])
-    blocks = X.to_delayed()
-    prepared = [
+    edges = bounds(X.chunks[1])
+    lines = [
         [
             dask.delayed(_centred)(block, mean[j0:j1], factor[j0:j1])
-            for block, (j0, j1) in zip(line, bounds, strict=True)
+            for block, (j0, j1) in zip(line, edges, strict=True)
         ]
-        for line in blocks
+        for line in X.to_delayed()
     ]
-    partial: list[list[Any]] = [[] for _ in bounds]
-    for a, (i0, _) in enumerate(bounds):
-        for b in range(a, len(bounds)):
-            products = [dask.delayed(_product)(line[a], line[b]) for line in prepared]
-            tile = _tree(products, _sum)
-            pair = dask.delayed(_tile_tops, nout=2)(tile, i0, bounds[b][0], width)
+    return edges, lines
+
+
+def dask_gram(source: DaskSource, tick: Callable[[int, int], None]) -> FloatArray:
+    """A, its upper half: every tile summed where the chunks are, then gathered."""
+    import dask
+
+    edges, prepared = _prepared(source)
+    pairs = [(a, b) for a in range(len(edges)) for b in range(a, len(edges))]
+    tiles = [
+        tree([dask.delayed(_product)(line[a], line[b]) for line in prepared], _sum)
+        for a, b in pairs
+    ]
+    tick(0, 1)
+    found = dask.compute(*tiles)
+    tick(1, 1)
+    d = source.n_features
+    A = np.zeros((d, d))
+    for (a, b), tile in zip(pairs, found, strict=True):
+        A[slice(*edges[a]), slice(*edges[b])] = tile
+    return A
+
+
+def dask_tops(
+    source: DaskSource,
+    width: int,
+    features: NDArray[np.int64] | None,
+    tick: Callable[[int, int], None],
+    correction: tuple[FloatArray, FloatArray] | None = None,
+) -> Tops:
+    """The `width` largest |A_ij| of every row, computed where the chunks are.
+
+    With a `correction` L, R these are the entries of A − (L R' + R L'), of which every
+    task gets the rows that it needs.
+    """
+    import dask
+
+    edges, prepared = _prepared(source, features)
+    partial: list[list[Any]] = [[] for _ in edges]
+    for a, (i0, _) in enumerate(edges):
+        for b in range(a, len(edges)):
+            at = (slice(*edges[a]), slice(*edges[b]))
+            less = None if correction is None else _rows_of(correction, features, at)
+            corner = (i0, edges[b][0])
+            if len(prepared) == 1:  # so that no tile has to move
+                (line,) = prepared
+                task = dask.delayed(_product_tops, nout=2)
+                pair = task(line[a], line[b], corner, width, less)
+            else:
+                products = [dask.delayed(_product)(x[a], x[b]) for x in prepared]
+                tile = tree(products, _sum)
+                pair = dask.delayed(_tile_tops, nout=2)(tile, corner, width, less)
             partial[a].append(pair[0])
             if b != a:
                 partial[b].append(pair[1])
     merged = [
-        _tree(tops, lambda some: _merge(some, width), even_one=True) for tops in partial
+        tree(tops, lambda some: _merge(some, width), even_one=True) for tops in partial
     ]
     tick(0, 1)
     results = dask.compute(*merged)
@@ -239,28 +302,28 @@ def dask_tops(
     return np.ascontiguousarray(values), np.ascontiguousarray(indices)
 
 
-def _bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
-    ends = np.cumsum(sizes).tolist()
-    return list(zip([0, *ends[:-1]], ends, strict=True))
-
-
-def _tree(
-    parts: list[Any], join: Callable[[list[Any]], Any], even_one: bool = False
-) -> Any:
-    """Reduce delayed parts, a few at a time, so that no task gathers them all."""
-    import dask
-
-    while len(parts) > 1 or even_one:
-        even_one = False
-        parts = [
-            dask.delayed(join)(parts[i : i + TREE_ARITY])
-            for i in range(0, len(parts), TREE_ARITY)
-        ]
-    return parts[0]
-
-
 def _centred(block: FloatArray, mean: FloatArray, factor: FloatArray) -> FloatArray:
     return (np.asarray(block) - mean) * factor
+
+
+def _rows_of(
+    correction: tuple[FloatArray, FloatArray],
+    features: NDArray[np.int64] | None,
+    at: tuple[slice, slice],
+) -> list[FloatArray]:
+    """L and R at the rows of a tile, and at its columns."""
+    index = np.arange(len(correction[0])) if features is None else features
+    return [part[index[where]] for where in at for part in correction]
+
+
+def _corrected(
+    tile: FloatArray,
+    row_left: FloatArray,
+    row_right: FloatArray,
+    column_left: FloatArray,
+    column_right: FloatArray,
+) -> FloatArray:
+    return tile - (row_left @ column_right.T + row_right @ column_left.T)
 
 
 def _product(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -274,10 +337,26 @@ def _sum(parts: list[FloatArray]) -> FloatArray:
     return total
 
 
-def _tile_tops(tile: FloatArray, i0: int, j0: int, width: int) -> tuple[Tops, Tops]:
-    """Row tops of A[i0:, j0:] for its rows, and for its columns."""
+def _product_tops(
+    left: FloatArray,
+    right: FloatArray,
+    corner: tuple[int, int],
+    width: int,
+    less: list[FloatArray] | None,
+) -> tuple[Tops, Tops]:
+    """The tops of a product, which need not be kept."""
+    return _tile_tops(left.T @ right, corner, width, less)
+
+
+def _tile_tops(
+    tile: FloatArray, corner: tuple[int, int], width: int, less: list[FloatArray] | None
+) -> tuple[Tops, Tops]:
+    """Row tops of the tile at a corner, for its rows and for its columns."""
     from .._kernels.rowtops import add_rows
 
+    i0, j0 = corner
+    if less is not None:
+        tile = _corrected(tile, *less)
     tops = []
     for block, own, other in ((tile, i0, j0), (tile.T, j0, i0)):
         block = np.array(block, dtype=np.float64, order="C")

@@ -58,7 +58,14 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
         chosen = SubsetSource(source, keep)
-    return DerivedCovariance(chosen, names, origin)
+    return DerivedCovariance(on_the_same_device(chosen, source), names, origin)
+
+
+def on_the_same_device(new: Source, source: Source) -> Source:
+    """Let the scan of `new` run where that of `source` does."""
+    if isinstance(new, DenseDataSource) and isinstance(source, DenseDataSource):
+        new.on_device = source.on_device
+    return new
 
 
 def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
@@ -88,6 +95,7 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         source = base.changed(A, base.entry_error())
     else:
         source = MaskedSource(base, used)
+    source = on_the_same_device(source, base)
     return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
 
 
@@ -125,7 +133,8 @@ def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
     if isinstance(source, DenseDataSource):
         # PAP = (CP)'(CP): the data projected once are exact data of their own.
         C = source.C - (source.C @ basis) @ basis.T
-        return DerivedCovariance(DenseDataSource(C), cov.feature_names, origin)
+        new = on_the_same_device(DenseDataSource(C), source)
+        return DerivedCovariance(new, cov.feature_names, origin)
     right = projection_term(cov, basis)
     return corrected(cov, basis, right, psd=cov.known_psd, origin=origin)
 

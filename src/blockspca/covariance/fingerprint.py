@@ -23,14 +23,20 @@ class DataChangedError(RuntimeError):
 
 def part_fingerprint(block: Any, start: int) -> Fingerprint:
     """Return the sums over samples start, start + 1, … of all data."""
-    bits = np.ascontiguousarray(block, dtype=np.float64).view(np.uint64)
+    mixed = mixed_bits(np.ascontiguousarray(block, dtype=np.float64))
+    return sample_weights(start, start + len(mixed)) @ mixed
+
+
+def mixed_bits(values: NDArray[np.float64]) -> Fingerprint:
+    """Return v of each number; 0 of 0."""
+    bits = values.view(np.uint64)
     mixed = bits ^ (bits >> np.uint64(31))
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
     mixed ^= mixed >> np.uint64(29)
-    return _weights(start, start + len(mixed)) @ mixed
+    return mixed
 
 
-def _weights(start: int, stop: int) -> Fingerprint:
+def sample_weights(start: int, stop: int) -> Fingerprint:
     """Odd numbers that look random: the mixing steps of splitmix64."""
     mixed = np.arange(start, stop, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -9,8 +9,8 @@ sparse data the sums of blocks are compensated, and their rounding does not grow
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from .._validation import FloatArray
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.threads import scan_threads
+from .dask_source import DaskSource, dask_gram
 from .pairwise import PairwiseSource
 from .rounding import additions
 from .sources import (
@@ -28,6 +29,7 @@ from .sources import (
     Source,
     SparseDataSource,
 )
+from .sparse_chunks import SparseChunksSource, Tick, _no_tick
 
 #: Bytes of A that are taken without being asked for: 11,585 features.
 MEMORY = 2**30
@@ -35,8 +37,6 @@ _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the c
 # Sums of so many products go to A at a time, which costs d operations: a 64th part.
 _PRODUCTS_AT_ONCE = 64
 _PRODUCTS = 2e8  # of nonzeros, a second and thread: half of what was measured
-
-Check = Callable[[], None]
 
 
 class FormedSource(MomentSource):
@@ -73,30 +73,38 @@ def _samples(source: Source) -> int | None:
 def seconds_to_form(source: Source) -> float:
     """Seconds that `form` takes, or infinity for what it does not form."""
     d, n = source.n_features, source.n_samples
+    if isinstance(source, SparseChunksSource):  # as if all samples stored as many
+        pairs = source.stored**2 / source.n_samples
+        return pairs / 2 / _PRODUCTS + _cost.passes(4, d * d * source.chunks.joins)
     if isinstance(source, SparseDataSource):
         stored = np.bincount(source.X.indices, minlength=n or 0).astype(float)
         return float((stored**2).sum()) / 2 / _PRODUCTS + _cost.passes(4, d * d)
-    if isinstance(source, (DenseDataSource, MappedDataSource)) and n is not None:
+    dense = (DenseDataSource, MappedDataSource, DaskSource)
+    if isinstance(source, dense) and n is not None:
         return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
     if isinstance(source, PairwiseSource):
         return 4 * _cost.product(d, len(source.X), d) + _cost.passes(8, d * d)
     return math.inf
 
 
-def form(source: Source, check: Check = lambda: None) -> FormedSource:
-    """Form A from data; `check` is called every now and then and may raise."""
+def form(source: Source, tick: Tick = _no_tick) -> FormedSource:
+    """Form A from data; `tick` is told of the work done, and may raise."""
+    if isinstance(source, SparseChunksSource):
+        return _from_chunks(source, tick)
     if isinstance(source, SparseDataSource):
-        return _from_sparse(source, check)
+        return _from_sparse(source, tick)
     if isinstance(source, (DenseDataSource, MappedDataSource)):
-        return _from_dense(source, check)
+        return _from_dense(source, tick)
+    if isinstance(source, DaskSource):
+        A = dask_gram(source, tick)
+        _mirror(A)
+        return FormedSource(A, source, source.rounding_of(source.additions()))
     if isinstance(source, PairwiseSource):
-        return _from_gaps(source, check)
+        return _from_gaps(source, tick)
     raise TypeError(f"source = {type(source).__name__} is not data that A is formed of")
 
 
-def _from_dense(
-    source: DenseDataSource | MappedDataSource, check: Check
-) -> FormedSource:
+def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> FormedSource:
     n, d = source.n_samples, source.n_features
     if isinstance(source, MappedDataSource):  # read once, in parts of all features
         block, features = next(iter(source.parts())).stop, d
@@ -108,7 +116,7 @@ def _from_dense(
     for i in range(0, d, features):
         rows = slice(i, min(i + features, d))
         for start in range(0, n, block):
-            check()
+            tick(i * n + start * (rows.stop - i), d * n)
             stop = min(start + block, n)
             C = source.columns(slice(i, d), start, stop)
             for j in range(i, rows.stop, _FEATURES_AT_ONCE):
@@ -119,12 +127,12 @@ def _from_dense(
     return FormedSource(A, source, error)
 
 
-def _from_gaps(source: PairwiseSource, check: Check) -> FormedSource:
+def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
     """Rows of A, each entry from the samples that have both: not known to be PSD."""
     d = source.n_features
     A = np.empty((d, d))
     for i in range(0, d, _FEATURES_AT_ONCE):
-        check()
+        tick(i, d)
         rows = slice(i, min(i + _FEATURES_AT_ONCE, d))
         A[rows, i:] = source.submatrix(rows, slice(i, d))
     A[np.arange(d), np.arange(d)] = source.diagonal()
@@ -139,14 +147,43 @@ def _block(n: int) -> int:
     return max(256, math.isqrt(n))
 
 
-def _from_sparse(source: SparseDataSource, check: Check) -> FormedSource:
+def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
+    d = source.n_features
+    A = np.zeros((d, d))
+    _add_products(source.X.tocsr(), source.X, A, scan_threads(), tick)
+    _centre(A, source)
+    stored = source.longest
+    products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
+    return FormedSource(A, source, source.rounding_of(products))
+
+
+def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
+    """X'X of each chunk where it is, added up: a rounding more for each addition."""
+    # A worker of a cluster has a core; here there may be more.
+    threads = scan_threads() if source.chunks.is_local else 1
+    A = source.chunks.total(partial(chunk_gram, threads), tick)
+    _centre(A, source)
+    joins = source.chunks.joins
+    return FormedSource(A, source, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins))
+
+
+def chunk_gram(threads: int, block: Any, start: int) -> FloatArray:
+    """The upper half of X'X of a chunk of sparse samples (CSR)."""
+    d = block.shape[1]
+    A = np.zeros((d, d))
+    _add_products(block.tocsr(), block.tocsc(), A, threads, _no_tick)
+    return A
+
+
+def _add_products(
+    by_sample: Any, by_feature: Any, A: FloatArray, threads: int, tick: Tick
+) -> None:
+    """Write the upper half of X'X to A, rows shared out among threads."""
     from .._kernels.loading import load
 
     load("sparse_gram")
-    X = source.X
-    n, d = X.shape
-    A = np.zeros((d, d))
-    by_feature, by_sample = X.sorted_indices(), X.tocsr()
+    d = len(A)
+    by_feature = by_feature.sorted_indices()
     by_sample.sort_indices()
     given = (*_arrays(by_sample), *_arrays(by_feature))
 
@@ -155,26 +192,29 @@ def _from_sparse(source: SparseDataSource, check: Check) -> FormedSource:
 
         stop = min(start + _FEATURES_AT_ONCE, d)
         add_rows(start, stop, _PRODUCTS_AT_ONCE, *given, np.empty(d), np.empty(d), A)
-        finish = A[start:stop, start:]
-        mean, factor = source.mean, source.factor
-        finish -= np.outer(n * mean[start:stop], mean[start:])
-        finish *= factor[start:stop, None]
-        finish *= factor[start:]
 
     starts = range(0, d, _FEATURES_AT_ONCE)
-    with ThreadPoolExecutor(scan_threads()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            for _ in pool.map(rows, starts):
-                check()
+            for done, _ in enumerate(pool.map(rows, starts)):
+                tick(done, len(starts))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+
+
+def _centre(A: FloatArray, source: SparseDataSource) -> None:
+    """Turn the upper half of X'X into A = D (X'X − n μμ') D, both halves."""
+    d, mean, factor = source.n_features, source.mean, source.factor
+    for start in range(0, d, _FEATURES_AT_ONCE):
+        stop = min(start + _FEATURES_AT_ONCE, d)
+        finish = A[start:stop, start:]
+        finish -= np.outer(source.n_samples * mean[start:stop], mean[start:])
+        finish *= factor[start:stop, None]
+        finish *= factor[start:]
     # Subtracting nμ² loses digits; the two-pass variance does not.
     A[np.arange(d), np.arange(d)] = source.diagonal()
     _mirror(A)
-    stored = int(np.diff(X.indptr).max())
-    products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
-    return FormedSource(A, source, source.rounding_of(products))
 
 
 def _arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

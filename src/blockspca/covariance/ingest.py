@@ -346,14 +346,21 @@ def mapped_data(X: Any, prepare: Preparation) -> MappedDataSource | None:
             constant &= sums.first == 0
         variance = MappedDataSource(X, mean, factor, rest, units).diagonal()
     refuse_out_of_range(variance, constant, prepare)
+    scales = np.ones(d)
     if prepare.scale:
-        factor = factor / prepare.scales(variance, constant)
+        scales = prepare.scales(variance, constant)
+        factor = factor / scales
         variance = np.where(constant, 0.0, 1.0)
     # The rest of the mean counts by its square; below eps it need not be subtracted.
     negligible = (n * (rest * factor) ** 2 <= EPS * variance).all()
     rest_or_none = None if negligible else rest
     source = MappedDataSource(X, mean, factor, rest_or_none, units)
     source.seen = sums.seen
+    exponents = np.zeros(d, dtype=np.intc) if units is None else units
+    source.given_moments = (
+        np.ldexp(mean + rest, exponents),
+        np.ldexp(scales, exponents),
+    )
     return source
 
 

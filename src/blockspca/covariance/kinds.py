@@ -15,7 +15,9 @@ from .._validation import (
     numeric_array,
     split_names,
 )
+from .dask_chunks import DaskChunks, has_sparse_chunks
 from .dask_source import dask_data, is_dask
+from .device_data import on_host
 from .ingest import (
     Preparation,
     checked_sparse,
@@ -27,9 +29,11 @@ from .ingest import (
 )
 from .origin import Origin, data_origin
 from .pairwise import pairwise_data
-from .sources import Source
+from .sources import DenseDataSource, Source
+from .sparse_chunks import FileChunks, chunks_data
+from .stored import StoredRows, StoredSparse, as_stored
 
-MAP_FROM = 2**28  # bytes of memory-mapped data that are not copied into memory
+MAP_FROM = 2**28  # bytes of data in files that are not copied into memory
 
 
 def source_of(
@@ -44,7 +48,9 @@ def source_of(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
         )
     X, names = split_names(X)
-    sparse, in_place = is_sparse(X), _stays_in_place(X)
+    X, on_device = on_host(X)
+    X = opened(X)
+    sparse, in_place = is_sparse(X), stays_in_place(X)
     if not in_place:
         X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
     n, d = X.shape
@@ -53,20 +59,38 @@ def source_of(
     prepare.check_samples(n)
     source: Source | None = None
     if is_dask(X):
-        source = dask_data(X, prepare)
+        chunks = has_sparse_chunks(X)
+        source = (
+            chunks_data(DaskChunks(X), prepare) if chunks else dask_data(X, prepare)
+        )
     elif sparse:
         source = sparse_data(X, prepare)
+    elif isinstance(X, StoredSparse):
+        source = chunks_data(FileChunks(X), prepare)
     elif in_place:
         source = mapped_data(X, prepare)  # None if values are missing
     if source is None:
-        source = _in_memory(numeric_array(X, "X"), prepare, missing)
+        values = X.to_memory() if isinstance(X, StoredRows) else X
+        source = _in_memory(numeric_array(values, "X"), prepare, missing)
+    if on_device and isinstance(source, DenseDataSource):
+        source.on_device = True
     return refuse_overflow(source), names, data_origin(X, source, prepare)
 
 
-def _stays_in_place(X: Any) -> bool:
+def opened(X: Any) -> Any:
+    """Return what reads a large table in a file, a small one in memory; X if none."""
+    stored = as_stored(X)
+    if stored is None:
+        return X
+    return stored if 8 * stored.size > MAP_FROM else stored.to_memory()
+
+
+def stays_in_place(X: Any) -> bool:
     """Tell whether data are read where they are: a dask array, or a large file."""
     if is_dask(X):
         return X.ndim == 2 and X.dtype.kind in "fiub"
+    if isinstance(X, (StoredRows, StoredSparse)):
+        return True
     mapped = isinstance(X, np.memmap) and X.ndim == 2 and X.dtype.kind in "fiub"
     return mapped and 8 * X.size > MAP_FROM
 

@@ -15,6 +15,7 @@ import numpy as np
 from .._validation import is_sparse, numeric_array
 from .ingest import Preparation
 from .sources import DenseDataSource, MappedDataSource, Source, SparseDataSource
+from .sparse_chunks import SparseChunksSource
 
 _BLOCK = 2**20  # numbers that are hashed at a time, 8 MiB
 
@@ -101,6 +102,8 @@ def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
     Data that the source has changed, or does not keep, are hashed at once.
     """
     numbers: Any = None
+    if isinstance(source, SparseChunksSource):
+        return None
     if isinstance(source, SparseDataSource):
         numbers = X if _is_changed(source) else source.X
     elif isinstance(source, MappedDataSource):

@@ -32,7 +32,12 @@ import numpy as np
 
 from .._validation import FloatArray
 from .covariance import Covariance
-from .derived import DerivedCovariance, ResidualDataSource, ResidualSource
+from .derived import (
+    DerivedCovariance,
+    ResidualDataSource,
+    ResidualSource,
+    on_the_same_device,
+)
 from .rounding import EPS, SMALLEST
 from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
@@ -108,6 +113,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
             new.known_psd = psd
     else:
         new = ResidualSource(source, found.factor, found.error, cov.known_psd)
+    new = on_the_same_device(new, source)
     return DerivedCovariance(new, cov.feature_names, origin)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -126,6 +127,7 @@ class DenseDataSource:
 
     known_psd = True
     has_columns = True
+    on_device = False  # whether the data came from a GPU, which then scans them
 
     def __init__(
         self,
@@ -182,7 +184,8 @@ class MappedDataSource:
 
     X is memory-mapped and never copied as a whole; samples are read in parts. The mean
     is `mean` + `rest`, the second None where it makes no difference; all in units of
-    2^`units`, if given, for each feature.
+    2^`units`, if given, for each feature. `given_moments` are the means of X and what
+    its columns are divided by, in units of X.
     """
 
     known_psd = True
@@ -199,6 +202,7 @@ class MappedDataSource:
         self.X, self.mean, self.factor = X, mean, factor
         self.rest, self.units = rest, units
         self.seen: Fingerprint | None = None
+        self.given_moments = (mean, np.ones(len(mean)))
         self.n_samples, self.n_features = X.shape
         self._diagonal: FloatArray | None = None
 
@@ -319,6 +323,16 @@ class SparseDataSource:
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
 
+    @cached_property
+    def longest(self) -> int:
+        """The most entries that are stored of a column: no sum has more terms."""
+        return int(np.diff(self.X.indptr).max())
+
+    @cached_property
+    def sums(self) -> int:
+        """Roundings in the sum of a column."""
+        return additions_by_levels(self.longest)
+
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
 
@@ -336,6 +350,12 @@ class SparseDataSource:
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left, right = self.X[:, rows], self.X[:, columns]
         product = (left.T @ right).toarray().astype(np.float64, copy=False)
+        return self.centred(product, rows, columns)
+
+    def centred(
+        self, product: FloatArray, rows: Indices | slice, columns: Indices | slice
+    ) -> FloatArray:
+        """Turn (X'X)[rows, columns] into A[rows, columns], in place."""
         product -= np.outer(self.n_samples * self.mean[rows], self.mean[columns])
         product *= self.factor[rows][:, None]
         product *= self.factor[columns]
@@ -377,12 +397,10 @@ class SparseDataSource:
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
-        return self.rounding_of(int(np.diff(self.X.indptr).max()))
+        return self.rounding_of(self.longest)  # only what is stored is added up
 
     def rounding_of(self, products: int) -> float:
         """Bound the error of an entry whose sum of products takes so many roundings."""
-        most = int(np.diff(self.X.indptr).max())  # only what is stored is added up
         largest, factor = float(self.moments().max()), float(self.factor.max())
-        sums = additions_by_levels(most)
         n = self.n_samples
-        return moment_error(n, largest, factor, products=products, sums=sums)
+        return moment_error(n, largest, factor, products=products, sums=self.sums)

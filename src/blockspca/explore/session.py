@@ -170,11 +170,11 @@ class Session:
         answer = self.answer
         if answer is None or number != self.number:
             return
-        self.send(messages.summary(answer, self.engine.known_pca(state)), number)
         scores = self.dataset.scores(answer.components, state.scale)
         if scores is not None:
             self.samples = Samples.of(self.dataset, state, scores)
             self.send(self.samples.message(self.dataset, state), number)
+        self.send(messages.summary(answer, self.engine.known_pca(state)), number)
 
     def _ahead(self, job: Job, number: int, state: State) -> None:
         """Find what comes with an answer: the path, PCA, prices."""

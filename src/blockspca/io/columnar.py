@@ -1,4 +1,4 @@
-"""Parquet and h5ad files, where pyarrow and h5py are installed."""
+"""Parquet, h5ad and Zarr files, where pyarrow, h5py and zarr are installed."""
 
 from __future__ import annotations
 
@@ -102,28 +102,14 @@ def _column(column: Any) -> Any:
 
 
 def read_h5ad(path: Path, request: Request) -> Table:
-    """Read X, or the layer `key`, of an AnnData file; sparse stays sparse."""
+    """Read X, or the layer `key`, of an AnnData file; a large one stays in the file."""
     h5py = needed(path, "h5py")
     size = path.stat().st_size
     try:
-        with h5py.File(path, "r") as file:
-            key = request.key
-            where = "X" if key is None else f"layers/{key}"
-            if where not in file:
-                layers = ", ".join(file.get("layers", ())) or "none"
-                asked = Argument("key")
-                raise ReadError(
-                    f"{path} has no {where}; its layers, for {asked}, are: {layers}.",
-                    asked,
-                )
-            values = _h5_matrix(file[where])
-            table = Table(
-                values=values,
-                feature_names=_h5_names(file, "var"),
-                sample_names=_h5_names(file, "obs"),
-                source=str(path),
-                labels=_h5_labels(path, file, request.label),
-            )
+        file = h5py.File(path, "r")
+        table = _annotated(path, file, request)
+        if not hasattr(table.values, "columns_of"):
+            file.close()
     except (OSError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
@@ -131,28 +117,58 @@ def read_h5ad(path: Path, request: Request) -> Table:
     return table
 
 
-def _h5_matrix(node: Any) -> Any:
-    if not hasattr(node, "keys"):
-        return node[()]
-    from scipy.sparse import csc_array, csr_array
+def read_zarr(path: Path, request: Request) -> Table:
+    """Read X, or the layer `key`, of an AnnData in a Zarr store, a folder."""
+    zarr = needed(path, "zarr")
+    try:
+        root = zarr.open(str(path), mode="r")
+    except (OSError, KeyError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ReadError(f"{path} is not a readable Zarr store: {reason}.") from None
+    return _annotated(path, root, request)
 
-    kind = csc_array if "csc" in str(node.attrs.get("encoding-type")) else csr_array
-    parts = (node["data"][()], node["indices"][()], node["indptr"][()])
-    n, d = (int(size) for size in node.attrs["shape"])
-    return kind(parts, shape=(n, d))
+
+def _annotated(path: Path, root: Any, request: Request) -> Table:
+    """The table of an AnnData whose file or store is open."""
+    key = request.key
+    where = "X" if key is None else f"layers/{key}"
+    if where not in root:
+        layers = ", ".join(root.get("layers", ())) or "none"
+        asked = Argument("key")
+        raise ReadError(
+            f"{path} has no {where}; its layers, for {asked}, are: {layers}.", asked
+        )
+    return Table(
+        values=_matrix(root[where], path),
+        feature_names=_names(root, "var"),
+        sample_names=_names(root, "obs"),
+        source=str(path),
+        labels=_h5_labels(path, root, request.label),
+    )
+
+
+def _matrix(node: Any, path: Path) -> Any:
+    """The numbers, in memory unless they are many."""
+    from ..covariance.kinds import MAP_FROM
+    from ..covariance.stored import as_stored
+
+    stored = as_stored(node)
+    if stored is None:
+        raise ReadError(f"{path} holds no table of numbers where X should be.")
+    return stored if 8 * stored.size > MAP_FROM else stored.to_memory()
 
 
 def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:
     """Return the names of `obs` or `var` of an AnnData file, if it has some."""
     with needed(path, "h5py").File(path, "r") as file:
-        return _h5_names(file, axis)
+        return _names(file, axis)
 
 
-def _h5_names(file: Any, axis: str) -> tuple[str, ...] | None:
-    group = file.get(axis)
-    if group is None or "_index" not in group.attrs:
+def _names(root: Any, axis: str) -> tuple[str, ...] | None:
+    if axis not in root or "_index" not in root[axis].attrs:
         return None
-    names = group[group.attrs["_index"]][()]
+    group = root[axis]
+    names = group[group.attrs["_index"]][:]
     return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in names)
 
 

@@ -14,10 +14,10 @@ _TEXT = (".csv", ".tsv", ".txt")
 _TABLES = (*_TEXT, ".parquet")
 #: Arguments that only some files can have, by the beginning of their endings.
 _APPLIES = {
-    "key": (".npz", ".h5ad"),
+    "key": (".npz", ".h5ad", ".zarr"),
     "index": _TABLES,
     "header": _TEXT,
-    "label": (*_TABLES, ".h5ad"),
+    "label": (*_TABLES, ".h5ad", ".zarr"),
     "encoding": _TEXT,
     "na": _TEXT,
     "decimal": _TEXT,

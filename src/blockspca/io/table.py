@@ -28,11 +28,15 @@ _READERS = {
     ".txt.gz": "delimited:read_delimited",
     ".parquet": "columnar:read_parquet",
     ".h5ad": "columnar:read_h5ad",
+    ".zarr": "columnar:read_zarr",
     ".npy": "arrays:read_npy",
     ".npz": "arrays:read_npz",
     ".mtx": "arrays:read_mtx",
     ".mtx.gz": "arrays:read_mtx",
 }
+
+#: Formats whose labels are in `obs`, beside the features.
+IN_OBS = (".h5ad", ".zarr")
 
 #: The endings that are understood.
 FORMATS = tuple(_READERS)
@@ -45,6 +49,7 @@ class Table:
     Attributes
     ----------
     values : array or scipy sparse matrix of shape (n, d)
+        Of a large h5ad or Zarr file, what reads it in blocks of rows.
     feature_names, sample_names : tuple of str or None
         Names of the columns and of the rows, where the file has them.
     is_matrix : bool
@@ -70,7 +75,7 @@ class Table:
         """Swap samples and features."""
         return replace(
             self,
-            values=self.values.T,
+            values=_in_memory(self.values).T,
             feature_names=self.sample_names,
             sample_names=self.feature_names,
             labels=None,
@@ -98,7 +103,7 @@ class Table:
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
-        values = self.values
+        values = _in_memory(self.values)
         values = (
             values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
         )
@@ -146,7 +151,9 @@ class Table:
             return None
         support = np.flatnonzero(loadings.any(axis=0))
         values = self.values
-        if hasattr(values, "tocsc"):
+        if hasattr(values, "columns_of"):  # of a file
+            X = values.columns_of(support)
+        elif hasattr(values, "tocsc"):
             X = values.tocsc()[:, support].toarray().astype(np.float64)
         else:
             X = np.array(values[:, support], dtype=np.float64)
@@ -213,7 +220,11 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         ) from None
     left_out, label = list(request.drop), request.label
     # Labels of an h5ad file are in obs, and a column of names is no feature already.
-    if label is not None and ending != ".h5ad" and label in (table.feature_names or ()):
+    if (
+        label is not None
+        and ending not in IN_OBS
+        and label in (table.feature_names or ())
+    ):
         left_out.append(label)
     table = table.without(left_out) if left_out else table
     tell_of_numbering(table)
@@ -222,7 +233,7 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
 
 def _ending(path: Path) -> str:
     """How the name of a file ends, of those that are understood."""
-    if path.is_dir():
+    if path.is_dir() and not _ends(path, ".zarr"):
         raise ReadError(f"{path} is a directory; give a file.")
     if not path.exists():
         raise ReadError(f"{path} does not exist; check the name.")
@@ -249,7 +260,8 @@ def tell_of_numbering(table: Table) -> None:
 
     values, names = table.values, table.feature_names
     n, d = table.shape
-    if names is None or hasattr(values, "tocsr") or n < 3 or d < 2:
+    in_file = hasattr(values, "columns_of")  # to be read in blocks, if at all
+    if names is None or in_file or hasattr(values, "tocsr") or n < 3 or d < 2:
         return
     first = np.asarray(values[:_ROWS])
     counts_up = np.all(np.diff(first, axis=0) == 1, axis=0)
@@ -277,6 +289,11 @@ def tell_of_numbering(table: Table) -> None:
             drop,
             index,
         )
+
+
+def _in_memory(values: Any) -> Any:
+    """Read what is still in its file."""
+    return values.to_memory() if hasattr(values, "to_memory") else values
 
 
 def _ends(path: Path, ending: str) -> bool:

@@ -115,7 +115,8 @@ def choose_each_k(
             choice, path = choose_by_fraction(problem, k_max, seconds=left)
         else:
             factors = None if j == 0 else _factors(X, how, problem)
-            columns = Columns(X, how, factors)
+            known = choices[0].reference if choices else None
+            columns = Columns(X, how, factors, known)
             choice, path = choose_by_permutation(
                 problem, columns, k_max, None, n_jobs, generator, seconds=left
             )

@@ -33,6 +33,7 @@ K_MAX = 30
 FRACTION = 0.9
 N_PERMUTATIONS = 20  # 19 is the least for a p-value of 0.05
 FEW = 4  # permutations that are tried first; most data need no more
+FEWER = 2  # where the spread is known from an earlier component
 SIGNIFICANCE = 0.05
 DOMINANT = 0.5  # share of the variance from which one feature decides every curve
 
@@ -52,11 +53,15 @@ class PermutationReference:
     reference : array of shape (n_permutations, k_max)
         Of the data with every column permuted by itself: the variances are the same,
         what the columns have to do with one another is gone.
+    earlier : PermutationReference or None
+        That of an earlier component of the same samples, whose spread is taken for
+        this one's: two permutations then do for a mean.
     """
 
     ks: np.ndarray
     objectives: FloatArray
     reference: FloatArray
+    earlier: PermutationReference | None = None
 
     @property
     def gap_statistic(self) -> FloatArray:
@@ -70,6 +75,8 @@ class PermutationReference:
         """Standard deviation of log reference(k)."""
         if self.objectives[0] <= 0:
             return np.zeros(len(self.ks))
+        if self.earlier is not None:
+            return self.earlier.spread
         return np.log(self.reference).std(axis=0, ddof=1)
 
     @property
@@ -101,16 +108,18 @@ class PermutationReference:
         theirs, above their mean by t s √(1 + 1/B) with probability α, where s is their
         spread and t the 1 − α quantile of Student's distribution with B − 1 degrees of
         freedom. That is asked of the data with α = 0.05 / (k_max − 1) at some k > 1, so
-        that over all k noise is called structured at most once in twenty times.
+        that over all k noise is called structured at most once in twenty times. With
+        an `earlier` reference, s and its degrees of freedom are those of that one.
         """
         from scipy.stats import t as student
 
         few, tests = len(self.reference), len(self.ks) - 1
-        if few < 2 or tests < 1:
+        if few < 2 or tests < 1 or self.objectives[0] <= 0:
             return False
-        quantile = float(student.ppf(1 - SIGNIFICANCE / tests, few - 1))
-        limit = quantile * (1 + 1 / few) ** 0.5
-        return _largest_excess(self.objectives, self.reference) > limit
+        measured = self.reference if self.earlier is None else self.earlier.reference
+        quantile = float(student.ppf(1 - SIGNIFICANCE / tests, len(measured) - 1))
+        excess = self.gap_statistic[1:] / np.maximum(self.spread[1:], 1e-12)
+        return bool(excess.max() > quantile * (1 + 1 / few) ** 0.5)
 
     @property
     def best_k(self) -> int:
@@ -212,11 +221,13 @@ class Columns:
 
     `factors` are what columns are multiplied by, instead of what `how` says of scale;
     None for no factors. Constant columns have been refused, or ignored, before.
+    `earlier` is the reference of the first component, where there was one.
     """
 
     X: Any
     how: dict[str, Any]
     factors: FloatArray | None = None
+    earlier: PermutationReference | None = None
 
     def permuted(self, rng: np.random.Generator) -> Covariance:
         """The covariance of the data with every column permuted by itself."""
@@ -242,13 +253,13 @@ def choose_by_permutation(
 ) -> tuple[ChoiceOfK, SparsityPath]:
     """Choose k for a matrix by permuted columns; return the path of the choice too.
 
-    Where the seconds, if limited, do not suffice for two permutations, k is chosen by
-    the share of the largest eigenvalue.
+    Where the seconds, if limited, do not suffice for the permutations that it takes,
+    k is chosen by the share of the largest eigenvalue.
     """
     clock = Deadline(seconds)
     found, path = _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
-    if len(found.reference) < 2:
-        return choose_by_fraction(cov, k_max, path=path, why="the time was up: ")
+    if clock.passed() and not found.is_clear:
+        return choose_by_fraction(cov, k_max, path=path, why="the time was up; ")
     hidden = "" if columns.how["scale"] else _about_one_variance(cov)
     if not found.is_clear and found.p_value > SIGNIFICANCE:
         reason = (
@@ -395,9 +406,11 @@ def _reference(
     refuse_constant(cov)
     path = searched_path(cov, k_max, clock.remaining())
     ks, observed = np.arange(1, k_max + 1), path.objectives
-    few = FEW if n_permutations is None else most
+    earlier = columns.earlier
+    few = FEW if earlier is None else FEWER
+    few = few if n_permutations is None else most
     reference = list(each(objectives, generators[:few], n_jobs))
-    found = PermutationReference(ks, observed, _rows(reference, k_max))
+    found = PermutationReference(ks, observed, _rows(reference, k_max), earlier)
     if few < most and not found.is_clear:
         reference += each(objectives, generators[few:], n_jobs)
         found = PermutationReference(ks, observed, _rows(reference, k_max))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import FloatArray
-from ..components import Components
 from .figures import axes, plot_loadings
 from .scores import plot_scores
+
+if TYPE_CHECKING:
+    from ..components import Components
 
 MOST = 4  # components whose loadings are drawn beside each other
 PANEL = (3.4, 4.6)  # inches of one panel

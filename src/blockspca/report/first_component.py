@@ -7,7 +7,6 @@ from dataclasses import replace
 from ..components import Components
 from ..covariance.covariance import Covariance
 from ..limits import Limits
-from ..pipeline import solve_path
 from ..progress import Listener
 from ..sparsity_path import SparsityPath
 
@@ -37,6 +36,8 @@ def path_of(
     n_jobs, progress
         As in `solve_path`.
     """
+    from ..pipeline import solve_path
+
     largest = max(result.k for result in components.results)
     seconds = PATH_SECONDS
     if limits.time is not None:

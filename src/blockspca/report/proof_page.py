@@ -157,6 +157,8 @@ def _details(section: Section, name: Name) -> str:
     parts, before = [], None
     d = len(section.kept)
     for record in section.records:
+        if record.direction is not None:
+            parts.append(_rounds(record, d, name))
         if record.rule != "tree":
             before = None
             continue
@@ -178,7 +180,26 @@ def _details(section: Section, name: Name) -> str:
             f"<details><summary>k = {record.k}: {len(left)} features, "
             f"{_nodes(record)} nodes</summary>{text}{tree}</details>"
         )
-    return "".join(parts) or "<p>No record has a tree.</p>"
+    return "".join(parts) or "<p>Every bound is by a formula; there is no tree.</p>"
+
+
+def _rounds(record: Record, d: int, name: Name) -> str:
+    """What each round of directions finds in every better set, and leaves open."""
+    direction = record.direction
+    assert direction is not None
+    lines = []
+    for number, step in enumerate(direction.rounds, start=1):
+        lines.append(
+            f"Round {number}, ρ = {step.direction.rho:.4g}: in every better set: "
+            f"{_list(step.needed, name)}; still open: {len(step.free)} of {d} features."
+        )
+    lines.append(
+        f"Then kρ + λmax(M), with ρ = {direction.rho:.4g} and what is left, is at most "
+        f"{record.upper:.6g}."
+    )
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    summary = f"k = {record.k}: directions, {len(direction.rounds)} rounds"
+    return f"<details><summary>{summary}</summary>{text}</details>"
 
 
 def _list(features: Sequence[int], name: Name) -> str:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError, check_positive_integer
 from ..covariance.covariance import Covariance
 from .passes import Pass, Progress
+from .single import SINGLE_FROM
 
 __all__ = ["MemoryLimitError", "Scan", "known_scan", "scan"]
 
@@ -135,7 +136,11 @@ def scan_kernels(cov: Covariance) -> tuple[str, ...]:
     """Return the modules of `_kernels` that a scan uses."""
     if cov.sparse_data() is not None:
         return ("sparse_tops",)
-    return ("rowtops",) if cov.in_memory else ("rowtops", "columntops")
+    if cov.in_memory:
+        return ("rowtops",)
+    if cov.dense_factor() is not None and cov.n_features >= SINGLE_FROM:
+        return ("rowtops", "columntops", "single_tops")
+    return ("rowtops", "columntops")
 
 
 def known_scan(cov: Covariance, width: int) -> Scan | None:

@@ -16,6 +16,8 @@ from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource
 from ..numerics.threads import scan_threads
+from .device import CAPACITY, DeviceTiles
+from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
 
 TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
 SMALLEST_TILE = 64
@@ -89,6 +91,10 @@ class Pass:
         if remote is not None:
             self.fit(0)
             return lambda: self.dask_data(remote)
+        corrected = self.cov.dask_correction()
+        if corrected is not None:  # what deflation leaves
+            self.fit(0)
+            return lambda: self.dask_data(corrected[0], corrected[1:])
         stored = self.cov.stored_entries()
         if stored is not None:
             self.fit(0)
@@ -98,6 +104,12 @@ class Pass:
             nonzeros = sparse[0].nnz
             self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
             return lambda: self.sparse_data(*sparse)
+        if self.single_pays():
+            if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
+                self.fit(20 * self.d * (self.width + SPARE))  # what comes back
+                return self.device
+            self.fit(single_bytes(self, self.cov.n_samples or 0))
+            return self.single
         if self.cov.has_columns:
             self.fit_tiles()
             return self.dense_data
@@ -150,6 +162,16 @@ class Pass:
         per_sample = np.diff(X.tocsr().indptr).astype(np.float64)
         pairs = float((per_sample**2).sum()) * (self.d / self.cov.n_features) ** 2
         return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
+
+    def single_pays(self) -> bool:
+        """Whether to compute in single precision what enters no list."""
+        n = self.cov.n_samples
+        if self.cov.dense_factor() is None or n is None or n > MOST_SAMPLES:
+            return False
+        if self.d < SINGLE_FROM or not self.diagonal.max() > 0:
+            return False
+        lists = 16 * self.d * self.width
+        return self.memory is None or single_bytes(self, n) + lists <= self.memory
 
     # -- the passes ----------------------------------------------------------------
 
@@ -248,16 +270,38 @@ class Pass:
 
     def strip(self, start: int, stop: int) -> FloatArray:
         if self.features is None:
-            rows = self.cov.rows(slice(start, stop))
-        else:
-            rows = self.cov.submatrix(self.features[start:stop], self.features)
-        return np.ascontiguousarray(rows)
+            return np.ascontiguousarray(self.cov.rows(slice(start, stop)))
+        return np.ascontiguousarray(self.entries(np.arange(start, stop)))
 
-    def dask_data(self, source: DaskSource) -> None:
+    def entries(self, rows: NDArray[np.int64]) -> FloatArray:
+        """Whole rows of A, or of the part of it that is scanned."""
+        if self.features is None:
+            return self.cov.rows(rows)
+        return self.cov.submatrix(self.features[rows], self.features)
+
+    def single(self) -> None:
+        """Tiles in single precision, and what they list in double."""
+        C = self.cov.dense_factor()
+        assert C is not None
+        SingleTiles(self, C).pass_over()
+
+    def device(self) -> None:
+        """Products and lists on the GPU that the data came from."""
+        from .cuda_kernels import CudaKernels
+
+        C = self.cov.dense_factor()
+        assert C is not None
+        DeviceTiles(self, C).pass_over(CudaKernels())
+
+    def dask_data(
+        self,
+        source: DaskSource,
+        correction: tuple[FloatArray, FloatArray] | None = None,
+    ) -> None:
         """Tiles as dask tasks, merged by a tree."""
         from ..covariance.dask_source import dask_tops
 
-        tops = dask_tops(source, self.width, self.features, self.tick)
+        tops = dask_tops(source, self.width, self.features, self.tick, correction)
         self.values[:], self.indices[:] = tops
 
     def sparse_matrix(self, A: Any) -> None:

@@ -33,6 +33,12 @@ _MU = 2e-3
 _AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
 
 
+class _InDoubles(DualMatrix):
+    """Where v comes from in single precision, another machine finds another bound."""
+
+    single_from = 2**62
+
+
 def checked_value(
     cov: Covariance, k: int, record: EntryRecord, deadline: Deadline | None = None
 ) -> float:
@@ -196,7 +202,7 @@ def proved_value(
     # Where the leading eigenvectors are; the proof does not rely on it.
     largest = float((diagonal + (k - 1) * w * w).max())
     prices = np.full(d, k - 1.0)
-    matrix = DualMatrix(diagonal, prices, core, block, pairs, w)
+    matrix = _InDoubles(diagonal, prices, core, block, pairs, w)
     slope = matrix.slope(w, shares, _MU * abs(largest) or 1.0)
     M = priced_matrix(diagonal, k, prices, w, core, shares, block, pairs)
     value = largest_eigenvalue(M, slope.presence, slope.largest) * unit

@@ -59,6 +59,7 @@ _CORE_PER_K = 2.5
 _FIRST_NEAR = 120
 _NEAR_PER_K = 1.6
 _HALF = 0.5
+_TIES = 1e-6  # of the density: where there is none, features near the component first
 _LARGEST_CORE = 1600
 _GRACE = 0.3  # seconds, that a last proof may take beyond the limit,
 _GRACE_SHARE = 0.8  # and part of it: estimates have room
@@ -131,6 +132,7 @@ class GrowingCore:
         self.evaluations = self.iterations = 0
         self.core: NDArray[np.intp] = np.empty(0, np.intp)
         self.vectors = np.zeros((len(self.diagonal), 0))  # leading, at the last point
+        self.nearness = np.zeros(len(self.diagonal))  # |Ax|, at most 1
         self.point: Point | None = None
         self.size = int(max(_FIRST_CORE, _CORE_PER_K * k))
         self.is_done = False  # nothing is to be gained by more steps
@@ -180,7 +182,8 @@ class GrowingCore:
             return
         self.pairs = Pairs(listed.rows, listed.columns, listed.values / self.unit)
         self.level = level
-        if self.objective > 0 and self.mean_entry > 0 and len(self.support) > 1:
+        fits = 1 < len(self.support) <= self._largest_core() // 2
+        if fits and self.objective > 0 and self.mean_entry > 0:
             self.point = self._from_component(deadline)
         else:
             self.point = self._threshold(deadline)
@@ -198,6 +201,7 @@ class GrowingCore:
         x[self.support] = self.loadings
         image = self.cov.matvec(x) / self.unit
         component = Component(self.support, self.loadings, self.objective, image)
+        self.nearness = np.abs(image) / (float(np.abs(image).max()) or 1.0)
         nearby = max(_FIRST_NEAR, int(_NEAR_PER_K * self.k))
         core = component.nearest(min(nearby, self._largest_core()))
         A = self.cov.submatrix(core) / self.unit
@@ -306,7 +310,7 @@ class GrowingCore:
         assert point.presence is not None
         core, shares = self.core, point.shares
         size = max(size, len(core))  # a limit on memory does not take features out
-        score = point.presence.copy()
+        score = point.presence + _TIES * self.nearness
         score[core] += 2.0
         chosen = np.sort(np.argsort(-score, kind="stable")[:size])
         block = self.cov.submatrix(chosen) / self.unit
@@ -341,7 +345,7 @@ class GrowingCore:
         )
         inner.step = deadline.step
         start = Point(point.weights[features], point.shares, point.value)
-        may_grow = len(core) < self._largest_core()
+        may_grow = self._next_size(len(core), deadline) > len(core)
         enough = self.target
         if self.until_fixable:
             enough += self._enough()

@@ -102,9 +102,7 @@ class Screen:
             raise ValueError(f"entry dual: ℓ = {self.level} is not positive.")
         weights = self.record.weights.astype(np.float64)
         outside = len(self.record.core) < len(weights)
-        # to the accuracy of a root and its square
-        low = (weights < np.sqrt(self.level) * (1 - 1e-15)).any()
-        if outside and low:
+        if outside and (weights < np.sqrt(self.level)).any():
             raise ValueError("entry dual: a weight is below the level of the screen.")
 
 

@@ -70,6 +70,8 @@ class DualMatrix:
         About the leading eigenvectors.
     """
 
+    single_from = _SINGLE
+
     def __init__(
         self,
         diagonal: FloatArray,
@@ -82,7 +84,7 @@ class DualMatrix:
     ) -> None:
         self.diagonal, self.prices, self.core = diagonal, prices, core
         #: Of V and all arrays of its size: an ascent is guided, and proves nothing.
-        self.kind = np.float32 if len(core) > _SINGLE else np.float64
+        self.kind = np.float32 if len(core) > self.single_from else np.float64
         self.block = block.astype(self.kind)
         np.fill_diagonal(self.block, 0.0)
         self.pairs, self.levels = pairs, levels

@@ -298,6 +298,7 @@ function begin() {
   try { chosen = localStorage.getItem("theme") ?? "auto"; } catch { /* as above */ }
   theme(THEMES.includes(chosen) ? chosen : "auto");
   $("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
+  if (matchMedia("(max-width: 50rem)").matches) $("more").open = false; // components first
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { scores.draw(); blocks.draw(); });
 }
 

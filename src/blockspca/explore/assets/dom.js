@@ -46,8 +46,8 @@ export function number(value, digits = 4) {
 export function percent(share, digits = 3) {
   if (share === null || share === undefined) return "–";
   const value = 100 * share;
-  if (value !== 0 && Math.abs(value) < 0.001) return "< 0.001 %";
-  return `${Number(value.toPrecision(digits))} %`;
+  if (value !== 0 && Math.abs(value) < 0.001) return "<\u00a00.001\u00a0%";
+  return `${Number(value.toPrecision(digits))}\u00a0%`;
 }
 
 export const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;

@@ -1,0 +1,168 @@
+"""A joint bound for orthogonal components: what they share is split off, then a search.
+
+**Theorem.** Let x_1, …, x_m be orthonormal with at most k nonzeros each. For every
+symmetric A and every matrix B of m columns at the most
+
+    Σ_j x_j'Ax_j ≤ m opt(k; A − BB') + ‖B‖_F²,
+
+opt(k; ·) being the largest x'( · )x over unit vectors of k nonzeros.
+
+*Proof.* x_j'(A − BB')x_j ≤ opt(k; A − BB') for each j, and Σ_j x_j'BB'x_j ≤ tr BB', as
+BB' is positive semidefinite and the x_j are orthonormal. ∎
+
+From a point of the entry dual (`joint_entries`) with matrix M and λ_1 ≥ … ≥ λ_d, take
+BB' = Σ_l max(λ_l − λ_m, 0) q_l q_l'. As x'(A − BB')x ≤ x'(M − BB')x ≤ λ_m, the bound
+is no worse than Σ_{l ≤ m} λ_l; and a single component of A − BB' can be bounded better
+than by an eigenvalue: by a branch and bound (`bounds.entry_dual.search`).
+
+**Rounding.** Entries of B are integers of at most 24 digits in units of a power of two,
+and there are at most 16 columns: products have 48 digits, sums of them 52, so that BB'
+and the squares of B are computed exactly, in any order. A, made symmetric, minus BB' is
+rounded by at most eps (|A_ij| + |(BB')_ij|) an entry; that and the error of the entries
+of A cost k times their largest for each vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..bounds.entry_dual.bound import entry_bound
+from ..bounds.entry_dual.check import checked_value, dense_problem, searched_again
+from ..bounds.entry_dual.log import SearchRecord
+from ..bounds.entry_dual.record import EntryRecord
+from ..covariance.covariance import Covariance
+from ..limits import Deadline
+from ..numerics.rounding import EPS, power_of_two, sum_above
+from .joint_entries import AGREED, JointEntries
+
+DIGITS = 2.0**22  # of an entry of B, beside a power of two
+MOST_COLUMNS = 16  # of B
+MOST_SECONDS = 30.0  # of it, where there is no limit
+
+
+@dataclass(frozen=True)
+class JointSplit:
+    """A proved bound on the variances of m orthogonal components of k features each.
+
+    Attributes
+    ----------
+    upper_bound : float
+    k, n_components : int
+    directions : array of shape (d, p)
+        B, of p ≤ m columns.
+    record : EntryRecord or SearchRecord
+        Proves opt(k; A − BB').
+    """
+
+    upper_bound: float
+    k: int
+    n_components: int
+    directions: FloatArray
+    record: EntryRecord | SearchRecord
+
+    def proved(self, cov: Covariance) -> float:
+        """Compute the bound again, from B, the record and A alone; infinite if none.
+
+        Raises
+        ------
+        ValueError
+            If B or the record is not what the theorem asks for.
+        """
+        B, k, m = self.directions, self.k, self.n_components
+        if B.ndim != 2 or len(B) != cov.n_features or B.shape[1] > m:
+            raise ValueError(f"directions of shape {B.shape} split nothing off.")
+        if not _is_exact(B):
+            raise ValueError("the directions are not integers of 24 digits in units.")
+        problem, error = _without(cov, B)
+        if isinstance(self.record, SearchRecord):
+            value = searched_again(problem, k, self.record, Deadline(None))
+        else:
+            value = checked_value(problem, k, self.record)
+        return _joined(value, error, B, k, m)
+
+
+def joint_split(
+    cov: Covariance,
+    entries: JointEntries,
+    supports: list[NDArray[np.intp]],
+    nodes: int,
+    deadline: Deadline,
+) -> JointSplit | None:
+    """Improve a bound of the entry dual; None if there is no time, or m is too large.
+
+    Parameters
+    ----------
+    entries : JointEntries
+        The point that B is taken from.
+    supports : list of arrays of int
+        Of components; the search begins with the one that has most of A − BB'.
+    nodes : int
+        Of the search.
+    deadline : Deadline
+    """
+    k, m = entries.k, entries.n_components
+    if m > MOST_COLUMNS:
+        return None
+    B = _directions(cov, entries)
+    problem, error = _without(cov, B)
+    left = deadline.remaining()
+    seconds = MOST_SECONDS if left is None else min(left, MOST_SECONDS)
+    if seconds <= 0:
+        return None
+    sizes = [np.linalg.eigvalsh(problem.submatrix(s))[-1] for s in supports]
+    start = supports[int(np.argmax(sizes))]
+    found = entry_bound(problem, k, start, time_limit=seconds, nodes=nodes)
+    if found.record is None:
+        return None
+    value = _joined(found.value, error, B, k, m)
+    return JointSplit(value + AGREED * abs(value), k, m, B, found.record)
+
+
+def _directions(cov: Covariance, entries: JointEntries) -> FloatArray:
+    """B of the point that a bound rests on."""
+    record, m = entries.record, entries.n_components
+    everything = np.arange(cov.n_features, dtype=np.intp)
+    w = record.weights_in(record.unit)
+    M = dense_problem(cov, everything, record.unit)
+    M -= record.shares_as_floats * np.outer(w, w)
+    M[np.diag_indices(len(M))] += (entries.k - 1) * w * w
+    values, Q = np.linalg.eigh(M)
+    above = values[-m:] - values[-m]
+    return _rounded(Q[:, -m:] * np.sqrt(above * record.unit))
+
+
+def _rounded(B: FloatArray) -> FloatArray:
+    """B as integers of at most 23 digits in units, or a power of two."""
+    unit = power_of_two(float(np.abs(B).max(initial=0.0))) / DIGITS
+    return np.asarray(np.rint(B / unit) * unit)
+
+
+def _is_exact(B: FloatArray) -> bool:
+    """Tell whether sums of products of entries of B are without rounding.
+
+    The largest may have been rounded up to a power of two: units are half as large.
+    """
+    if not np.isfinite(B).all() or B.shape[1] > MOST_COLUMNS:
+        return False
+    unit = power_of_two(float(np.abs(B).max(initial=0.0))) / DIGITS / 2
+    return bool((np.rint(B / unit) == B / unit).all())
+
+
+def _without(cov: Covariance, B: FloatArray) -> tuple[Covariance, float]:
+    """Return A − BB', and how far an entry may be from it."""
+    A = cov.submatrix(slice(None))
+    A = (A + A.T) / 2  # of data, entries are computed twice
+    product = B @ B.T
+    error = EPS * float((np.abs(A) + np.abs(product)).max()) + 2 * cov.entry_error
+    return Covariance.from_matrix(A - product), error
+
+
+def _joined(value: float, error: float, B: FloatArray, k: int, m: int) -> float:
+    """m (opt + k e) + ‖B‖², rounded upwards."""
+    squares = (B * B).ravel()  # exact, by the digits of B
+    once = sum_above([value, k * error])
+    return sum_above([*([once] * m), *squares])

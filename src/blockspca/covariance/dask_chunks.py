@@ -1,0 +1,100 @@
+"""Chunks of a dask array that hold sparse samples: sums over them are dask tasks.
+
+Each chunk gives its sums, its squares or its X'X where it is, and a tree adds them up;
+d numbers, or d × d for X'X, go over the network for a chunk, never the samples.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._validation import FloatArray, is_sparse
+from .sparse_chunks import Tick, _no_tick, added
+from .task_tree import TREE_ARITY, bounds, tree
+
+
+def has_sparse_chunks(X: Any) -> bool:
+    """Tell whether the chunks of a dask array are scipy sparse matrices."""
+    return is_sparse(X._meta)
+
+
+class DaskChunks:
+    """Sparse samples in the chunks of a dask array, of rows and perhaps of columns."""
+
+    is_local = False
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        n, d = X.shape
+        self.shape = (int(n), int(d))
+        levels = math.ceil(math.log(max(2, X.numblocks[0]), TREE_ARITY))
+        self.joins = (TREE_ARITY - 1) * levels
+
+    def lines(self) -> list[tuple[int, Any]]:
+        """The first row of each chunk of rows, and the chunk as a task, in CSR."""
+        import dask
+
+        starts = [start for start, _ in bounds(self.X.chunks[0])]
+        blocks = self.X.to_delayed()
+        return [
+            (start, dask.delayed(_beside)(list(line)))
+            for start, line in zip(starts, blocks, strict=True)
+        ]
+
+    def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
+        import dask
+
+        parts = [dask.delayed(of_chunk)(line, start) for start, line in self.lines()]
+        tick(0, 1)
+        (found,) = dask.compute(tree(parts, _added_up))
+        tick(1, 1)
+        if isinstance(found, np.ndarray) and not found.flags.writeable:
+            return found.copy()  # it came from another process as it was sent
+        return found
+
+    def rows(self, start: int, stop: int, columns: Any) -> FloatArray:
+        import dask
+
+        found = []
+        for first, line in self.lines():
+            last = first + int(dict(zip(*self._lengths(), strict=True))[first])
+            low, high = max(start, first), min(stop, last)
+            if low < high:
+                take = dask.delayed(_some)(line, low - first, high - first, columns)
+                found.append(take)
+        return np.concatenate(dask.compute(*found))
+
+    def _lengths(self) -> tuple[list[int], list[int]]:
+        ends = bounds(self.X.chunks[0])
+        return [a for a, _ in ends], [b - a for a, b in ends]
+
+
+def _beside(line: list[Any]) -> Any:
+    """Chunks of the same rows as one, float64, in CSR; refuses what is not finite."""
+    from scipy.sparse import csr_array, hstack
+
+    block = csr_array(line[0] if len(line) == 1 else hstack(line), dtype=np.float64)
+    block.sum_duplicates()
+    if not np.isfinite(block.data).all():
+        count = int((~np.isfinite(block.data)).sum())
+        raise ValueError(
+            f"X has {count} NaN or infinite value(s) among the stored entries of a "
+            "chunk; replace or drop them."
+        )
+    return block
+
+
+def _some(block: Any, low: int, high: int, columns: Any) -> FloatArray:
+    return block[low:high][:, columns].toarray()
+
+
+def _added_up(parts: list[Any]) -> Any:
+    """Add results of chunks; the first is copied, as tasks may not change it."""
+    total = parts[0] if not isinstance(parts[0], np.ndarray) else parts[0].copy()
+    for part in parts[1:]:
+        total = added(total, part)
+    return total

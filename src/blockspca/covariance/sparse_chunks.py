@@ -1,0 +1,266 @@
+"""Sparse data in chunks of samples, in a file or in a dask array, one at a time.
+
+A = D (X'X − n μμ') D, and everything that is asked of X is a sum over its chunks: sums
+and squares of columns, X'X or a part of it, products with vectors. `Chunks` computes
+such sums where the chunks are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._validation import FloatArray, describe
+from .._warnings import warn_caller
+from .fingerprint import Fingerprint, mixed_bits, refuse_change, sample_weights
+from .ingest import Preparation, refuse_out_of_range, refuse_overflow
+from .rounding import additions_by_levels, column_sums, out_of_range
+from .sources import Indices, SparseDataSource
+from .stored import StoredSparse
+
+#: Told (chunks done, chunks in all).
+Tick = Callable[[int, int], None]
+
+
+def _no_tick(done: int, total: int) -> None:
+    """Show nothing."""
+
+
+class Chunks(Protocol):
+    """Sparse samples, some rows at a time."""
+
+    shape: tuple[int, int]
+    #: Whether chunks are worked on here, or by the workers of a cluster.
+    is_local: bool
+    #: How many roundings adding up the results of all chunks takes, at the most.
+    joins: int
+
+    def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
+        """Return Σ of_chunk(chunk, first row) over the chunks, each in CSR."""
+        ...
+
+    def rows(self, start: int, stop: int, columns: Any) -> FloatArray:
+        """Return X[start:stop, columns], dense."""
+        ...
+
+
+class FileChunks:
+    """Blocks of rows of a table in a file."""
+
+    is_local = True
+
+    def __init__(self, table: StoredSparse) -> None:
+        self.table = table
+        self.shape = table.shape
+        self.joins = len(table.bounds())
+
+    def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
+        total = None
+        for done, (rows, block) in enumerate(self.table.parts()):
+            tick(done, self.joins)
+            one = of_chunk(block, rows.start)
+            total = one if total is None else added(total, one)
+        tick(self.joins, self.joins)
+        return total
+
+    def rows(self, start: int, stop: int, columns: Any) -> FloatArray:
+        found = []
+        for rows in self.table.bounds():
+            low, high = max(start, rows.start), min(stop, rows.stop)
+            if low < high:
+                block = self.table.read(rows)[low - rows.start : high - rows.start]
+                found.append(block[:, columns].toarray())
+        return np.concatenate(found)
+
+
+def added(one: Any, other: Any) -> Any:
+    """Add what two chunks gave, in place where that is possible."""
+    if isinstance(one, ColumnSums):
+        return one.joined(other)
+    one += other
+    return one
+
+
+@dataclass
+class ColumnSums:
+    """Of each column of some samples: its sum, entries stored, extremes, fingerprint.
+
+    The extremes are those of the stored entries.
+    """
+
+    total: FloatArray
+    stored: np.ndarray
+    high: FloatArray
+    low: FloatArray
+    seen: Fingerprint
+
+    def joined(self, other: ColumnSums) -> ColumnSums:
+        """The same for these samples and those of `other`."""
+        return ColumnSums(
+            self.total + other.total,
+            self.stored + other.stored,
+            np.maximum(self.high, other.high),
+            np.minimum(self.low, other.low),
+            self.seen + other.seen,
+        )
+
+
+def chunk_sums(block: Any, start: int) -> ColumnSums:
+    """Sums over a chunk whose first sample is `start` of all."""
+    columns = block.tocsc()
+    d = columns.shape[1]
+    stored = np.diff(columns.indptr)
+    used = stored > 0
+    first = columns.indptr[:-1][used]
+    high, low = np.full(d, -np.inf), np.full(d, np.inf)
+    high[used] = np.maximum.reduceat(columns.data, first)
+    low[used] = np.minimum.reduceat(columns.data, first)
+    return ColumnSums(
+        column_sums(columns.data, columns.indptr),
+        stored.astype(np.int64),
+        high,
+        low,
+        chunk_fingerprint(columns, start),
+    )
+
+
+def chunk_fingerprint(columns: Any, start: int) -> Fingerprint:
+    """The fingerprint of sparse samples (CSC): that of the dense ones, as 0 adds 0."""
+    columns = columns.tocsc()
+    weights = sample_weights(start, start + columns.shape[0])
+    terms = mixed_bits(columns.data + 0.0) * weights[columns.indices]  # −0 is 0
+    sums = np.zeros(columns.shape[1], dtype=np.uint64)
+    used = np.diff(columns.indptr) > 0
+    if used.any():
+        sums[used] = np.add.reduceat(terms, columns.indptr[:-1][used])
+    return sums
+
+
+def chunk_squares(mean: FloatArray, block: Any, start: int) -> FloatArray:
+    """Σ (x − μ)² over the entries that a chunk stores."""
+    columns = block.tocsc()
+    owner = np.repeat(np.arange(columns.shape[1]), np.diff(columns.indptr))
+    return column_sums((columns.data - mean[owner]) ** 2, columns.indptr)
+
+
+def chunk_product(rows: Any, columns: Any, block: Any, start: int) -> FloatArray:
+    """(X'X)[rows, columns] of a chunk."""
+    by_column = block.tocsc()
+    left, right = by_column[:, rows], by_column[:, columns]
+    return (left.T @ right).toarray().astype(np.float64, copy=False)
+
+
+def chunk_image(
+    x: FloatArray, shift: Any, mean: FloatArray, block: Any, start: int
+) -> FloatArray:
+    """(X − 1μ')'(X x − shift) of a chunk, x a vector or the columns of a matrix."""
+    scores = block @ x - shift
+    total = scores.sum(axis=0)
+    back = block.T @ scores
+    return back - (mean * total if x.ndim == 1 else np.outer(mean, total))
+
+
+class SparseChunksSource(SparseDataSource):
+    """Sparse data that stay where they are; X is never in memory as a whole.
+
+    `seen` is their fingerprint, `longest` the most entries stored of a column, and
+    `given_moments` the means and what columns are divided by.
+    """
+
+    def __init__(
+        self,
+        chunks: Chunks,
+        mean: FloatArray,
+        variance: FloatArray,
+        factor: FloatArray,
+        sums: ColumnSums,
+    ) -> None:
+        self.chunks = chunks
+        self.mean, self.factor = mean, factor
+        self._diagonal = variance
+        self.n_samples, self.n_features = chunks.shape
+        self.seen = sums.seen
+        self.given_moments = (mean, np.ones(len(mean)))
+        self.stored = int(sums.stored.sum())
+        self.longest = int(sums.stored.max()) + chunks.joins
+        self.sums = additions_by_levels(self.longest) + chunks.joins
+
+    def sparse_parts(self) -> Any:
+        """None: X is not in memory."""
+        return None
+
+    def check_unchanged(self) -> None:
+        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        refuse_change(self.seen, self.chunks.total(chunk_fingerprint))
+
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        block = self.chunks.rows(start, stop, index)
+        block -= self.mean[index]
+        block *= self.factor[index]
+        return block
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        product = self.chunks.total(partial(chunk_product, rows, columns))
+        return self.centred(product, rows, columns)
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        shift = self.mean @ scaled
+        image = self.chunks.total(partial(chunk_image, scaled, shift, self.mean))
+        return weights * image
+
+
+def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:
+    """Means and variances by two passes over the chunks.
+
+    Columns are not shifted, as those in memory are: of a mean that is large beside the
+    deviation `entry_error` says what it costs, and a warning where that is much.
+    """
+    n, d = chunks.shape
+    sums: ColumnSums = chunks.total(chunk_sums)
+    # Entries that are not stored are zeros.
+    some = sums.stored < n
+    high = np.where(some, np.maximum(sums.high, 0.0), sums.high)
+    low = np.where(some, np.minimum(sums.low, 0.0), sums.low)
+    mean = np.zeros(d)
+    if prepare.center:
+        constant = high == low
+        mean = np.where(constant, high, sums.total / n)
+    else:
+        constant = (high == 0) & (low == 0)
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        squares = chunks.total(partial(chunk_squares, mean))
+        squares = squares + (n - sums.stored) * mean**2
+    squares[constant] = 0.0
+    variance = squares / (n - prepare.ddof)
+    refuse_out_of_range(variance, constant, prepare)
+    lost = out_of_range(variance) & ~constant
+    if prepare.scale and lost.any():
+        bad = describe(np.flatnonzero(lost).tolist(), prepare.names)
+        raise ValueError(
+            f"X holds numbers of feature(s) {bad} whose squares leave the range of "
+            "float64; rescale X, or read it into memory first."
+        )
+    if prepare.scale:
+        scales = prepare.scales(variance, constant)
+        variance = np.ones(d)
+    else:  # exactly zero, whatever the rounding of the mean
+        scales = np.where(constant, np.inf, 1.0)
+    variance[constant] = 0.0
+    factor = 1 / (scales * np.sqrt(n - prepare.ddof))
+    source = SparseChunksSource(chunks, mean, variance, factor, sums)
+    if prepare.scale:
+        source.given_moments = (mean, scales)
+    refuse_overflow(source)
+    if source.entry_error() > 1e-9 * float(variance.max()) > 0:
+        warn_caller(
+            "X is sparse with means that are large beside its deviations: its "
+            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
+            "proofs from closing. Subtract a constant, or read X into memory."
+        )
+    return source

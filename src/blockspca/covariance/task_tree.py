@@ -1,0 +1,38 @@
+"""Results of many dask tasks joined by a tree, so that no task gathers them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+TREE_ARITY = 8
+
+
+def bounds(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Where chunks of such sizes begin and end.
+
+    Examples
+    --------
+    >>> from blockspca.covariance.task_tree import bounds
+    >>> bounds([3, 3, 1])
+    [(0, 3), (3, 6), (6, 7)]
+    """
+    ends = np.cumsum(sizes).tolist()
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def tree(
+    parts: list[Any], join: Callable[[list[Any]], Any], even_one: bool = False
+) -> Any:
+    """Reduce delayed parts, a few at a time."""
+    import dask
+
+    while len(parts) > 1 or even_one:
+        even_one = False
+        parts = [
+            dask.delayed(join)(parts[i : i + TREE_ARITY])
+            for i in range(0, len(parts), TREE_ARITY)
+        ]
+    return parts[0]

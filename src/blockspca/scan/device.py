@@ -1,0 +1,236 @@
+"""The dense pass of a scan on a GPU: products, and lists of the largest entries.
+
+A tile of products never leaves the device. What exceeds the floor of its row or column,
+the last value of that list when it was last ordered, is appended to the list; a list
+that fills up is ordered and cut. The first tile of every feature is that of its own
+strip, so that floors are of use from then on, and few entries pass them.
+
+A list has room for CAPACITY entries. Where a tile would overflow one, its entries are
+taken back, and the tile is entered again in stretches that cannot overflow: whatever
+the data, nothing is lost.
+
+The same steps run on any `Kernels`: those of `cuda_kernels` on a GPU, and, for tests,
+`HostKernels` in NumPy, which say what the former do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from .single import SingleLists
+
+if TYPE_CHECKING:
+    from .passes import Pass
+
+TILE_SIZE = 8192  # features: 256 MiB of products, against which a launch is nothing
+CAPACITY = 128  # entries of a list before it is cut
+ROWS, COLUMNS = 1, 2
+_ABOVE_ALL = np.uint32(0x7FFFFFFF)
+
+
+@dataclass
+class Lists:
+    """Lists of the largest entries of all rows, on the device.
+
+    `keys` (d × CAPACITY) hold the bits of |A_ij| in single precision, times 2³², plus
+    j; `counts` how many of them; `floors` the bits that an entry has to exceed.
+    """
+
+    keys: Any
+    counts: Any
+    floors: Any
+
+
+class Kernels(Protocol):
+    """What a device has to offer."""
+
+    def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
+        """Take the data, a feature in each row, divided by `unit`."""
+        ...
+
+    def empty_lists(self, d: int) -> Lists: ...
+
+    def product(self, rows: slice, columns: slice) -> Any:
+        """Return the tile A[rows, columns], in single precision."""
+        ...
+
+    def append(
+        self, tile: Any, lists: Lists, corner: tuple[int, int], part: Any, sides: int
+    ) -> Any:
+        """Append what exceeds the floors, and return the largest count reached.
+
+        As an array of one number, which need not be there yet; see `HostKernels`.
+        """
+        ...
+
+    def compact(self, lists: Lists, rows: slice, width: int) -> None:
+        """Order the lists of some rows, cut them to `width`, and set their floors."""
+        ...
+
+    def listed(
+        self, lists: Lists, width: int
+    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+        """Return indices, the last values in single precision, and A_ij in double."""
+        ...
+
+
+class DeviceTiles(SingleLists):
+    """A pass whose products and lists are on a device.
+
+    Features stay in their order: there is time to compute every tile.
+    """
+
+    def __init__(self, job: Pass, C: FloatArray) -> None:
+        super().__init__(job, C, np.arange(job.d))
+
+    def pass_over(self, kernels: Kernels) -> None:
+        """Fill the lists there; order and raise what they list here."""
+        kernels.load(self.C, self.columns(), self.unit)
+        lists = device_lists(kernels, self.job.d, self.width, self.job.tick)
+        indices, last, exact = kernels.listed(lists, self.width)
+        self.job.check_within_task()
+        self.finish(exact, indices, last)
+
+
+def device_lists(
+    kernels: Kernels, d: int, width: int, tick: Callable[[int, int], None]
+) -> Lists:
+    """Fill the lists, `width` entries in each row, by one pass over the half of A."""
+    strips = [slice(i, min(i + TILE_SIZE, d)) for i in range(0, d, TILE_SIZE)]
+    lists = kernels.empty_lists(d)
+    total = len(strips) * (len(strips) + 1) // 2
+    done = 0
+    for own in strips:
+        tick(done, total)
+        _narrow(kernels, kernels.product(own, own), lists, (own, own), width, ROWS)
+        done += 1
+    for a, rows in enumerate(strips):
+        for columns in strips[a + 1 :]:
+            tick(done, total)
+            _enter(kernels, lists, (rows, columns), width)
+            done += 1
+    for own in strips:
+        kernels.compact(lists, own, width)
+    tick(total, total)
+    return lists
+
+
+def _enter(
+    kernels: Kernels, lists: Lists, pair: tuple[slice, slice], width: int
+) -> None:
+    """Enter a tile off the diagonal into the lists of its rows and of its columns."""
+    rows, columns = pair
+    tile = kernels.product(rows, columns)
+    before = [lists.counts[strip].copy() for strip in pair]
+    whole = (slice(0, tile.shape[0]), slice(0, tile.shape[1]))
+    corner = (rows.start, columns.start)
+    most = int(kernels.append(tile, lists, corner, whole, ROWS + COLUMNS))
+    if most > CAPACITY:
+        for strip, counts in zip(pair, before, strict=True):
+            lists.counts[strip] = counts
+        _narrow(kernels, tile, lists, pair, width, ROWS + COLUMNS)
+    elif most > CAPACITY // 2:
+        for strip in pair:
+            kernels.compact(lists, strip, width)
+
+
+def _narrow(
+    kernels: Kernels,
+    tile: Any,
+    lists: Lists,
+    pair: tuple[slice, slice],
+    width: int,
+    sides: int,
+) -> None:
+    """Enter a tile in stretches that fit into the lists whatever they hold."""
+    rows, columns = pair
+    corner = (rows.start, columns.start)
+    all_rows, all_columns = slice(0, tile.shape[0]), slice(0, tile.shape[1])
+    step = CAPACITY - width
+    for side, strip, across in ((ROWS, rows, 1), (COLUMNS, columns, 0)):
+        if not sides & side:
+            continue
+        kernels.compact(lists, strip, width)
+        for start in range(0, tile.shape[across], step):
+            stretch = slice(start, min(start + step, tile.shape[across]))
+            part = (all_rows, stretch) if side == ROWS else (stretch, all_columns)
+            kernels.append(tile, lists, corner, part, side)
+            kernels.compact(lists, strip, width)
+
+
+class HostKernels:
+    """The kernels in NumPy: what those of a GPU do."""
+
+    def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
+        self.exact = np.ascontiguousarray(C[:, columns].T / unit)
+        self.data = self.exact.astype(np.float32)
+
+    def empty_lists(self, d: int) -> Lists:
+        return Lists(
+            np.zeros((d, CAPACITY), dtype=np.uint64),
+            np.zeros(d, dtype=np.int32),
+            np.zeros(d, dtype=np.uint32),
+        )
+
+    def product(self, rows: slice, columns: slice) -> NDArray[np.float32]:
+        return self.data[rows] @ self.data[columns].T
+
+    def append(
+        self, tile: Any, lists: Lists, corner: tuple[int, int], part: Any, sides: int
+    ) -> Any:
+        """Append entries of `part` of a tile whose first one is A[corner].
+
+        To the lists of their rows, of their columns, or both, and never to a place
+        beyond CAPACITY; `counts` says how many there would be, and the largest one
+        that changed is returned.
+        """
+        most = 0
+        bits = np.ascontiguousarray(tile[part]).view(np.uint32) & _ABOVE_ALL
+        at_row = corner[0] + part[0].start + np.arange(bits.shape[0])
+        at_column = corner[1] + part[1].start + np.arange(bits.shape[1])
+        for side, own, other, block in (
+            (ROWS, at_row, at_column, bits),
+            (COLUMNS, at_column, at_row, bits.T),
+        ):
+            if not sides & side:
+                continue
+            above = block > lists.floors[own][:, None]
+            for a, b in zip(*np.nonzero(above), strict=True):
+                i, j = own[a], other[b]
+                if i == j:
+                    continue
+                place = lists.counts[i]
+                lists.counts[i] += 1
+                most = max(most, int(lists.counts[i]))
+                if place < CAPACITY:
+                    key = (np.uint64(block[a, b]) << np.uint64(32)) | np.uint64(j)
+                    lists.keys[i, place] = key
+        return np.array(most)
+
+    def compact(self, lists: Lists, rows: slice, width: int) -> None:
+        keys, counts = lists.keys[rows], lists.counts[rows]
+        keys[np.arange(CAPACITY) >= counts[:, None]] = 0
+        keys[:] = np.sort(keys, axis=1)[:, ::-1]
+        counts[:] = np.minimum(counts, width)
+        full = counts == width
+        last = (keys[:, width - 1] >> np.uint64(32)).astype(np.uint32)
+        lists.floors[rows] = np.where(full, last, lists.floors[rows])
+
+    def listed(
+        self, lists: Lists, width: int
+    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+        from .._kernels.single_tops import listed_entries
+
+        keys = lists.keys[:, :width]
+        there = np.arange(width) < lists.counts[:, None]
+        listed = (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
+        indices = np.where(there, listed, np.int32(-1))
+        exact = np.empty(indices.shape)
+        listed_entries(0, len(exact), self.exact, indices, exact)
+        return indices, lists.floors.view(np.float32).astype(np.float64), exact

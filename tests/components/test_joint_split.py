@@ -1,0 +1,110 @@
+"""What orthogonal components share, split off: a bound, against brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.bounds.entry_dual.bound import entry_bound
+from blockspca.components.joint_entries import joint_entries
+from blockspca.components.joint_split import (
+    JointSplit,
+    _joined,
+    _rounded,
+    _without,
+    joint_split,
+)
+from blockspca.limits import Deadline
+from orthogonal_problems import correlated, matrix
+
+
+def leading(A: np.ndarray, support: tuple[int, ...]) -> float:
+    return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+
+
+def best_pair(A: np.ndarray, k: int) -> float:
+    """Two orthogonal components of k features, disjoint or on the same features."""
+    sets = list(combinations(range(len(A)), k))
+    apart = max(
+        leading(A, first) + leading(A, second)
+        for first, second in combinations(sets, 2)
+        if not set(first) & set(second)
+    )
+    same = max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-2:].sum() for s in sets)
+    return max(apart, float(same))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_pair_exceeds_the_bound(seed):
+    A = matrix(seed, 7)
+    cov = bs.Covariance.from_matrix(A)
+    for k in (2, 3):
+        best = best_pair(A, k)
+        entries = joint_entries(cov, k, 2, best, Deadline(None))
+        found = joint_split(cov, entries, [np.arange(k)], 100, Deadline(None))
+        assert found.upper_bound >= best
+        assert found.proved(cov) <= found.upper_bound
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_directions_give_a_bound(seed):
+    """With the exact optimum of what is left, by brute force."""
+    A = matrix(seed, 6)
+    cov = bs.Covariance.from_matrix(A)
+    rng = np.random.default_rng(seed)
+    best = best_pair(A, 2)
+    for columns in (0, 1, 2):
+        B = _rounded(rng.normal(size=(6, columns)) * np.sqrt(np.abs(A).max()))
+        problem, error = _without(cov, B)
+        left = problem.submatrix(slice(None))
+        exact = max(leading(left, s) for s in combinations(range(6), 2))
+        assert _joined(exact, error, B, 2, 2) >= best * (1 - 1e-15)
+        whole = np.zeros((6, 6))
+        for column in B.T[::-1]:  # in another order, without rounding
+            whole = whole + np.outer(column, column)
+        np.testing.assert_array_equal(B @ B.T, whole)
+
+
+@pytest.fixture(scope="module")
+def swept() -> bs.Components:
+    return bs.solve_components(correlated(), 5, 3, scheme=bs.Orthogonalised(), sweeps=1)
+
+
+def test_sweeps_are_followed_by_a_search(swept):
+    assert isinstance(swept.joint_proof, JointSplit)
+    assert swept.joint_bound_name == "split entry dual"
+    assert swept.joint_gap < 0.03
+    swept.verify(correlated())
+
+
+def test_what_is_claimed_is_checked(swept):
+    A, proof = correlated(), swept.joint_proof
+    lower = replace(swept, joint_upper_bound=swept.joint_upper_bound * (1 - 1e-6))
+    with pytest.raises(bs.VerificationError, match="joint bound by split"):
+        lower.verify(A)
+    fewer = replace(proof, directions=proof.directions / 2)
+    inexact = replace(proof, directions=proof.directions * (1 + 2.0**-40))
+    many = replace(proof, directions=np.tile(proof.directions, 2))
+    for changed, message in (
+        (fewer, "joint bound by split"),
+        (inexact, "24 digits"),
+        (many, "split nothing off"),
+        (replace(proof, k=4), "not for these"),
+        (replace(proof, n_components=4), "not for these"),
+    ):
+        with pytest.raises(bs.VerificationError, match=message):
+            replace(swept, joint_proof=changed).verify(A)
+
+
+def test_the_point_of_a_dual_proves_as_well():
+    """Where there are no nodes, a record of weights takes the place of a search."""
+    A = correlated()
+    cov = bs.Covariance.from_matrix(A)
+    B = np.zeros((len(A), 1))
+    bound = entry_bound(cov, 4, np.arange(4))
+    proof = JointSplit(np.inf, 4, 2, B, bound.record)
+    assert proof.proved(cov) == pytest.approx(2 * bound.value, rel=1e-9)

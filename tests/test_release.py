@@ -1,0 +1,74 @@
+"""What a release promises: lowest versions, one version, workflows that are pinned."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import blockspca
+
+try:
+    import tomllib
+except ImportError:  # Python 3.10
+    tomllib = pytest.importorskip("tomli")
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+EXTRAS = ("plot", "report", "files", "anndata")
+
+
+def lower_bounds() -> dict[str, str]:
+    asked = [*PROJECT["dependencies"]]
+    for extra in EXTRAS:
+        asked += PROJECT["optional-dependencies"][extra]
+    return dict(text.split(">=") for text in asked)
+
+
+def same(version: str, other: str) -> bool:
+    """Whether 1.4 and 1.4.0 are meant to be one."""
+    first, second = ([int(p) for p in text.split(".")] for text in (version, other))
+    longest = max(len(first), len(second))
+    pad = [part + [0] * (longest - len(part)) for part in (first, second)]
+    return pad[0] == pad[1]
+
+
+def test_the_lowest_versions_are_those_of_the_project():
+    lines = (ROOT / "tests" / "lowest.txt").read_text().splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    bounds = lower_bounds()
+    assert set(bounds) <= set(pins)
+    for name, version in bounds.items():
+        assert same(version, pins[name]), name
+
+
+def test_the_recipe_asks_for_the_same_versions():
+    recipe = (ROOT / "conda" / "recipe.yaml").read_text()
+    for text in PROJECT["dependencies"]:
+        name, version = text.split(">=")
+        assert f"- {name} >={version}" in recipe
+    assert f'version: "{PROJECT["version"]}"' in recipe
+    assert PROJECT["version"] == blockspca.__version__
+    least = PROJECT["requires-python"].removeprefix(">=")
+    assert f'python_min: "{least}"' in recipe
+
+
+def test_actions_are_pinned_to_commits():
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for action in re.findall(r"uses: (\S+)", path.read_text()):
+            assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), (path.name, action)
+
+
+def test_every_python_that_is_promised_has_a_classifier():
+    least = int(PROJECT["requires-python"].removeprefix(">=3."))
+    minor = [
+        int(text.rpartition(".")[2])
+        for text in PROJECT["classifiers"]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", text)
+    ]
+    assert minor == list(range(least, max(minor) + 1))
+    assert PROJECT["license"] == "MIT"
+    assert "Typing :: Typed" in PROJECT["classifiers"]
