@@ -232,6 +232,7 @@ class SparsePCA(
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Or what `Covariance.from_data` reads in place: a file, a dask array.
             With covariance="precomputed", the covariance matrix.
         y : ignored
         feature_names : sequence of str, optional

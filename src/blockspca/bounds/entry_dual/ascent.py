@@ -35,8 +35,9 @@ _LEAST_MU = 1e-8
 _STALE = 8  # steps over which progress is looked at
 _PROGRESS = 0.01  # of the gap, that such steps have to gain
 _OUTSIDE = 0.04  # of the density; more calls for a larger core
-_OUTSIDE_AT_END = 0.002  # the same where steps gain no more
-_LOOKS = 15  # steps after which that is looked at
+_OUTSIDE_AT_END = 0.002  # the same where steps gain no more,
+_SLOW = 0.3  # or less than this part of the gap between two looks
+_LOOKS = 20  # steps after which that is looked at: another core begins without history
 _GAIN = 0.05  # of the gap, that all steps with one μ have to gain
 
 
@@ -68,6 +69,7 @@ class Ascent:
         self.kind = matrix.kind
         self.best = replace(start, shares=start.shares.astype(self.kind))
         self.evaluations = 0
+        self.looked = np.inf  # best value when the core was looked at
 
     def run(self, steps: int, deadline: Deadline) -> Point:
         """Take steps with falling μ; return the best point."""
@@ -95,8 +97,16 @@ class Ascent:
         return self.best
 
     def leaves_core(self, steps: int) -> bool:
-        """Whether the density is outside the core, and that could be larger."""
-        return steps % _LOOKS == 0 and self._outside() > _OUTSIDE
+        """Whether the density is outside the core, and that could be larger.
+
+        Little of it is enough where steps have gained little since the last look.
+        """
+        if steps % _LOOKS or not self.may_grow or self.best.presence is None:
+            return False
+        gained = self.looked - self.best.value
+        self.looked = self.best.value
+        is_slow = gained < _SLOW * (self.best.value - self.target)
+        return self._outside() > (_OUTSIDE_AT_END if is_slow else _OUTSIDE)
 
     def _outside(self) -> float:
         """How much of the density is outside a core that could be larger."""

@@ -345,7 +345,7 @@ class GrowingCore:
         )
         inner.step = deadline.step
         start = Point(point.weights[features], point.shares, point.value)
-        may_grow = len(core) < self._largest_core()
+        may_grow = self._next_size(len(core), deadline) > len(core)
         enough = self.target
         if self.until_fixable:
             enough += self._enough()
