@@ -257,7 +257,7 @@ def test_samples_have_names_colours_and_a_lasso(page):
         page.mouse.move(*place, steps=5)
     page.mouse.up()
     page.wait_for_function(
-        "document.getElementById('sample').textContent.startsWith('60 samples inside')"
+        "() => document.querySelector('#sample').textContent.startsWith('60 samples')"
     )
     enter(page, "#n_components", 2)
     page.select_option("#axis-x", "1")
