@@ -153,7 +153,7 @@ def test_a_background_is_taken_off(form):
 
 
 def test_a_background_that_does_not_fit_is_refused(X):
-    with pytest.raises(ValueError, match="the same features|11 features"):
+    with pytest.raises(ValueError, match=r"the same features|11 features"):
         SparsePCA(1, k=3).fit(X, background=X[:, :11])
     with pytest.raises(ValueError, match="'auto' cannot be combined"):
         SparsePCA(1).fit(X, background=X)
