@@ -106,6 +106,14 @@ def test_scanpy_draws_it(cells: anndata.AnnData) -> None:
     bs.tl.sparse_pca(cells, n_comps=2, k=5)
     axes = scanpy.pl.embedding(cells, "spca", color="bulk_labels", show=False)
     assert axes.get_xlabel() == "spca1"
+    # pca_loadings reads varm["PCs"], of any other key its own function does the same.
+    drawn = scanpy.pl.ranking(
+        cells, "varm", "sPCs", indices=[0, 1], n_points=5, show=False
+    )
+    written = {text.get_text() for text in drawn[0].texts}
+    assert written & set(cells.uns["spca"]["genes"][0].split(", "))
+    cells.varm["PCs"] = cells.varm["sPCs"]
+    scanpy.pl.pca_loadings(cells, components="1,2", n_points=5, show=False)
 
 
 @pytest.mark.parametrize(

@@ -68,12 +68,17 @@ def is_precomputed(covariance: Any) -> bool:
 
 
 def components_wanted(
-    n_components: int | None, k: Any, shape: tuple[int, int], cov: Covariance
+    n_components: int | None,
+    k: Any,
+    shape: tuple[int, int],
+    cov: Covariance,
+    scheme: Scheme,
 ) -> int:
     """How many components: what was asked for, or as many as there can be.
 
     None is as in `sklearn.decomposition.PCA`, the lesser of samples and features, but
-    of features that vary; a sequence k has as many as it has numbers.
+    of features that vary, and as many as use these up where each has its own; a
+    sequence k has as many as it has numbers.
     """
     d = shape[1]
     if n_components is not None:
@@ -85,7 +90,12 @@ def components_wanted(
         return int(n_components)
     if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str):
         return len(k)
-    return min(*shape, refuse_constant(cov))
+    usable = refuse_constant(cov)
+    most = min(*shape, usable)
+    each = share_of(k, d)
+    if is_disjoint(scheme) and isinstance(each, Integral):
+        most = min(most, -(-usable // int(each)))
+    return most
 
 
 def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:

@@ -85,6 +85,7 @@ def write_report(
     from .io.writing import check_free, write_file
     from .report import Report, build_report
     from .report.first_component import path_of
+    from .report.text import preprocessing
 
     path = Path(path)
     if path.suffix.lower() not in (".html", ".htm"):
@@ -120,6 +121,13 @@ def write_report(
         },
         seconds=estimator._seconds,
         labels=None if color is None else tuple(map(str, color)),
+        preprocessing=preprocessing(
+            matrix=matrix,
+            center=True,
+            scale=estimator.scale,
+            missing=estimator.missing,
+            constant=estimator.constant,
+        ),
     )
     return write_file(path, build_report(page), force=force)
 

@@ -232,6 +232,7 @@ class SparsePCA(
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Or what `Covariance.from_data` reads in place: a file, a dask array.
             With covariance="precomputed", the covariance matrix.
         y : ignored
         feature_names : sequence of str, optional
@@ -257,7 +258,7 @@ class SparsePCA(
             cov = covariance_of(self, X, precomputed, names)
             if background is not None:
                 cov = less_background(self, cov, self._validated(background))
-            m = components_wanted(self.n_components, self.k, X.shape, cov)
+            m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)
             start = self.start
             if isinstance(self.k, str):
                 chosen = chosen_ks(self, X, cov, m, scheme, budget, int(seeds[0]))

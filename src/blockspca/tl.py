@@ -68,6 +68,12 @@ def sparse_pca(
         - ``uns["spca"]``: params, variance, variance_ratio (adjusted), r2,
           upper_bound, gap, status, genes and certificates (JSON, for `verify`).
 
+    Notes
+    -----
+    With scanpy, ``sc.pl.embedding(adata, "spca", color=…)`` draws the scores, and
+    ``sc.pl.ranking(adata, "varm", "sPCs", indices=[0, 1], n_points=10)`` the loadings,
+    as ``sc.pl.pca_loadings`` does for ``varm["PCs"]``.
+
     Examples
     --------
     >>> import anndata

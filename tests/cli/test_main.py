@@ -80,3 +80,11 @@ def test_demo_examples_are_what_they_say():
 def test_the_installed_script_runs():
     command = [sys.executable, "-c", "from blockspca.cli import main; main()", "--help"]
     assert subprocess.run(command, capture_output=True, check=True).stdout
+
+
+def test_options_keep_their_short_names_and_help():
+    """Up to Python 3.10, get_type_hints loses those of parameters that may be None."""
+    for command in ("fit", "path", "blocks"):
+        shown = runner.invoke(app, [command, "--help"]).output.split()
+        assert "-o" in shown
+        assert "--output" in shown

@@ -63,7 +63,16 @@ def test_the_file_brings_labels_and_a_background(engine):
     assert engine.dataset.background.shape == (60, 12)
 
 
-@pytest.mark.parametrize("state", STATES, ids=["plain", "two", "constrained", "less"])
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(STATES[0], marks=pytest.mark.slow),
+        STATES[1],
+        STATES[2],
+        pytest.param(STATES[3], marks=pytest.mark.slow),
+    ],
+    ids=["plain", "two", "constrained", "less"],
+)
 def test_script_and_command_find_the_same(engine, state, tmp_path, monkeypatch, capsys):
     answer = engine.solve(state)
     expected = [result.objective for result in answer.results]

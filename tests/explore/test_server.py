@@ -20,6 +20,7 @@ from tornado.websocket import websocket_connect
 
 import blockspca as bs
 from blockspca.certificate import Certificate
+from blockspca.checker.__main__ import main as checker_main
 from blockspca.explore import explore_table
 from blockspca.explore import server as server_module
 from blockspca.explore.dataset import Dataset
@@ -254,6 +255,14 @@ def test_certificates_are_verified(page):
     claim = Certificate.from_json(held.read(names[0]).decode())
     cov = make_dataset().covariance(STATE)
     assert bs.verify(claim, cov.formed()).complete
+
+
+def test_a_proof_is_checked_by_the_independent_checker(page, tmp_path):
+    state = State(k=3, seconds=600)
+    (tmp_path / "component.proof").write_bytes(exported(page, "component.proof", state))
+    np.save(tmp_path / "data.npy", make_dataset().table.values)
+    words = [str(tmp_path / name) for name in ("component.proof", "data.npy")]
+    assert checker_main(words) == 0
 
 
 def test_a_report_shows_names_as_text(page):

@@ -6,7 +6,7 @@ import json
 from dataclasses import fields, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blockspca.explore.state import MAX_TEXT, State, StateError
@@ -87,6 +87,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from([f.name for f in fields(State)]), json_values))
 def test_any_json_is_a_state_or_refused(content):
     try:

@@ -27,6 +27,9 @@ class Display:
     @contextmanager
     def reading(self, name: str) -> Iterator[Tick]:
         """Show a bar of the bytes read; it appears at once."""
+        if not self.bars:
+            yield lambda done, total: None
+            return
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
         with Progress(
@@ -35,11 +38,9 @@ class Display:
             DownloadColumn(),
             console=self.err,
             transient=True,
-            disable=not self.bars,
         ) as bar:
             task = bar.add_task(f"Reading {_plain(name)}", total=None)
-            if self.bars:
-                bar.refresh()
+            bar.refresh()
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
     @contextmanager

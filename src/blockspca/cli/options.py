@@ -324,11 +324,11 @@ def _default(value: Any) -> Any:
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Let typer see the fields of a command's dataclass parameters as its options."""
-    hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {}
     parameters = []
-    for parameter in inspect.signature(command).parameters.values():
-        kind = hints[parameter.name]
+    # Not get_type_hints: up to Python 3.10 it hides the option of what may be None.
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        kind = parameter.annotation
         if not is_dataclass(kind):
             parameters.append(
                 parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)

@@ -124,18 +124,17 @@ def _parameters(asked: ComponentOptions, solving: SolveOptions) -> dict[str, Any
 
 def preprocessing(loaded: Loaded) -> str:
     """Say in a sentence what was done to the file before anything was solved."""
+    from ..report.text import preprocessing as in_words
+
     options = loaded.options
-    if loaded.table.is_matrix:
-        said = "The file holds the matrix itself; nothing was done to it before."
-    else:
-        centred = "not centred" if options.no_center else "centred"
-        scaled = ", and divided by their standard deviations" if options.scale else ""
-        said = f"Before, the features were {centred}{scaled or ', and not scaled'}."
+    said = in_words(
+        matrix=loaded.table.is_matrix,
+        center=not options.no_center,
+        scale=options.scale,
+        missing=options.missing.value,
+        constant=options.constant.value,
+    )
     more = []
-    if options.missing.value == "pairwise":
-        more.append("Entries use the samples that both of their features have.")
-    if options.constant.value == "ignore":
-        more.append("Constant features have no loading.")
     left_out = [*(options.drop or ()), *([options.label] if options.label else [])]
     if left_out and not loaded.file.name.endswith(".h5ad"):
         more.append(f"Left out: {', '.join(left_out)}.")

@@ -35,6 +35,7 @@ MOST_SECONDS = 5.0
 SEARCH_NODES = 300  # of the search for one component of what the others leave
 SEARCH_SHARE = 0.4  # of the time of sweeps that is for it: proofs take all there is
 EVALUATIONS = 500  # of the entry dual's matrix, as many as it takes
+TARGET_DIGITS = 24  # binary ones
 EIGENVECTORS = 5.0  # times the eigenvalues, that all eigenvectors take
 
 
@@ -107,7 +108,11 @@ def joint_claim(
 def entries_proof(
     cov: Covariance, results: Sequence[Result], target: float, budget: Budget
 ) -> JointEntries | None:
-    """Bound Σ x_j'Ax_j of orthogonal components; None if it is not worth its time."""
+    """Bound Σ x_j'Ax_j of orthogonal components; None if it is not worth its time.
+
+    The way to a bound depends on the target. So that a set that was written and read
+    again has the same one, only the first `TARGET_DIGITS` count.
+    """
     m, d = len(results), cov.n_features
     k = max(result.k for result in results)
     seconds = EVALUATIONS * EIGENVECTORS * _cost.eigenvalues(d)
@@ -115,7 +120,9 @@ def entries_proof(
         return None
     if seconds > MOST_SECONDS or not budget.affords(seconds):
         return None
-    return joint_entries(cov, k, m, target, budget)
+    mantissa, exponent = math.frexp(target)
+    mantissa = math.ldexp(round(math.ldexp(mantissa, TARGET_DIGITS)), -TARGET_DIGITS)
+    return joint_entries(cov, k, m, math.ldexp(mantissa, exponent), budget)
 
 
 def joint_proof(

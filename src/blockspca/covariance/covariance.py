@@ -151,11 +151,12 @@ class Covariance:
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
             Rows are samples. Data in memory are copied, and X may be changed later.
             Sparse data stays sparse: centring is done on the covariance, as a rank-one
-            term. A memory-mapped array (`numpy.load` with `mmap_mode="r"`) of more than
-            256 MiB as float64 stays on disk and is read in parts. A dask array, in
-            chunks of rows and columns, stays where it is: products and the scan become
-            dask tasks, run by the scheduler that is active. If either changes later,
-            `solve` and `verify` raise `DataChangedError`.
+            term. Tables in files of more than 256 MiB as float64 stay there and are
+            read in blocks of rows: memory-mapped arrays, X of a backed AnnData, arrays
+            and groups of h5py and Zarr. A dask array, of dense or CSR chunks of rows
+            and columns, stays where it is: dask tasks compute what is needed of it. If
+            these change later, `solve` and `verify` raise `DataChangedError`. Arrays of
+            CuPy and CUDA tensors of torch are scanned on their GPU (extra `gpu`).
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -321,8 +322,16 @@ class SparseDataSource:
         self.factor = factor
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
-        self.longest = int(np.diff(self.X.indptr).max())  # entries stored of a column
-        self.sums = additions_by_levels(self.longest)  # roundings in a sum of one
+
+    @cached_property
+    def longest(self) -> int:
+        """The most entries that are stored of a column: no sum has more terms."""
+        return int(np.diff(self.X.indptr).max())
+
+    @cached_property
+    def sums(self) -> int:
+        """Roundings in the sum of a column."""
+        return additions_by_levels(self.longest)
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..certify.proof_log import recorded
 from ..components.solve import Components, collect
 from ..io.writing import to_csv
 from ..limits import Budget, Limits
@@ -81,6 +82,17 @@ def _certificates(engine: Engine, answer: Answer) -> bytes:
     return held.getvalue()
 
 
+def _proof(engine: Engine, answer: Answer) -> bytes:
+    """The proof of the first component, which `python -m blockspca.checker` checks."""
+    if answer.state.n_components > 1 or answer.state.is_constrained:
+        raise ValueError(
+            "a proof is written for one component without constraints; take the "
+            "certificates, which have all of them."
+        )
+    proof = recorded(answer.cov, answer.results, Limits(time=5 * answer.state.seconds))
+    return proof.to_text().encode()
+
+
 def _state(engine: Engine, answer: Answer) -> bytes:
     return (json.dumps(answer.state.to_dict(), indent=2) + "\n").encode()
 
@@ -142,6 +154,7 @@ EXPORTS: dict[str, tuple[str, Callable[[Engine, Answer], bytes]]] = {
     "scores.csv": (CSV, _scores),
     "report.html": ("text/html; charset=utf-8", _report),
     "certificates.zip": ("application/zip", _certificates),
+    "component.proof": (TEXT, _proof),
     "state.json": (JSON, _state),
 }
 

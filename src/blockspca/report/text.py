@@ -100,6 +100,33 @@ def summary(report: Report) -> list[str]:
     return said
 
 
+def preprocessing(
+    *, matrix: bool, center: bool, scale: bool, missing: str, constant: str
+) -> str:
+    """Say what was done to the data before anything was solved.
+
+    The arguments are those of `Covariance.from_data`; `matrix` if A itself was given.
+
+    Examples
+    --------
+    >>> from blockspca.report.text import preprocessing
+    >>> as_given = {"missing": "raise", "constant": "raise"}
+    >>> preprocessing(matrix=False, center=True, scale=False, **as_given)
+    'Before, the features were centred, and not scaled.'
+    """
+    if matrix:
+        said = "The matrix itself was given; nothing was done to it before."
+    else:
+        centred = "centred" if center else "not centred"
+        scaled = "divided by their standard deviations" if scale else "not scaled"
+        said = f"Before, the features were {centred}, and {scaled}."
+    if missing == "pairwise":
+        said += " Entries use the samples that both of their features have."
+    if constant == "ignore" and scale:
+        said += " Constant features have no loading."
+    return said
+
+
 def about_component(report: Report, index: int) -> dict[str, Any]:
     """Return the texts and loadings of one component."""
     result = report.components.results[index]

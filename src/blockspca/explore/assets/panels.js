@@ -71,11 +71,15 @@ export function showHistory(store) {
 
 const EXPORTS = [
   ["script.py", "Python script"], ["command.txt", "Command line"], ["loadings.csv", "Loadings, CSV"],
-  ["scores.csv", "Scores, CSV"], ["report.html", "Report, HTML"], ["certificates.zip", "Certificates"], ["state.json", "State, JSON"],
+  ["scores.csv", "Scores, CSV"], ["report.html", "Report, HTML"], ["certificates.zip", "Certificates"], ["component.proof", "Proof"], ["state.json", "State, JSON"],
 ];
+
+// A proof is written for one component without constraints.
+const isPlain = (state) => state.n_components === 1 && state.weight === null && state.max_per_group === null
+  && !state.nonnegative && !state.include.length && !state.exclude.length;
 
 export function showExports(state, hasSamples) {
   const query = new URLSearchParams({ state: JSON.stringify(state) });
-  fill($("exports"), EXPORTS.filter(([file]) => hasSamples || file !== "scores.csv").map(([file, words]) =>
+  fill($("exports"), EXPORTS.filter(([file]) => (hasSamples || file !== "scores.csv") && (isPlain(state) || file !== "component.proof")).map(([file, words]) =>
     h("li", {}, h("a", { href: `export/${file}?${query}`, download: file, data: { key: file } }, words))));
 }
