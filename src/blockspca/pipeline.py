@@ -22,6 +22,7 @@ from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
+from .covariance.formed import formed_or_interrupted
 from .limits import Budget, Limits, as_limits
 from .numerics.linalg import leading_eigenvector, rayleigh
 from .numerics.threads import allowed_threads
@@ -154,7 +155,7 @@ def solve(
 
     by_default = solver is None and threshold is None
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory, callback)
+        cov, callback = formed_or_interrupted(cov, budget, callback)
         if by_default and certify and not _are_blocks_worth_it(cov, k):
             proved = certified_results(
                 cov,
@@ -255,7 +256,7 @@ def _solve_constrained(
 
     rules = checked(constraints, cov.n_features, cov.feature_names, k)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory, callback)
+        cov = cov.formed(budget, budget.limits.memory)
         half = budget.left()
         if half.time is not None:
             half = replace(half, time=half.time / 2)
@@ -392,7 +393,7 @@ def solve_path(
         path.proof = recorded(cov, list(path.values()), budget.limits)
         return path
     with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory, callback)
+        cov, callback = formed_or_interrupted(cov, budget, callback)
         if constraints is not None:
             from .certify.constrained_path import solve_constrained_path
 

@@ -24,6 +24,7 @@ from .._validation import (
 from ..certify.verify import Verification, verify
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
+from ..covariance.formed import formed_or_interrupted
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
@@ -405,7 +406,7 @@ def solve_components(
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
-        cov = cov.formed(budget, budget.limits.memory, tell)
+        cov, tell = formed_or_interrupted(cov, budget, tell)
         part = HALF if sweeps else 1.0
         for j, sparsity in enumerate(sparsities):
             share = shared_out(budget, len(sparsities) - j, part)

@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._validation import FloatArray
-from ..limits import Deadline
+from ..limits import Budget, Deadline
 from ..numerics import cost as _cost
 from ..numerics.threads import scan_threads
+from ..progress import Event, Listener
 from .dask_source import DaskSource, dask_gram
 from .pairwise import PairwiseSource
 from .rounding import additions
@@ -30,6 +31,9 @@ from .sources import (
     SparseDataSource,
 )
 from .sparse_chunks import SparseChunksSource, Tick, _no_tick
+
+if TYPE_CHECKING:
+    from .covariance import Covariance
 
 #: Bytes of A that are taken without being asked for: 11,585 features.
 MEMORY = 2**30
@@ -233,3 +237,21 @@ def _mirror(A: FloatArray) -> None:
         for j in range(i + step, d, step):
             columns = slice(j, min(j + step, d))
             A[columns, rows] = A[rows, columns].T
+
+
+def formed_or_interrupted(
+    cov: Covariance, budget: Budget, tell: Listener
+) -> tuple[Covariance, Listener]:
+    """Return A in memory where that saves work, and whom to tell what follows.
+
+    An interrupt on the way is for the solve, which returns what it has: it gets it
+    again at its first event, and goes that far with the data as they are.
+    """
+    try:
+        return cov.formed(budget, budget.limits.memory, tell), tell
+    except KeyboardInterrupt:
+        return cov, _interrupt
+
+
+def _interrupt(event: Event) -> None:
+    raise KeyboardInterrupt
