@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.model_selection.choose_k import searched_path
+from blockspca.model_selection.searched_path import searched_path
 
 
 @pytest.fixture(scope="module")

@@ -247,12 +247,11 @@ class BoundChecks:
 
     def _target(self, claim: StepClaim) -> str:
         dominant = self.cov.dominant
-        require(
-            dominant is not None,
-            f"k = {claim.k}: a bound of the target is claimed for what is no contrast "
-            "with a positive semidefinite background",
-        )
-        assert dominant is not None
+        if dominant is None:
+            raise VerificationError(
+                f"k = {claim.k}: a bound of the target, for what is no contrast with a "
+                "positive semidefinite background"
+            )
         with single_threaded():
             bound, _ = ObviousBounds(dominant, np.inf).least(claim.k)
         return self._computed(claim, bound, "as the target is")

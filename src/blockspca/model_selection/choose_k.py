@@ -20,14 +20,10 @@ from .._validation import (
     refuse_other_things,
     split_names,
 )
-from ..certify.results import certified_results
-from ..certify.screening import Screening
 from ..covariance.covariance import Covariance, refuse_constant
-from ..heuristics.pool import best_supports
-from ..limits import Deadline, Limits
-from ..numerics.rounding import power_of_two
-from ..scan.lists import scan
+from ..limits import Deadline
 from ..sparsity_path import SparsityPath
+from .searched_path import searched_path
 
 K_MAX = 30
 FRACTION = 0.9
@@ -36,8 +32,6 @@ FEW = 4  # permutations that are tried first; most data need no more
 FEWER = 2  # where the spread is known from an earlier component
 SIGNIFICANCE = 0.05
 DOMINANT = 0.5  # share of the variance from which one feature decides every curve
-
-N_STARTS = 30  # rows of A that searches start from
 
 
 @dataclass(frozen=True)
@@ -421,41 +415,6 @@ def _rows(reference: list[FloatArray | None], k_max: int) -> FloatArray:
     """The curves of the permutations that there was time for."""
     known = [curve for curve in reference if curve is not None]
     return np.array(known).reshape(len(known), k_max)
-
-
-def searched_path(
-    cov: Covariance, k_max: int, seconds: float | None = None
-) -> SparsityPath:
-    """Return good components for k = 1, …, k_max without proving that they are best.
-
-    Every k starts from the component of k − 1 and from the best truncated row of A, and
-    swaps features while that helps.
-    """
-    starts = row_starts(cov, k_max)
-    limits = Limits(time=seconds)
-    results = certified_results(cov, 1, k_max, limits, starts, prove=False)
-    return SparsityPath(results, cov)
-
-
-def row_starts(cov: Covariance, k_max: int) -> dict[int, list[int]]:
-    """For each k, a feature with its k − 1 strongest partners, the best of 30 sets.
-
-    The features are those whose variance and strongest covariances weigh most.
-    """
-    if k_max < 2:
-        return {}
-    found = scan(cov, k_max - 1)
-    screening = Screening(found, power_of_two(found.max_abs))
-    sets = {k: screening.row_supports(k, N_STARTS) for k in range(2, k_max + 1)}
-    sets = {k: rows for k, rows in sets.items() if len(rows)}
-    if not sets:
-        return {}
-    pool = np.unique(np.concatenate([rows.ravel() for rows in sets.values()]))
-    A = cov.submatrix(pool)
-    return {
-        k: pool[best_supports(A, np.searchsorted(pool, rows), 1)[0]].tolist()
-        for k, rows in sets.items()
-    }
 
 
 def permuted_columns(X: Any, rng: np.random.Generator) -> Any:

@@ -19,9 +19,9 @@ from .choose_k import (
     as_rows,
     checked_k_max,
     each,
-    searched_path,
     smallest_within_error,
 )
+from .searched_path import searched_path
 
 
 @dataclass(frozen=True)
