@@ -32,7 +32,7 @@ def data_sha256(Y: Any) -> str:
     >>> import numpy as np
     >>> from blockspca.covariance.origin import data_sha256
     >>> data_sha256(np.eye(2))[:16]
-    '9a29d73d5b0fbd65'
+    '7f0e72b2e8f342ac'
     """
     n, d = Y.shape
     digest = hashlib.sha256(f"blockspca-data-1 {n} {d}\n".encode("ascii"))
