@@ -31,7 +31,7 @@ def empty(tmp_path):
 
 @pytest.fixture(scope="module")
 def measured(data_dir):
-    return Measurements(Settings(data_dir, time_limit=30.0, quick=True))
+    return Measurements(Settings(data_dir, time_limit=8.0, quick=True))
 
 
 @pytest.mark.parametrize("name", WITHOUT_DATA)

@@ -43,7 +43,7 @@ def test_the_search_proves_the_optimum(
     assert bound.value <= target * (1 + (1e-6 if kind == "offset" else 1e-11))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(kind=st.sampled_from(DATA), k=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
 def test_a_target_below_the_optimum_is_found_out(
     kind: str, k: int, seed: int, brute_force: Optimum
