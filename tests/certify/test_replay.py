@@ -9,6 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.checker.check import check_proof
+from blockspca.checker.proof_file import ProofError
+from blockspca.covariance.origin import data_sha256
 from blockspca.proof_file import Proof
 
 X = np.random.default_rng(2).poisson(1.0, size=(30, 12)).astype(float)
@@ -49,3 +52,53 @@ def test_proof_of_less_is_not_enough():
     forged = replace(section, header={**section.header, "claims": [claim]})
     with pytest.raises(bs.VerificationError, match="does not hold"):
         bs.verify(replace(better, proof=Proof((forged,))), cov)
+
+
+def test_a_proof_of_another_matrix_proves_nothing_of_this_one():
+    """The data are those of the proof; what was made of them is not."""
+    half = np.random.default_rng(0).integers(-3, 4, size=(10, 4)).astype(float)
+    X = np.vstack([half, -half])  # means of exactly 0
+    X = np.hstack([X, 100 + np.tile([[0.0], [1e-3]], (10, 1)) * np.array([[1, -1.0]])])
+    result = bs.solve(bs.Covariance.from_data(X), 2, proof=True)
+    with pytest.raises(bs.VerificationError):
+        bs.verify(result, bs.Covariance.from_data(X, center=False), data=X)
+    other = X.copy()
+    other[:, 4] *= np.linspace(1, 50, 20)
+    with pytest.raises(bs.VerificationError):
+        bs.verify(result, bs.Covariance.from_data(other), data=X)
+    assert bs.verify(result, bs.Covariance.from_data(X), data=X).complete
+
+
+def test_a_proof_does_not_replace_the_check_of_constraints():
+    A = np.cov(np.random.default_rng(1).normal(size=(30, 6)).T)
+    free = bs.solve(A, 2, proof=True)
+    rules = bs.Constraints(exclude=[int(free.support[0])])
+    kept = bs.solve(A, 2, constraints=rules)
+    said = free.certificate
+    forged = replace(
+        kept.certificate,
+        objective=said.objective,
+        upper_bound=said.upper_bound,
+        status=said.status,
+        support=said.support,
+        loadings=said.loadings,
+        tolerance=said.tolerance,
+    )
+    with pytest.raises(bs.VerificationError, match="is excluded"):
+        bs.verify(replace(free, certificate=forged), A)
+
+
+def test_a_small_column_beside_large_ones_is_not_constant():
+    """Scaled by one power of two it is 0; its correlation with a large one is 1."""
+    a, b = np.random.default_rng(0).normal(size=(2, 12))
+    X = np.stack([a * 1e200, b * 1e200, a * 1e-200], axis=1)
+    still = X.copy()
+    still[:, 2] = 0.0
+    cov = bs.Covariance.from_data(still, scale=True, constant="ignore")
+    false = bs.solve(cov, 2, proof=True).proof.to_text()
+    false = false.replace(data_sha256(still), data_sha256(X))
+    with pytest.raises(ProofError):
+        check_proof(false.encode(), X)
+    true = bs.solve(bs.Covariance.from_data(X, scale=True), 2, proof=True)
+    assert true.objective == pytest.approx(2.0)
+    check_proof(true.proof.to_text().encode(), X)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._validation import is_sparse, numeric_array
 from ..checker.check import check_proof
-from ..checker.proof_file import ProofError
+from ..checker.proof_file import Problem, ProofError
 from ..covariance.covariance import Covariance
 from ..result import Result
 from .verification import VerificationError
@@ -17,8 +17,8 @@ from .verification import VerificationError
 def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
     """Return the bound that the proof of a result shows; None if it cannot be replayed.
 
-    A proof that says less than the result, or whose data are not at hand, is left: its
-    certificate is checked in its place.
+    A proof that says less than the result, is about another matrix than `cov`, or whose
+    data are not at hand, is left: its certificate is checked in its place.
 
     Raises
     ------
@@ -27,16 +27,17 @@ def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
     """
     if result.proof is None:  # before the data are written out
         return None
-    numbers = _numbers(cov, data)
-    if numbers is None:
+    origin, numbers = cov.data_origin, _numbers(cov, data)
+    if origin is None or numbers is None:
         return None
     try:
         verdict = check_proof(result.proof.to_text().encode(), numbers)
     except ProofError as error:
         raise VerificationError(f"the proof does not hold: {error}.") from None
+    if verdict.sections[0].problem != Problem(**origin.to_dict()):
+        return None
     for claim in verdict.sections[0].claims:
-        same = claim.k == result.k and not verdict.sections[0].problem.without
-        if same and claim.upper_bound <= result.upper_bound:
+        if claim.k == result.k and claim.upper_bound <= result.upper_bound:
             return float(claim.upper_bound)
     return None
 

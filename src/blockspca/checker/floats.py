@@ -75,7 +75,8 @@ class FloatMatrix:
         H, delta, norms = _centred(scaled, problem.center)
         if problem.scale:
             self.factor, self.shift = Fraction(N), 0
-            still = (scaled == (scaled[0] if problem.center else 0)).all(axis=0)
+            # of the data themselves: scaled, small columns beside large ones are 0
+            still = ((Y[0] if problem.center else 0) == Y).all(axis=0)
             if norms[~still].min(initial=1.0) < 2.0**-400:
                 raise ProofError("float64 cannot hold these data")
             with np.errstate(divide="ignore", invalid="ignore"):

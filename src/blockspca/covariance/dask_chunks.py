@@ -77,7 +77,8 @@ def _beside(line: list[Any]) -> Any:
     """Chunks of the same rows as one, float64, in CSR; refuses what is not finite."""
     from scipy.sparse import csr_array, hstack
 
-    block = csr_array(line[0] if len(line) == 1 else hstack(line), dtype=np.float64)
+    whole = line[0] if len(line) == 1 else hstack(line)
+    block = csr_array(whole, dtype=np.float64, copy=True)  # the user's stay as they are
     block.sum_duplicates()
     if not np.isfinite(block.data).all():
         count = int((~np.isfinite(block.data)).sum())

@@ -105,7 +105,7 @@ def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
     if isinstance(source, SparseChunksSource):
         return None
     if isinstance(source, SparseDataSource):
-        numbers = X if _is_changed(source) else source.X
+        numbers = X if prepare.scale or _is_changed(source) else source.X
     elif isinstance(source, MappedDataSource):
         numbers = X
     elif isinstance(source, DenseDataSource):

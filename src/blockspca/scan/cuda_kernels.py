@@ -1,7 +1,8 @@
 """The kernels of the scan for NVIDIA GPUs, by CuPy; `device.HostKernels` says in NumPy
 what each does.
 
-Products are in IEEE single precision, not TF32: CuPy's default, and `load` sets it.
+Products are in IEEE single precision, not TF32: `load` tries whether they are, as the
+environment may ask CuPy for less.
 """
 
 from __future__ import annotations
@@ -135,6 +136,18 @@ class CudaKernels:
         self.exact /= unit
         del given
         self.data = self.exact.astype(xp.float32)
+        self._refuse_less_than_single()
+
+    def _refuse_less_than_single(self) -> None:
+        """Multiply numbers with 24 bits by 1: TF32, if it is on, keeps 11 of them."""
+        xp = self.xp
+        probe = xp.full((256, 256), 1 + 2.0**-23, dtype=xp.float32)
+        if not bool((xp.matmul(probe, xp.eye(256, dtype=xp.float32)) == probe).all()):
+            raise RuntimeError(
+                "this GPU multiplies in less than single precision, for which the "
+                "error of a scan is not bounded; unset CUPY_TF32 and start again, or "
+                "pass the data as a NumPy array."
+            )
 
     def empty_lists(self, d: int) -> Lists:
         xp = self.xp
@@ -149,7 +162,7 @@ class CudaKernels:
         shape = (left.shape[0], right.shape[1])
         if self._tile is None or self._tile.shape != shape:
             self._tile = self.xp.empty(shape, dtype=self.xp.float32)
-        # The default of CuPy: single precision throughout, without TF32.
+        # Single precision throughout, without TF32, as `load` has tried.
         return self.xp.matmul(left, right, out=self._tile)
 
     def append(
