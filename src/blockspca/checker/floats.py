@@ -76,7 +76,7 @@ class FloatMatrix:
         if problem.scale:
             self.factor, self.shift = Fraction(N), 0
             # of the data themselves: scaled, small columns beside large ones are 0
-            still = ((Y[0] if problem.center else 0) == Y).all(axis=0)
+            still = np.equal(Y, Y[0] if problem.center else 0).all(axis=0)
             if norms[~still].min(initial=1.0) < 2.0**-400:
                 raise ProofError("float64 cannot hold these data")
             with np.errstate(divide="ignore", invalid="ignore"):
