@@ -10,6 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.bounds.entry_dual.bound import entry_bound
+from blockspca.bounds.entry_dual.log import SearchLog, SearchRecord
 from blockspca.components.joint_entries import joint_entries
 from blockspca.components.joint_split import (
     JointSplit,
@@ -18,6 +19,7 @@ from blockspca.components.joint_split import (
     _without,
     joint_split,
 )
+from blockspca.components.variance import SPLIT
 from blockspca.limits import Deadline
 from orthogonal_problems import correlated, matrix
 
@@ -108,3 +110,41 @@ def test_the_point_of_a_dual_proves_as_well():
     bound = entry_bound(cov, 4, np.arange(4))
     proof = JointSplit(np.inf, 4, 2, B, bound.record)
     assert proof.proved(cov) == pytest.approx(2 * bound.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("scheme", ["disjoint", "orthogonal"])
+def test_verified_as_often_as_one_likes(scheme):
+    """A log is read from its beginning each time."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 14))
+    X[:, :5] += 1.2 * rng.normal(size=(40, 1))
+    X[:, 3:9] += 1.2 * rng.normal(size=(40, 1))
+    cov = bs.Covariance.from_matrix(np.cov(X.T))
+    found = bs.solve_components(cov, 3, 2, scheme=scheme, sweeps=2)
+    for _ in range(2):
+        assert all(check.complete for check in found.verify(cov))
+
+
+def test_a_record_that_nobody_has_read_is_checked():
+    A = np.diag([100.0, 90.0, 80, 1, 1, 1])
+    for i, j, value in ((0, 1, 5), (2, 3, 3), (1, 4, 7), (0, 2, 11)):
+        A[i, j] = A[j, i] = value
+    cov = bs.Covariance.from_matrix(A)
+    found = bs.solve_components(cov, 2, 2, scheme="disjoint")
+    repeated = np.full(6, 5, dtype=np.intp)
+    record = SearchRecord(6, 1.0, 1.0, repeated, SearchLog([], []))
+    forged = replace(
+        found,
+        joint_proof=JointSplit(20.0, 6, 2, np.zeros((6, 1)), record),
+        joint_upper_bound=20.0,
+        joint_bound_name=SPLIT,
+    )
+    with pytest.raises(bs.VerificationError):
+        forged.verify(cov)
+
+
+def test_slopes_that_underflow_end_no_ascent():
+    A = np.diag([100.0, 90.0, 80, 1, 1, 1])
+    A[0, 1] = A[1, 0] = 5
+    found = bs.solve_components(A, 2, 2, scheme="disjoint")
+    assert found.joint_upper_bound >= found.explained_variance.sum()

@@ -79,7 +79,9 @@ class JointSplit:
             raise ValueError("the directions are not integers of 24 digits in units.")
         problem, error = _without(cov, B)
         if isinstance(self.record, SearchRecord):
-            value = searched_again(problem, k, self.record, Deadline(None))
+            # Read anew: a text is checked throughout, and its log is at its beginning.
+            record = SearchRecord.from_text(self.record.to_text(), cov.n_features)
+            value = searched_again(problem, k, record, Deadline(None))
         else:
             value = checked_value(problem, k, self.record)
         return _joined(value, error, B, k, m)

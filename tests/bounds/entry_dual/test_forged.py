@@ -43,3 +43,23 @@ def test_a_unit_in_which_entries_vanish_is_refused() -> None:
     search = SearchRecord(4, 4.0**511, 0.5, np.arange(4), log)
     with pytest.raises(ValueError, match="too large"):
         searched_again(cov, 2, search, Deadline(None))
+
+
+def test_underflow_in_units_is_paid_for():
+    """In units of 4^166 the entry 1e-230 is 0."""
+    A = np.zeros((3, 3))
+    A[0, 0] = -1e100
+    A[1, 2] = A[2, 1] = 1e-230
+    record = EntryRecord.of(
+        np.zeros(3), 4.0**166, np.empty(0, dtype=np.intp), np.zeros((0, 0))
+    )
+    assert checked_value(Covariance.from_matrix(A), 2, record) >= 1e-230
+
+
+def test_shares_of_another_type_are_refused():
+    shares = np.full((2, 2), np.iinfo(np.int64).min)  # its absolute value is negative
+    np.fill_diagonal(shares, 0)
+    weights = np.array([2.0**-24, 2.0**-25], dtype=np.float32)
+    record = EntryRecord(weights, 1.0, np.arange(2), shares)
+    with pytest.raises(ValueError, match="another type"):
+        record.check()

@@ -173,7 +173,9 @@ class Ascent:
                 found.of_shares - slope.of_shares,
             )
             curvature = float(step @ change)
-            if curvature > 1e-12 * np.sqrt((step @ step) * (change @ change)):
+            sizes = float(step @ step), float(change @ change)  # 0 if they underflow
+            least = 1e-12 * np.sqrt(sizes[0]) * np.sqrt(sizes[1])
+            if sizes[1] > 0 and curvature > least:
                 history.append((step, change, curvature))
             w, V, slope = new_w, new_V, found
             values.append(slope.value)

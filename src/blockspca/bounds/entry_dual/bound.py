@@ -153,6 +153,8 @@ class EntryDual(GrowingCore):
             )
             if len(features) > _DENSE:
                 return
+            # With the support there is always something left to search.
+            features = np.union1d(features, self.support)
         weights, shares = self._dense_point(point, features)
         rows, inside = np.arange(len(features)), np.zeros(len(features), dtype=bool)
         root = Node(rows, inside, weights, shares, bound=self.best.value / unit)

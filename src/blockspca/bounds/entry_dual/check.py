@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
 from ...limits import Deadline
-from ...numerics.rounding import EPS
+from ...numerics.rounding import EPS, TINY
 from .log import Screen, SearchRecord
 from .matrix import DualMatrix
 from .node import Node
@@ -167,8 +167,10 @@ def refuse_large(unit: float, k: int, largest: float) -> None:
 
 def searched_value(value: float, unit: float, k: int, cov: Covariance) -> float:
     """What a search in units says about A, errors of entries included."""
-    value = value * unit + k * cov.entry_error
-    return float(value + 4 * EPS * abs(value))
+    # k TINY: entries may have underflowed in units
+    value = (value + k * TINY) * unit
+    error = k * cov.entry_error
+    return float(value + error + 4 * EPS * (abs(value) + error))
 
 
 def proved_value(
@@ -206,5 +208,6 @@ def proved_value(
     slope = matrix.slope(w, shares, _MU * abs(largest) or 1.0)
     M = priced_matrix(diagonal, k, prices, w, core, shares, block, pairs)
     value = largest_eigenvalue(M, slope.presence, slope.largest) * unit
-    value += k * cov.entry_error
-    return float(value + (agreed + 4 * EPS) * abs(value))
+    error = k * cov.entry_error
+    slack = agreed * abs(value + error) + 4 * EPS * (abs(value) + error)
+    return float(value + error + slack)

@@ -50,7 +50,7 @@ from ..._validation import FloatArray
 from ...limits import Deadline
 from ...numerics import cost as _cost
 from ...numerics.linalg import lanczos
-from ...numerics.rounding import EPS
+from ...numerics.rounding import EPS, TINY
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .pairs import Pairs
 
@@ -128,7 +128,9 @@ def priced_matrix(
     )
     # Pairs that are not listed have |A_ij| ≤ w_i w_j, up to what is at hand there.
     largest = max(largest, 2 * float(np.max(weights, initial=0.0)) ** 2)
-    return Priced(diagonal + paid + errors, core, M, kept, 2 * k * EPS * largest)
+    # TINY is more than k entries can lose by underflow, where nothing else is at hand.
+    rounding = 2 * k * EPS * largest + k * TINY
+    return Priced(diagonal + paid + errors, core, M, kept, rounding)
 
 
 def largest_eigenvalue(

@@ -133,3 +133,5 @@ class EntryRecord:
             raise ValueError("entry dual: the diagonal of the shares is not zero.")
         if not np.array_equal(self.shares, self.shares.T):
             raise ValueError("entry dual: the shares are not symmetric.")
+        if self.weights.dtype != np.float32 or self.shares.dtype != np.int16:
+            raise ValueError("entry dual: weights or shares are of another type.")
