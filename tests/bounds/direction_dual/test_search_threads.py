@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -64,6 +64,15 @@ def test_threads_change_nothing_but_the_time(
     assert split > 3
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """SIGINT interrupts, also where tests run in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("raised_in", ["worker", "main"])
 def test_an_interrupt_stops_all_threads(
     monkeypatch: pytest.MonkeyPatch,
