@@ -14,6 +14,7 @@ from blockspca.bounds.entry_dual.log import SearchLog, SearchRecord
 from blockspca.components.joint_entries import joint_entries
 from blockspca.components.joint_split import (
     JointSplit,
+    _is_exact,
     _joined,
     _rounded,
     _without,
@@ -148,3 +149,20 @@ def test_slopes_that_underflow_end_no_ascent():
     A[0, 1] = A[1, 0] = 5
     found = bs.solve_components(A, 2, 2, scheme="disjoint")
     assert found.joint_upper_bound >= found.explained_variance.sum()
+
+
+def test_directions_whose_products_underflow_are_refused():
+    """2⁻⁵³⁷ squared is the least number; half of it squared is none."""
+    least = 2.0**-537 * 2.0**23  # the largest entry that has this unit
+    assert _is_exact(np.array([[least], [0.0]]))
+    assert not _is_exact(np.array([[least / 2], [0.0]]))
+    assert _is_exact(np.zeros((2, 1)))
+
+
+def test_components_above_their_joint_bound_refute_it():
+    found = bs.solve_components(np.diag([3.0, 2.0, 1.0]), 1, 2, scheme="disjoint")
+    assert all(check.complete for check in found.verify(np.diag([3.0, 2.0, 1.0])))
+    low = np.nextafter(found.joint_total * (1 - 1e-6), 0)
+    forged = replace(found, joint_upper_bound=float(low))
+    with pytest.raises(bs.VerificationError):
+        forged.verify(np.diag([3.0, 2.0, 1.0]))

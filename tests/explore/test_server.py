@@ -196,10 +196,12 @@ def test_a_message_that_is_too_long_ends_the_socket(page):
         socket = await connected(page)
         await until(socket, "hello")
         await socket.write_message("x" * 10**6)
-        while await asyncio.wait_for(socket.read_message(), SOON) is not None:
-            pass
+        messages = [await asyncio.wait_for(socket.read_message(), SOON)]
+        while messages[-1] is not None:
+            messages.append(await asyncio.wait_for(socket.read_message(), SOON))
+        return messages[-1], socket.close_code
 
-    asyncio.run(talk())
+    assert asyncio.run(talk()) == (None, 1009)  # "message too big"
 
 
 def test_tabs_are_limited(page, monkeypatch):

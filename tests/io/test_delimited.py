@@ -20,7 +20,7 @@ def read(tmp_path: Path, text: str | bytes, name: str = "t.csv", **wanted) -> Ta
     return read_table(path, **wanted)
 
 
-def silently(tmp_path: Path, text: str | bytes, **wanted) -> Table:
+def assert_read_silently(tmp_path: Path, text: str | bytes, **wanted) -> Table:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return read(tmp_path, text, **wanted)
@@ -73,7 +73,7 @@ def test_a_first_column_of_names_is_said(tmp_path, header):
     with pytest.warns(ReadNote, match="the first column, 's1', 's2', …, has no name"):
         table = read(tmp_path, header + "\ns1,1,2\ns2,3,4\n")
     assert table.sample_names == ("s1", "s2")
-    silently(tmp_path, "who,x,y\ns1,1,2\ns2,3,4\n", index="who")
+    assert_read_silently(tmp_path, "who,x,y\ns1,1,2\ns2,3,4\n", index="who")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_columns_that_number_the_samples(tmp_path, text, said):
     assert names == ["drop", "index"]
     drop = found[0].message.arguments[0].value
     assert set(drop) < set(table.feature_names)
-    silently(tmp_path, text, drop=drop)
+    assert_read_silently(tmp_path, text, drop=drop)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_columns_that_number_the_samples(tmp_path, text, said):
     ],
 )
 def test_columns_that_do_not(tmp_path, text):
-    silently(tmp_path, text)
+    assert_read_silently(tmp_path, text)
 
 
 def test_standard_input(monkeypatch):
@@ -133,9 +133,9 @@ def test_a_terminal_is_not_waited_for(monkeypatch):
 
 def test_decimal_commas(tmp_path):
     for text in ("a;b\n1,5;2\n-3;4,25e1\n", "a\tb\n1,5\t2\n-3\t4,25e1\n"):
-        table = silently(tmp_path, text, decimal=",")
+        table = assert_read_silently(tmp_path, text, decimal=",")
         np.testing.assert_array_equal(table.values, [[1.5, 2], [-3, 42.5]])
-    table = silently(tmp_path, "1,5;2,5\n3,5;4\n", decimal=",")
+    table = assert_read_silently(tmp_path, "1,5;2,5\n3,5;4\n", decimal=",")
     assert table.feature_names is None
     with pytest.raises(ReadError, match="leave out the points: decimals are said to"):
         read(tmp_path, "a;b\n1.500;2\n2,5;3\n", decimal=",")
@@ -149,7 +149,7 @@ def test_encodings(tmp_path):
     text = "fée,b\n1,2.5\n3,4\n"
     for encoding in ("latin-1", "cp1252", "utf-16", "utf-8-sig"):
         named = None if encoding.startswith("utf") else encoding
-        table = silently(tmp_path, text.encode(encoding), encoding=named)
+        table = assert_read_silently(tmp_path, text.encode(encoding), encoding=named)
         assert table.feature_names == ("fée", "b")
     with pytest.raises(ReadError, match=r"not UTF-8 text.*encoding='latin-1'"):
         read(tmp_path, text.encode("latin-1"))
@@ -158,7 +158,7 @@ def test_encodings(tmp_path):
 
 
 def test_lines_that_end_with_a_carriage_return(tmp_path):
-    table = silently(tmp_path, b"a,b\r1,2.5\r3,4\r")
+    table = assert_read_silently(tmp_path, b"a,b\r1,2.5\r3,4\r")
     np.testing.assert_array_equal(table.values, [[1, 2.5], [3, 4]])
 
 
@@ -172,18 +172,18 @@ def test_lines_that_end_with_a_carriage_return(tmp_path):
 )
 @pytest.mark.parametrize("name", ["t.txt", "t.csv"])
 def test_white_space_and_bars(tmp_path, text, name):
-    table = silently(tmp_path, text, name=name)
+    table = assert_read_silently(tmp_path, text, name=name)
     assert table.feature_names == ("a", "b", "c")
     np.testing.assert_array_equal(table.values, [[1, 2.5, 3], [4, 5, 6]])
 
 
 def test_one_column_with_a_space_in_its_name(tmp_path):
-    table = silently(tmp_path, "first price\n1\n2.5\n")
+    table = assert_read_silently(tmp_path, "first price\n1\n2.5\n")
     assert table.feature_names == ("first price",)
 
 
 def test_comments(tmp_path):
-    table = silently(tmp_path, "# of 2020\n#\na,b\n1,2.5\n3,4\n")
+    table = assert_read_silently(tmp_path, "# of 2020\n#\na,b\n1,2.5\n3,4\n")
     assert table.feature_names == ("a", "b")
     with pytest.warns(ReadNote, match="1 line.s. that begin with # were left out"):
         table = read(tmp_path, "a,b\n1,2.5\n# a note\n3,4\n")
@@ -198,14 +198,14 @@ def test_comments(tmp_path):
 
 
 def test_true_and_false(tmp_path):
-    table = silently(tmp_path, "a,b\nTrue,2.5\nFALSE,4\n")
+    table = assert_read_silently(tmp_path, "a,b\nTrue,2.5\nFALSE,4\n")
     np.testing.assert_array_equal(table.values, [[1, 2.5], [0, 4]])
-    assert silently(tmp_path, "true,2.5\nfalse,4\n").feature_names is None
+    assert assert_read_silently(tmp_path, "true,2.5\nfalse,4\n").feature_names is None
 
 
 def test_marks_of_missing_values(tmp_path):
     text = "a,b\n-999,2.5\n3, missing\n?,1\n"
-    table = silently(tmp_path, text, na=["-999", "missing", "?"])
+    table = assert_read_silently(tmp_path, text, na=["-999", "missing", "?"])
     expected = [[np.nan, 2.5], [3, np.nan], [np.nan, 1]]
     np.testing.assert_array_equal(table.values, expected)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -88,3 +89,18 @@ def test_products_of_differences(seed):
         exact = (Fraction(t) - Fraction(value)) * (Fraction(t) - Fraction(p))
         assert Fraction(product) <= exact
     assert product_below(np.array([1e-200]), 1e-200).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("far", [1e145, 1e150, 1e154, 1e160, 1e300])
+@pytest.mark.parametrize("coupling", [1e-300, 1.0, 1e250, 1.7e308, sys.float_info.max])
+def test_the_larger_root_of_what_is_far_apart_is_not_lost(far, coupling):
+    """h² is out of range from 1.3e154 on; what c² adds was lost there."""
+    a, b, c2 = Fraction(0), -Fraction(far), Fraction(coupling)
+    for root in (
+        float(larger_root_above(0.0, coupling, -far)),
+        root_above(0.0, coupling, -far),
+    ):
+        above = Fraction(root)
+        # above ≥ the larger root: the characteristic polynomial is not negative there
+        assert above >= a
+        assert (above - a) * (above - b) >= c2

@@ -136,6 +136,13 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         f"the joint bound by {name} is {bounds[name]:.17g}, above the claimed "
         f"{claimed:.17g}",
     )
+    # whatever was checked: components above the bound refute it
+    room = float(rounding.sum() + REGRESSION_AGREEMENT * np.abs(variances).sum())
+    require(
+        found.joint_total <= claimed + room,
+        f"the components have {found.joint_total:.17g} together, more than the joint "
+        f"bound {claimed:.17g}",
+    )
     said = [f"together: at most {claimed:.12g}, by {name}"]
     if isinstance(found.scheme, UncorrelatedScores):
         said.append(_check_uncorrelated(scores, rounding))

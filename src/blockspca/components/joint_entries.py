@@ -235,5 +235,5 @@ def proved_value(cov: Covariance, k: int, m: int, record: EntryRecord) -> float:
     M = priced.block
     M[np.diag_indices(len(M))] = priced.diagonal
     value = ky_fan_ceiling((M + M.T) / 2, m) + m * priced.rounding
-    value = value * unit + m * k * cov.entry_error
-    return float(value + 8 * EPS * abs(value))
+    value, error = value * unit, m * k * cov.entry_error
+    return float(value + error + 8 * EPS * (abs(value) + error))

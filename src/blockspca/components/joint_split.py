@@ -41,6 +41,7 @@ from .joint_entries import AGREED, JointEntries
 
 DIGITS = 2.0**22  # of an entry of B, beside a power of two
 MOST_COLUMNS = 16  # of B
+_LEAST_UNIT = 2.0**-537  # of which the square is the least number
 MOST_SECONDS = 30.0  # of it, where there is no limit
 
 
@@ -146,11 +147,14 @@ def _rounded(B: FloatArray) -> FloatArray:
 def _is_exact(B: FloatArray) -> bool:
     """Tell whether sums of products of entries of B are without rounding.
 
-    The largest may have been rounded up to a power of two: units are half as large.
+    The largest may have been rounded up to a power of two: units are half as large. A
+    product of two units must be in range, 2⁻¹⁰⁷⁴ or more.
     """
     if not np.isfinite(B).all() or B.shape[1] > MOST_COLUMNS:
         return False
     unit = power_of_two(float(np.abs(B).max(initial=0.0))) / DIGITS / 2
+    if B.any() and unit < _LEAST_UNIT:
+        return False
     return bool((np.rint(B / unit) == B / unit).all())
 
 

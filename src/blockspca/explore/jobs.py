@@ -12,6 +12,7 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -190,9 +191,8 @@ class Worker:
                 job = self._waiting.pop(0)[2]
                 self._current = job
             try:
-                job.work(job)
-            except KeyboardInterrupt:
-                pass  # the job was interrupted; whoever did so knows
+                with suppress(KeyboardInterrupt):  # whoever interrupted it knows
+                    job.work(job)
             except Exception as error:
                 _tell(job, error)
             self._end(job)

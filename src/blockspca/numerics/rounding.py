@@ -15,6 +15,7 @@ from .._validation import FloatArray
 
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
+_LARGEST_HALF = 1e145  # its square is less than half an ulp of the largest number
 #: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
 #: if anything, so that bounds stay bounds, and nothing overflows on the way to them.
 LOWEST = -1e300
@@ -83,19 +84,24 @@ def norms_above(sums: FloatArray, count: int, error: float) -> FloatArray:
 def _added_by_coupling(
     a: FloatArray | float, coupling: FloatArray | float, b: float
 ) -> FloatArray:
-    """Return g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2, and 0 for c = 0."""
-    half = np.abs(np.asarray(a) - b) / 2
+    """Return g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2, and 0 for c = 0.
+
+    h counts as 1e145 if it is larger, so that h² + c² is in range: g falls with h, so
+    that it is then above the exact one. What underflows is TINY.
+    """
+    half = np.minimum(np.abs(np.asarray(a) - b) / 2, _LARGEST_HALF)
     below = half + np.sqrt(half * half + coupling)
-    return np.divide(
+    growth = np.divide(
         coupling, below, out=np.zeros(np.shape(below)), where=np.asarray(below) > 0
     )
+    return np.where((growth < TINY) & (np.asarray(coupling) > 0), TINY, growth)
 
 
 def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
     """Return the larger eigenvalue of [[a, c], [c, b]] with c² = coupling ≥ 0.
 
     To a few ulps of the result, or of the distance of a and b from it; what is to be
-    a bound is `larger_root_above`. Where h² overflows nothing is added.
+    a bound is `larger_root_above`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return np.maximum(a, b) + _added_by_coupling(a, coupling, b)
@@ -120,9 +126,11 @@ def root_above(a: float, coupling: float, b: float) -> float:
     """Return `larger_root_above` for numbers, without the cost of arrays."""
     if b == math.inf:
         return b
-    half = abs(a - b) / 2
+    half = min(abs(a - b) / 2, _LARGEST_HALF)
     below = half + math.sqrt(half * half + coupling)
     growth = coupling / below if below > 0 else 0.0
+    if growth < TINY and coupling > 0:
+        growth = TINY
     total = max(a, b) + growth * (1 + 8 * EPS)
     return total + EPS * abs(total)
 

@@ -124,3 +124,14 @@ def test_a_screen_with_weights_below_its_level_is_refused() -> None:
     for level in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="positive"):
             Screen(record, level).check()
+
+
+@pytest.mark.parametrize("level", [1e-120, 1e-154, 1e-162, 1e-165, 1e-200])
+def test_unlisted_entries_count_though_their_squares_underflow(level):
+    """Two features with the entry ℓ between them, not listed: opt(2) = A_ii + ℓ > τ."""
+    nothing = np.empty(0, dtype=np.intp)
+    pairs = Pairs(nothing, nothing, np.empty(0))
+    own = 1e-5 * level
+    tau = np.nextafter(own + level, 0)
+    left = survivors(pairs, np.full(2, own), 2, tau, 1.001 * own, level, 0.0)
+    assert left.tolist() == [0, 1]

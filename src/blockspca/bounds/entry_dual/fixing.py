@@ -21,7 +21,8 @@ left side, with U_ij = V_ij u w_j; any values will do.
 **Rounding.**  Both tests are made at τ' = τ − 2 k eps (|A| + w w + u w), the largest
 such terms, which is what U may exceed its limits by (`proof.py`).  The matrix
 B = (τ' − m − η) I − N has a Cholesky factor L, with m = 2(n + 4) eps tr for its
-backward error, so that LL' ⪯ τ'I − N; and as B − ηI has one too, LL' ⪰ (η/2) I.
+backward error, so that LL' ⪯ τ'I − N; and as B − ηI has one too, LL' ⪰ (η/2) I
+where m ≤ η/2, which is asked for.
 Forward substitution gives z with (L + ΔL)z = ã, |ΔL| ≤ (n + 1) eps |L|, so that
 ‖L⁻¹ã‖ ≤ ‖z‖ (1 + φ) with φ = (n + 2) eps ‖L‖_F / √(η/2), and
 ã'(τ'I − N)⁻¹ã ≤ ‖z‖² (1 + φ)² (1 + (n + 4) eps).
@@ -86,6 +87,8 @@ def _ruled_out(
     if not is_below(N, level - 2 * margin):
         return none
     trace = n * abs(level) + float(np.abs(np.diagonal(N)).sum())
+    if not 4 * (n + 4) * EPS * trace <= margin:  # m ≤ η/2, for LL' ⪰ (η/2) I
+        return none
     B = -N
     B[np.diag_indices(n)] += level - margin - 2 * (n + 4) * EPS * trace
     try:

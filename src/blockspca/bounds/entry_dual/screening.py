@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
-from ...numerics.rounding import EPS, larger_root_above, norms_above, squared
+from ...numerics.rounding import EPS, TINY, larger_root_above, norms_above, squared
 from .pairs import Pairs
 
 _ROUNDS = 8
@@ -71,7 +71,7 @@ def survivors(
     own = diagonal + error
     own += 2 * EPS * np.abs(own)
     # Products of levels were rounded when the pairs were listed.
-    unlisted = level * level * (1 + 16 * EPS)
+    unlisted = max(level * level, TINY) * (1 + 16 * EPS)
 
     def stays(sums: FloatArray, alive: NDArray[np.intp]) -> NDArray[np.bool_]:
         coupling = norms_above(sums, 2 * (k - 1), error)
