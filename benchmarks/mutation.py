@@ -124,14 +124,18 @@ FILES: dict[str, tuple[str, ...]] = {
     "certify/verify.py": ("certify/test_verify",),
     "certify/claims.py": ("certify/test_claims", "certify/test_verify"),
 }
-_ENTRY_DUAL = tuple(
-    f"bounds/entry_dual/test_{name}"
-    for name in ("screening", "ulps", "claim", "forged", "search")
+_ENTRY_DUAL = (
+    "adversarial/test_golden_entries",
+    *(
+        f"bounds/entry_dual/test_{name}"
+        for name in ("screening", "ulps", "claim", "forged", "search")
+    ),
 )
 #: Provers that the fast suite does not go into, and their tests, which are quick.
 OTHERS: dict[str, tuple[str, ...]] = {
     "numerics/rounding.py": (
         "numerics/test_rounding",
+        "adversarial/test_golden_entries",
         "bounds/entry_dual/test_ulps",
         "bounds/entry_dual/test_screening",
         "components/test_joint_split",
@@ -176,6 +180,7 @@ def _concerns(test: str, mutant: Mutant) -> bool:
     """Whether a test can notice; those that take long are for some files."""
     parts = {
         "duals": ("dual", "density", "bound", "eigenvalues"),
+        "entries": ("entry_dual", "eigenvalues"),
         "verification": ("verify", "claims", "reference", "parts", "bound"),
     }
     return all(
