@@ -122,6 +122,7 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "certify/verify.py": ("certify/test_verify",),
     "certify/claims.py": ("certify/test_claims", "certify/test_verify"),
+    "certify/searched_claims.py": ("certify/test_claims", "certify/test_verify"),
 }
 
 # -- the fast suite, in a process of its own for each mutant ---------------------------
