@@ -123,6 +123,7 @@ FILES: dict[str, tuple[str, ...]] = {
     ),
     "certify/verify.py": ("certify/test_verify",),
     "certify/claims.py": ("certify/test_claims", "certify/test_verify"),
+    "certify/searched_claims.py": ("certify/test_claims", "certify/test_verify"),
 }
 _ENTRY_DUAL = (
     "adversarial/test_golden_entries",
