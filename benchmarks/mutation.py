@@ -147,17 +147,28 @@ OTHERS: dict[str, tuple[str, ...]] = {
         for name in ("fixing", "screening", "search", "log", "pairs")
     },
     "components/joint_entries.py": (
+        "adversarial/test_golden_joint",
         "components/test_joint_entries",
         "components/test_joint_split",
     ),
-    "components/joint_split.py": ("components/test_joint_split",),
+    "components/joint_split.py": (
+        "adversarial/test_golden_joint",
+        "components/test_joint_split",
+    ),
     "components/earlier.py": ("components/test_earlier",),
-    "components/shared_bounds.py": ("components/test_shared_support",),
+    "components/shared_bounds.py": (
+        "adversarial/test_golden_joint",
+        "components/test_shared_support",
+    ),
     "certify/nonnegative.py": (
+        "adversarial/test_golden_joint",
         "certify/test_nonnegative",
         "certify/test_constrained",
     ),
-    "certify/whole_groups.py": ("certify/test_whole_groups",),
+    "certify/whole_groups.py": (
+        "adversarial/test_golden_joint",
+        "certify/test_whole_groups",
+    ),
 }
 
 # -- the fast suite, in a process of its own for each mutant ---------------------------
