@@ -40,7 +40,6 @@ MEMORY = 2**30
 _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 # Sums of so many products go to A at a time, which costs d operations: a 64th part.
 _PRODUCTS_AT_ONCE = 64
-_PRODUCTS = 2e8  # of nonzeros, a second and thread: half of what was measured
 
 
 class FormedSource(MomentSource):
@@ -79,10 +78,10 @@ def seconds_to_form(source: Source) -> float:
     d, n = source.n_features, source.n_samples
     if isinstance(source, SparseChunksSource):  # as if all samples stored as many
         pairs = source.stored**2 / source.n_samples
-        return pairs / 2 / _PRODUCTS + _cost.passes(4, d * d * source.chunks.joins)
+        return _cost.sparse_gram(pairs) + _cost.passes(4, d * d * source.chunks.joins)
     if isinstance(source, SparseDataSource):
         stored = np.bincount(source.X.indices, minlength=n or 0).astype(float)
-        return float((stored**2).sum()) / 2 / _PRODUCTS + _cost.passes(4, d * d)
+        return _cost.sparse_gram(float((stored**2).sum())) + _cost.passes(4, d * d)
     dense = (DenseDataSource, MappedDataSource, DaskSource)
     if isinstance(source, dense) and n is not None:
         return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
