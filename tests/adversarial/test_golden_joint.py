@@ -1,4 +1,4 @@
-"""Bounds for several components and under conditions, number by number.
+"""Bounds by formulas, for several components and under conditions, number by number.
 
 With a large eps, and entries that are known to a large error, a margin that is missing
 shows in the values.
@@ -13,7 +13,9 @@ from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
+from blockspca.bounds.closed_form import cheap_bound, eigenvalue_error, row_sum_bound
 from blockspca.bounds.entry_dual.record import EntryRecord
+from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.nonnegative import has_both_signs, nonnegative_loadings
 from blockspca.certify.whole_groups import group_norms
 from blockspca.components.joint_entries import proved_value, smoothed_sum
@@ -24,8 +26,10 @@ from blockspca.limits import Deadline
 from golden import Groups, Numbers, assert_as_written, data, listed, matrices
 
 _MODULES = (
+    "bounds.closed_form",
     "bounds.entry_dual.check",
     "bounds.entry_dual.proof",
+    "bounds.smaller_k",
     "certify.nonnegative",
     "certify.whole_groups",
     "components.joint_entries",
@@ -133,6 +137,23 @@ def signs() -> Numbers:
     return found
 
 
+def formulas() -> Numbers:
+    found: Numbers = {}
+    for name, A in matrices():
+        found[name] = [
+            [[cheap_bound(A, k), row_sum_bound(A, k)] for k in (1, 2, len(A))],
+            eigenvalue_error(len(A), float(np.abs(A).max())) * 1e9,
+        ]
+    upper = [0.0, 1.0, 1.9, np.inf, 3.5, np.inf]
+    for k in (2, 3, 4, 6):
+        for lowest in (-2.0, 0.5):
+            found[f"{k} {lowest}"] = [
+                bound_from_smaller_k(k, upper, lowest, is_psd=is_psd)
+                for is_psd in (True, False)
+            ]
+    return found
+
+
 def groups() -> Numbers:
     found: Numbers = {}
     for name, cov in given():
@@ -144,15 +165,25 @@ def groups() -> Numbers:
 
 
 GROUPS: Groups = {
+    "formulas": formulas,
     "joint": joint,
     "shared": shared,
     "signs": signs,
     "groups": groups,
+    "formulas, large eps": large(formulas),
     "joint, large eps": large(joint),
     "shared, large eps": large(shared),
     "signs, large eps": large(signs),
     "groups, large eps": large(groups),
 }
+
+
+def test_formulas() -> None:
+    assert_as_written(__file__, GROUPS, "formulas")
+
+
+def test_formulas_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "formulas, large eps")
 
 
 def test_joint() -> None:
