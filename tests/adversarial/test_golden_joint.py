@@ -13,6 +13,7 @@ from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
+from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.closed_form import cheap_bound, eigenvalue_error, row_sum_bound
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.bounds.smaller_k import bound_from_smaller_k
@@ -23,9 +24,11 @@ from blockspca.components.joint_split import JointSplit
 from blockspca.components.shared_bounds import closed_forms, screening_table
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
+from blockspca.proof_settings import DEFAULT_SETTINGS
 from golden import Groups, Numbers, assert_as_written, data, listed, matrices
 
 _MODULES = (
+    "bounds.best",
     "bounds.closed_form",
     "bounds.entry_dual.check",
     "bounds.entry_dual.proof",
@@ -69,6 +72,30 @@ def given() -> Iterator[tuple[str, Covariance]]:
         yield name, Covariance.from_matrix(A)
     for X in data():
         yield f"data {len(X)}", Covariance.from_data(X)
+
+
+def each() -> Numbers:
+    """Every bound by itself, errors of entries included."""
+    found: Numbers = {}
+    for name, cov in given():
+        problem = _Problem(cov, 3, [0, 1, 2], -np.inf, Deadline(600.0), None)
+        said: list[float] = []
+        run = _Run(
+            problem,
+            Effort(nodes=1),
+            DEFAULT_SETTINGS,
+            lambda value, nodes, free, said=said: said.append(value),
+        )
+        for bound in (
+            run.by_variances,
+            run.by_directions,
+            run.by_eigenvalue,
+            run.by_thresholds,
+        ):
+            bound()
+        run.tell(0.5, 1, 2)
+        found[name] = [[[b.name, float(b.value)] for b in run.known], said[-1]]
+    return found
 
 
 def joint() -> Numbers:
@@ -166,11 +193,13 @@ def groups() -> Numbers:
 
 GROUPS: Groups = {
     "formulas": formulas,
+    "each": each,
     "joint": joint,
     "shared": shared,
     "signs": signs,
     "groups": groups,
     "formulas, large eps": large(formulas),
+    "each, large eps": large(each),
     "joint, large eps": large(joint),
     "shared, large eps": large(shared),
     "signs, large eps": large(signs),
@@ -184,6 +213,14 @@ def test_formulas() -> None:
 
 def test_formulas_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "formulas, large eps")
+
+
+def test_each() -> None:
+    assert_as_written(__file__, GROUPS, "each")
+
+
+def test_each_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "each, large eps")
 
 
 def test_joint() -> None:
