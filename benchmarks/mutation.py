@@ -132,7 +132,8 @@ _ENTRY_DUAL = (
         for name in ("screening", "ulps", "claim", "forged", "search")
     ),
 )
-#: Provers that the fast suite does not go into, and their tests, which are quick.
+#: Provers that the fast suite does not go into, and their tests, which are quick. The
+#: ascents of the entry dual and of shared supports prove nothing by themselves.
 OTHERS: dict[str, tuple[str, ...]] = {
     "numerics/rounding.py": (
         "numerics/test_rounding",
@@ -143,22 +144,31 @@ OTHERS: dict[str, tuple[str, ...]] = {
     ),
     **{
         f"bounds/entry_dual/{name}.py": _ENTRY_DUAL
-        for name in ("fixing", "screening", "search", "log", "matrix", "pairs")
+        for name in ("fixing", "screening", "search", "log", "pairs")
     },
     "components/joint_entries.py": (
+        "adversarial/test_golden_joint",
         "components/test_joint_entries",
         "components/test_joint_split",
     ),
-    "components/joint_split.py": ("components/test_joint_split",),
+    "components/joint_split.py": (
+        "adversarial/test_golden_joint",
+        "components/test_joint_split",
+    ),
     "components/earlier.py": ("components/test_earlier",),
-    "components/shared_bounds.py": ("components/test_shared_support",),
-    "components/shared_dual.py": ("components/test_shared_support",),
-    "components/shared_search.py": ("components/test_shared_support",),
+    "components/shared_bounds.py": (
+        "adversarial/test_golden_joint",
+        "components/test_shared_support",
+    ),
     "certify/nonnegative.py": (
+        "adversarial/test_golden_joint",
         "certify/test_nonnegative",
         "certify/test_constrained",
     ),
-    "certify/whole_groups.py": ("certify/test_whole_groups",),
+    "certify/whole_groups.py": (
+        "adversarial/test_golden_joint",
+        "certify/test_whole_groups",
+    ),
 }
 
 # -- the fast suite, in a process of its own for each mutant ---------------------------
