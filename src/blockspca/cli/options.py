@@ -208,6 +208,14 @@ class ReadOptions:
         str | None,
         _option(_READ, "Array of an NPZ file, layer of AnnData.", "--key"),
     ] = None
+    mask_var: Annotated[
+        str | None,
+        _option(
+            _READ,
+            "Of AnnData: the column of var that is True for genes to choose from.",
+            "--mask-var",
+        ),
+    ] = None
     background: Annotated[
         Path | None,
         _option(

@@ -17,6 +17,7 @@ _APPLIES = {
     "key": (".npz", ".h5ad", ".zarr"),
     "index": _TABLES,
     "header": _TEXT,
+    "mask_var": (".h5ad", ".zarr"),
     "label": (*_TABLES, ".h5ad", ".zarr"),
     "encoding": _TEXT,
     "na": _TEXT,
@@ -57,6 +58,8 @@ class Request:
         Cells that stand for a missing value, besides those that are empty, NA, NaN, ….
     numeric_only : bool
         Whether columns that hold text are left out, and not refused.
+    mask_var : str, optional
+        A column of `var` of an h5ad file, True for the features that are read.
     """
 
     key: str | None = None
@@ -69,6 +72,7 @@ class Request:
     encoding: str | None = None
     na: tuple[str, ...] = ()
     numeric_only: bool = False
+    mask_var: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "na"):  # any iterable will do
