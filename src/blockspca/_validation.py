@@ -125,6 +125,13 @@ def refuse_other_things(value: Any, argument: str) -> None:
         )
 
 
+def as_rows(X: Any) -> Any:
+    """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
+    refuse_other_things(X, "X")
+    X, _ = split_names(X)
+    return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
+
+
 def _refuse_objects(array: Any, argument: str) -> None:
     """Refuse an array of Python objects; name the first that is not a number."""
     for (i, j), value in np.ndenumerate(array):

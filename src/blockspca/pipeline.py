@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from .blocks.block_solve import is_plug_in
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
-from .constraints import Constraints, checked, feature_indices
+from .constraints import Constraints, Rules, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
 from .limits import Budget, Limits, as_limits
@@ -103,21 +103,15 @@ def solve(
         Record a proof that anybody can check without this library; see
         `Result.write_proof`.
 
-    Returns
-    -------
-    Result
-
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> result = bs.solve(A, k=2)
+    >>> result = bs.solve([[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]], k=2)
     >>> result.support, round(result.objective, 6), result.status.value
     (array([0, 1]), 3.0, 'optimal')
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
-    from .certify.results import certified_results
+    from .certify.proof_log import check_recordable, recorded
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -128,83 +122,96 @@ def solve(
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     given = _check_start(start, cov, k)
     if check_flag(proof, "proof"):
-        from .certify.proof_log import check_recordable, recorded
-
         check_recordable(cov, certify, constraints)
-        result = solve(
-            cov,
-            k,
-            solver=solver,
-            threshold=threshold,
-            limits=limits,
-            n_jobs=n_jobs,
-            rng=rng,
-            progress=progress,
-            start=start,
-        )
+    is_default = solver is None and threshold is None
+    rules = _as_rules(constraints, cov, k, is_default)
+    with allowed_threads(n_jobs), as_listener(progress) as callback:
+        if rules is None:
+            cov, callback = formed_or_interrupted(cov, budget, callback)
+        else:
+            cov = cov.formed(budget, budget.limits.memory)
+        run = _Run(cov, budget, given, n_jobs, callback)
+        if rules is not None:
+            result = _solve_constrained(run, k, rules, certify)
+        elif is_default and certify and not _are_blocks_worth_it(cov, k):
+            result = run.proved(k, given)
+        else:
+            result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
+    if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
+        cov.check_unchanged()  # nothing is proved of data that changed meanwhile
+    if proof:
         return replace(result, proof=recorded(cov, [result], budget.limits))
-    if constraints is not None:
-        if solver is not None or threshold is not None:
-            raise ValueError(
-                "constraints with a solver or a threshold: blocks do not know them; "
-                "leave solver and threshold out."
-            )
-        return _solve_constrained(
-            cov, k, constraints, given, budget, certify, n_jobs, progress
+    return result
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the steps of one call share; `start` may be empty."""
+
+    cov: Covariance
+    budget: Budget
+    start: list[int]
+    n_jobs: int | None
+    callback: Listener
+
+    def certified(
+        self, k_min: int, k_max: int, incumbents: Mapping[int, list[int]]
+    ) -> Mapping[int, Result]:
+        """Prove k_min, …, k_max in the time that is left."""
+        from .certify.results import certified_results
+
+        return certified_results(
+            self.cov,
+            k_min,
+            k_max,
+            self.budget.left(),
+            {k: support for k, support in incumbents.items() if support},
+            n_jobs=self.n_jobs,
+            callback=self.callback,
+            prover=choose_prover(self.cov, k_min, k_max),
+            settings=SETTINGS,
         )
 
-    by_default = solver is None and threshold is None
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov, callback = formed_or_interrupted(cov, budget, callback)
-        if by_default and certify and not _are_blocks_worth_it(cov, k):
-            proved = certified_results(
-                cov,
-                k,
-                k,
-                budget.left(),
-                {k: given} if given else {},
-                n_jobs=n_jobs,
-                callback=callback,
-                prover=choose_prover(cov, k, k),
-                settings=SETTINGS,
-            )[k]
-            return _on_the_same_data(cov, replace(proved, time=budget.elapsed()))
-        found = solve_blocks(
-            cov,
-            k,
-            chosen,
-            strategy,
-            budget.left(),
-            n_jobs=n_jobs,
-            seed=seed,
-            callback=callback,
-        )
-        budget.nodes = found.nodes
-        stopped = found.status in (Status.INTERRUPTED, Status.TIME_LIMIT)
-        if not certify:
-            return _on_the_same_data(cov, _clipped(cov, found, budget, AT_NO_COST))
-        if stopped and np.isfinite(found.upper_bound):
-            return _on_the_same_data(cov, _clipped(cov, found, budget, MOMENT))
-        if stopped:
-            return _before_any_block(cov, found)
-        proved = certified_results(
-            cov,
-            k,
-            k,
-            budget.left(),
-            {k: _better(cov, found, given)},
-            n_jobs=n_jobs,
-            callback=callback,
-            prover=choose_prover(cov, k, k),
-            settings=SETTINGS,
-        )[k]
+    def proved(self, k: int, incumbent: list[int]) -> Result:
+        """Prove one k; its time is that of the whole call."""
+        result = self.certified(k, k, {k: incumbent})[k]
+        return replace(result, time=self.budget.elapsed())
+
+
+def _solve_by_blocks(
+    run: _Run,
+    k: int,
+    solver: Solver,
+    strategy: ThresholdStrategy,
+    seed: int,
+    certify: bool,
+) -> Result:
+    """Find a component in blocks and, if it is to be certified, prove it."""
+    found = solve_blocks(
+        run.cov,
+        k,
+        solver,
+        strategy,
+        run.budget.left(),
+        n_jobs=run.n_jobs,
+        seed=seed,
+        callback=run.callback,
+    )
+    run.budget.nodes = found.nodes
+    if not certify:
+        return _clipped(run, found, AT_NO_COST)
+    if found.status in (Status.INTERRUPTED, Status.TIME_LIMIT):
+        if np.isfinite(found.upper_bound):
+            return _clipped(run, found, MOMENT)
+        return _before_any_block(run.cov, found)
+    proved = run.proved(k, _better(run.cov, found, run.start))
     beaten = ""
-    if is_plug_in(chosen) and proved.support.tolist() != found.support.tolist():
+    if is_plug_in(solver) and proved.support.tolist() != found.support.tolist():
         beaten = (
-            f"This is not the component of solver {chosen.name!r}, whose features "
+            f"This is not the component of solver {solver.name!r}, whose features "
             f"reach {found.objective:.6g}: the proof found a better one."
         )
-    result = replace(
+    return replace(
         proved,
         threshold=found.threshold,
         blocks=found.blocks,
@@ -213,10 +220,22 @@ def solve(
         solver=found.solver,
         message=" ".join(filter(None, (found.message, beaten, proved.message))),
         nodes=found.nodes + proved.nodes,
-        time=budget.elapsed(),
         timings={**found.timings, **proved.timings},
     )
-    return _on_the_same_data(cov, result)
+
+
+def _as_rules(
+    constraints: Constraints | None, cov: Covariance, k: int, is_default: bool
+) -> Rules | None:
+    """Check constraints, which go with the solver and the threshold by default only."""
+    if constraints is None:
+        return None
+    if not is_default:
+        raise ValueError(
+            "constraints with a solver or a threshold: blocks do not know them; "
+            "leave solver and threshold out."
+        )
+    return checked(constraints, cov.n_features, cov.feature_names, k)
 
 
 def _check_start(start: Any, cov: Covariance, k: int) -> list[int]:
@@ -240,72 +259,55 @@ def _better(cov: Covariance, found: Result, given: list[int]) -> list[int]:
     return found.support.tolist()
 
 
-def _solve_constrained(
-    cov: Covariance,
-    k: int,
-    constraints: Constraints,
-    start: list[int],
-    budget: Budget,
-    certify: bool,
-    n_jobs: int | None,
-    progress: Listener | bool | None,
-) -> Result:
+def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result:
     """Solve under constraints, and without them for the price."""
     from .certify.constrained import solve_constrained
     from .certify.results import with_status
 
-    rules = checked(constraints, cov.n_features, cov.feature_names, k)
-    with allowed_threads(n_jobs), as_listener(progress) as callback:
-        cov = cov.formed(budget, budget.limits.memory)
-        half = budget.left()
-        if half.time is not None:
-            half = replace(half, time=half.time / 2)
-        free = solve(cov, k, certify=certify, limits=half, n_jobs=n_jobs, start=start)
-        budget.nodes += free.nodes
-        result = solve_constrained(
-            cov,
-            k,
-            rules,
-            budget.left(),
-            start=start,
-            free=free,
-            n_jobs=n_jobs,
-            callback=callback,
-            choose_prover=choose_prover,
-            settings=SETTINGS,
-            prove=certify,
-        )
+    cov, budget = run.cov, run.budget
+    half = budget.left()
+    if half.time is not None:
+        half = replace(half, time=half.time / 2)
+    free = solve(
+        cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
+    )
+    budget.nodes += free.nodes
+    result = solve_constrained(
+        cov,
+        k,
+        rules,
+        budget.left(),
+        start=run.start,
+        free=free,
+        n_jobs=run.n_jobs,
+        callback=run.callback,
+        choose_prover=choose_prover,
+        settings=SETTINGS,
+        prove=certify,
+    )
     price = Price(
         free.objective, free.upper_bound, result.objective, result.upper_bound
     )
     if free.status is Status.INTERRUPTED:
         result = with_status(result, free.status)
-    result = replace(
+    return replace(
         result,
         price=price,
         nodes=free.nodes + result.nodes,
         time=budget.elapsed(),
         timings={"without constraints": free.time, **result.timings},
     )
-    return _on_the_same_data(cov, result)
 
 
-def _on_the_same_data(cov: Covariance, result: Result) -> Result:
-    """Call nothing proved if data that are read in place changed in the meantime."""
-    if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
-        cov.check_unchanged()
-    return result
-
-
-def _clipped(cov: Covariance, found: Result, budget: Budget, seconds: float) -> Result:
+def _clipped(run: _Run, found: Result, seconds: float) -> Result:
     """Report no bound of blocks above the obvious ones of so many seconds."""
-    value, name = ObviousBounds(cov, seconds).least(found.k)
+    value, name = ObviousBounds(run.cov, seconds).least(found.k)
     if not value < found.upper_bound:
         return found
     # What was reached is a bound as good as one that rounding left below it.
     bound = max(value, found.objective)
     stopped = None if found.status is Status.FEASIBLE else found.status
-    status = entitled(found.objective, bound, budget.limits, stopped)
+    status = entitled(found.objective, bound, run.budget.limits, stopped)
     return replace(found, upper_bound=bound, bound_name=name, status=status)
 
 
@@ -349,34 +351,27 @@ def solve_path(
         Most threads, of the scan, of a proof, of the direction dual and of BLAS, as in
         `solve`. The answer is the same for every value.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`. By default a
-        terminal or notebook shows a line after five seconds; False shows nothing.
+        As in `solve`.
     constraints : Constraints, optional
         As in `solve`, for every k. The path begins where all features to include have
         a place.
     start : names or indices of features, optional
         A support of at most k_max features to start from.
     proof : bool
-        Record a proof that anybody can check without this library; see
-        `SparsityPath.write_proof`.
-
-    Returns
-    -------
-    SparsityPath
+        As in `solve`; see `SparsityPath.write_proof`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
-    >>> path = bs.solve_path(A, k_max=3)
+    >>> path = bs.solve_path([[2, 1, 0], [1, 2, 0.1], [0, 0.1, 2.5]], k_max=3)
     >>> [result.support.tolist() for result in path.values()]
     [[2], [0, 1], [0, 1, 2]]
     >>> path.smallest_k(0.99)
     2
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
-    from .certify.results import certified_results
+    from .certify.constrained_path import solve_constrained_path
+    from .certify.proof_log import check_recordable, recorded
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -384,20 +379,14 @@ def solve_path(
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     if check_flag(proof, "proof"):
-        from .certify.proof_log import check_recordable, recorded
-
         check_recordable(cov, True, constraints)
-        path = solve_path(
-            cov, k_max, limits=limits, n_jobs=n_jobs, progress=progress, start=start
-        )
-        path.proof = recorded(cov, list(path.values()), budget.limits)
-        return path
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov, callback = formed_or_interrupted(cov, budget, callback)
-        if constraints is not None:
-            from .certify.constrained_path import solve_constrained_path
-
-            found = solve_constrained_path(
+        if constraints is None:
+            run = _Run(cov, budget, given, n_jobs, callback)
+            results = run.certified(1, k_max, {len(given): given})
+        else:
+            results = solve_constrained_path(
                 cov,
                 k_max,
                 constraints,
@@ -408,21 +397,11 @@ def solve_path(
                 choose_prover=choose_prover,
                 settings=SETTINGS,
             )
-            cov.check_unchanged()
-            return SparsityPath(found, cov)
-        results = certified_results(
-            cov,
-            1,
-            k_max,
-            budget.left(),
-            {len(given): given} if given else {},
-            n_jobs=n_jobs,
-            callback=callback,
-            prover=choose_prover(cov, 1, k_max),
-            settings=SETTINGS,
-        )
     cov.check_unchanged()
-    return SparsityPath(results, cov)
+    path = SparsityPath(results, cov)
+    if proof:
+        path.proof = recorded(cov, list(path.values()), budget.limits)
+    return path
 
 
 def choose_prover(

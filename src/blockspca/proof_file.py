@@ -7,34 +7,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 FORMAT = "blockspca-proof"
 VERSION = 1
 WITH_SECTIONS = 2  # of what is about A without some features
 WITH_DIRECTIONS = 3  # of what has a bound by the direction dual
 WITH_ROUNDS = 4  # and fixes features by it
-
-MISSING = (
-    "this result has no proof to write: pass proof=True to {call}, which records it "
-    "while solving."
-)
+WITH_ENTRIES = 5  # of what has a bound by the entry dual
 
 
 @dataclass(frozen=True)
 class Section:
-    """Claims about one matrix, and the records that prove them.
+    """Claims about one matrix, and the records that prove them."""
 
-    Attributes
-    ----------
-    header : mapping
-        Data and claims.
-    records : tuple of mappings
-        One for each k that the claims need.
-    """
-
-    header: Mapping[str, Any]
-    records: tuple[Mapping[str, Any], ...]
+    header: Mapping[str, Any]  #: data and claims
+    records: tuple[Mapping[str, Any], ...]  #: one for each k that the claims need
 
     def to_text(self) -> str:
         """Return the lines of this section, each a JSON object."""
@@ -73,3 +61,34 @@ class Proof:
         """One proof after the other."""
         message = "; ".join(filter(None, (self.message, other.message)))
         return Proof(self.sections + other.sections, message, self.nodes + other.nodes)
+
+
+class MayHaveProof:
+    """What a call returns that may have been told to record a proof."""
+
+    proof: Proof | None
+    _call: ClassVar[str]  # that records it
+
+    def write_proof(self, path: str | os.PathLike[str]) -> Path:
+        """Write the proof that was recorded, for `python -m blockspca.checker`.
+
+        Parameters
+        ----------
+        path : path
+            Of the file; it is replaced if it exists.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile
+        >>> import blockspca as bs
+        >>> result = bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2, proof=True)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.write_proof(f"{folder}/two.proof").name
+        'two.proof'
+        """
+        if self.proof is None:
+            raise ValueError(
+                f"this result has no proof to write: pass proof=True to {self._call}, "
+                "which records it while solving."
+            )
+        return self.proof.write(path)

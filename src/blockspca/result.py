@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from ._html import Markup, bar, table
 from ._messages import advice, gap_in_percent, proof_in_words
 from ._validation import FloatArray, pandas_for
 from .limits import Status
-from .proof_file import MISSING, Proof
+from .proof_file import MayHaveProof, Proof
 
 if TYPE_CHECKING:
     from .solvers.guarantee import BlockGuarantee
@@ -251,7 +249,7 @@ class Visit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(MayHaveProof):
     """A sparse component x with what is known about it.
 
     Attributes
@@ -294,6 +292,8 @@ class Result:
     proof : Proof or None
         What `write_proof` writes, if `solve` was told to record it.
     """
+
+    _call = "solve"
 
     x: FloatArray
     support: NDArray[np.intp]
@@ -353,27 +353,6 @@ class Result:
         """Loading of each of the `features`, largest first."""
         loadings = (float(value) for value in self.x[self._by_loading()])
         return dict(zip(self.features, loadings, strict=True))
-
-    def write_proof(self, path: str | os.PathLike[str]) -> Path:
-        """Write the proof that `solve` recorded, for `python -m blockspca.checker`.
-
-        Parameters
-        ----------
-        path : path
-            Of the file; it is replaced if it exists.
-
-        Examples
-        --------
-        >>> import numpy as np, tempfile
-        >>> import blockspca as bs
-        >>> result = bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2, proof=True)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     result.write_proof(f"{folder}/two.proof").name
-        'two.proof'
-        """
-        if self.proof is None:
-            raise ValueError(MISSING.format(call="solve"))
-        return self.proof.write(path)
 
     def to_frame(self) -> Any:
         """Return the loadings as a pandas DataFrame, largest first.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +13,17 @@ from ._messages import gap_in_percent, proof_in_words
 from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
-from .proof_file import MISSING, Proof
+from .proof_file import MayHaveProof, Proof
 from .result import SHOWN, Result, Status
 
 
-class SparsityPath(Mapping[int, Result]):
+class SparsityPath(Mapping[int, Result], MayHaveProof):
     """One `Result` for each k; `path[k]`, `len(path)`, iteration over k.
 
     The result of a k, with its certificate, is made when it is first asked for.
     """
+
+    _call = "solve_path"
 
     #: What `write_proof` writes, if `solve_path` was told to record it.
     proof: Proof | None = None
@@ -37,27 +37,6 @@ class SparsityPath(Mapping[int, Result]):
         self._results = results
         self._cov = cov
         self.proof = proof
-
-    def write_proof(self, path: str | os.PathLike[str]) -> Path:
-        """Write one proof for all k, for `python -m blockspca.checker`.
-
-        Parameters
-        ----------
-        path : path
-            Of the file; it is replaced if it exists.
-
-        Examples
-        --------
-        >>> import numpy as np, tempfile
-        >>> import blockspca as bs
-        >>> path = bs.solve_path(np.array([[2.0, 1.0], [1.0, 2.0]]), 2, proof=True)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path.write_proof(f"{folder}/both.proof").name
-        'both.proof'
-        """
-        if self.proof is None:
-            raise ValueError(MISSING.format(call="solve_path"))
-        return self.proof.write(path)
 
     @cached_property
     def ceiling(self) -> float:

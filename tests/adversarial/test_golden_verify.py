@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 import blockspca as bs
-from blockspca.certify import claims
+from blockspca.certify import searched_claims
 from golden import Groups, Numbers, assert_as_written, data, matrices
 
 # Relative changes: within every tolerance, and beyond it
@@ -75,7 +75,7 @@ def verified() -> Numbers:
             found[f"{name} {what}"] = outcome(certificate, cov)
     A = dict(matrices())["flat"]
     result = bs.solve_path(A, 4)[4]
-    with patch.object(claims, "ENTRIES_AT_ONCE", 20):
+    with patch.object(searched_claims, "ENTRIES_AT_ONCE", 20):
         found["in parts"] = outcome(result.certificate, A, brief=False)
     for nodes in (1, 3, 10):
         said = bs.verify(result, A, max_nodes=nodes)

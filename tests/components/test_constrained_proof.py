@@ -11,7 +11,7 @@ from blockspca.components.constrained import best_orthogonal
 from blockspca.components.constrained_proof import (
     Better,
     Conditions,
-    prove_none_above,
+    ConstrainedSearch,
 )
 from blockspca.limits import Deadline
 from blockspca.search.reference import NodeCapReached, Undecided
@@ -45,7 +45,8 @@ def exhaustive(A: np.ndarray, W: np.ndarray, k: int) -> float:
 def search(A, W, k, tau, **options) -> int:
     given = {"entry_error": 0.0, "max_nodes": 10**6, "deadline": Deadline(None)}
     upper = np.full(k, np.inf)
-    return prove_none_above(A, Conditions(W, 0.0), k, tau, upper, **(given | options))
+    asked = given | options
+    return ConstrainedSearch(A, Conditions(W, 0.0), k, tau, upper, **asked).run()
 
 
 @pytest.mark.parametrize("seed", range(24))

@@ -92,18 +92,8 @@ class Conditions:
         return float(increased(top + room * off))
 
 
-def prove_none_above(
-    A: FloatArray,
-    conditions: Conditions,
-    k: int,
-    tau: float,
-    upper: FloatArray,
-    *,
-    entry_error: float,
-    max_nodes: int,
-    deadline: Deadline,
-) -> int:
-    """Prove that no k-set S has c(S) > τ; return how many nodes that took.
+class ConstrainedSearch:
+    """Proves that no k-set S has c(S) > τ.
 
     Parameters
     ----------
@@ -111,24 +101,8 @@ def prove_none_above(
         x'Ax is the objective wherever N'x = 0; its entries are known to ± entry_error.
     upper : (k,) array
         upper[q] ≥ max x'Ax over q-sparse unit vectors, without conditions.
-
-    Raises
-    ------
-    Better
-        With a set that is above τ, up to rounding of its loadings.
-    Undecided
-        If a set comes so near that rounding hides on which side it is.
-    NodeCapReached
-        If `max_nodes` nodes did not suffice, or the deadline passed.
     """
-    search = _Search(A, conditions, k, tau, upper, entry_error, max_nodes, deadline)
-    everything = np.arange(len(A), dtype=np.int64)
-    if len(A) >= k:
-        search.visit(everything[:0], everything, 0)
-    return search.nodes
 
-
-class _Search:
     def __init__(
         self,
         A: FloatArray,
@@ -168,6 +142,23 @@ class _Search:
             self.uppers.append(increased(upper + k * entry_error + rounding))
         self.max_nodes, self.deadline = max_nodes, deadline
         self.nodes = 0
+
+    def run(self) -> int:
+        """Search all sets, and return how many nodes that took.
+
+        Raises
+        ------
+        Better
+            With a set that is above τ, up to rounding of its loadings.
+        Undecided
+            If a set comes so near that rounding hides on which side it is.
+        NodeCapReached
+            If `max_nodes` nodes did not suffice, or the deadline passed.
+        """
+        everything = np.arange(len(self.A), dtype=np.int64)
+        if len(everything) >= self.k:
+            self.visit(everything[:0], everything, 0)
+        return self.nodes
 
     def visit(
         self, chosen: NDArray[np.int64], features: NDArray[np.int64], level: int

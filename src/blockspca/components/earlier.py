@@ -13,7 +13,6 @@ proof: m is a matter of rounding, or None where there is no such theorem.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..certificate import BoundName, StepClaim
 from ..certify.claims import rests_on_earlier
@@ -21,12 +20,12 @@ from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import sum_above
 from ..result import (
-    OPTIMAL_GAP,
     Result,
     Status,
     is_optimal_gap,
     is_within_gap,
 )
+from .rewrite import with_bound
 from .schemes import Scheme
 
 CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is needed
@@ -59,27 +58,13 @@ def with_earlier_bound(
             status = Status.OPTIMAL
         elif wanted is not None and is_within_gap(result.objective, bound, wanted):
             status = Status.GAP_LIMIT
-    if certificate is not None:
-        step = StepClaim(
-            k=result.k,
-            upper_bound=bound,
-            bound_name=BoundName.EARLIER_COMPONENT,
-            statistics={"component": source + 1},
-        )
-        certificate = replace(
-            certificate,
-            upper_bound=bound,
-            status=status,
-            steps=(step,),
-            tolerance=OPTIMAL_GAP * abs(result.objective),
-        )
-    return replace(
-        result,
+    step = StepClaim(
+        k=result.k,
         upper_bound=bound,
         bound_name=BoundName.EARLIER_COMPONENT,
-        status=status,
-        certificate=certificate,
+        statistics={"component": source + 1},
     )
+    return with_bound(result, status, step)
 
 
 def check_earlier_bound(

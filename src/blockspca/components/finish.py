@@ -24,8 +24,8 @@ from ..numerics.blas import single_threaded
 from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
 from ..search.reference import NodeCapReached, Undecided
 from .constrained import best_orthogonal
-from .constrained_proof import Better, Conditions, prove_none_above
-from .rewrite import with_component
+from .constrained_proof import Better, Conditions, ConstrainedSearch
+from .rewrite import with_bound, with_component
 from .schemes import Scheme
 
 LARGEST = 200  # features: the search holds some matrices of this order
@@ -88,22 +88,15 @@ def _search(
     for step in certificate.steps:
         if step.k < k:
             upper[step.k] = step.upper_bound
+    error = problem.entry_error
     with single_threaded():
-        return prove_none_above(
-            A,
-            conditions,
-            k,
-            tau,
-            upper,
-            entry_error=problem.entry_error,
-            max_nodes=max_nodes,
-            deadline=deadline,
-        )
+        return ConstrainedSearch(
+            A, conditions, k, tau, upper, error, max_nodes, deadline
+        ).run()
 
 
 def _with_claim(result: Result, tau: float, nodes: int) -> Result:
-    certificate = result.certificate
-    assert certificate is not None
+    assert result.certificate is not None
     status = result.status
     if is_optimal_gap(result.objective, tau):
         status = Status.OPTIMAL
@@ -113,21 +106,8 @@ def _with_claim(result: Result, tau: float, nodes: int) -> Result:
         bound_name=BoundName.CONDITIONS,
         statistics={"nodes": nodes},
     )
-    certificate = replace(
-        certificate,
-        upper_bound=tau,
-        status=status,
-        steps=(*certificate.steps[:-1], claim),
-        tolerance=OPTIMAL_GAP * abs(result.objective),
-    )
-    return replace(
-        result,
-        upper_bound=tau,
-        bound_name=BoundName.CONDITIONS,
-        status=status,
-        certificate=certificate,
-        nodes=result.nodes + nodes,
-    )
+    result = with_bound(result, status, *result.certificate.steps[:-1], claim)
+    return replace(result, nodes=result.nodes + nodes)
 
 
 def check_finished(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -41,8 +42,46 @@ FOR_ORTHOGONAL = (BoundName.EARLIER_COMPONENT, BoundName.CONDITIONS)
 ROWS = 4  # of A, to whose supports ascents are made as well
 
 
+class Conditioned(_Deflation):
+    """A scheme whose next component keeps conditions W'x = 0.
+
+    Its problem, without them, bounds the component, which ascents and swaps under them
+    find; where the two do not meet, `finish` may go on.
+    """
+
+    @abstractmethod
+    def conditions(self, cov: Covariance, earlier: Sequence[Result]) -> Conditions:
+        """W, and how well it is known."""
+
+    @abstractmethod
+    def _none_found(self, k: int, m: int, d: int) -> str:
+        """Say that there seems to be no such vector after m components."""
+
+    def _further_starts(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> list[NDArray[np.intp]]:
+        """Supports to start from besides that of the problem without conditions."""
+        return []
+
+    def solve(
+        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
+    ) -> Result:
+        if not earlier:
+            return solve_one(cov, k)
+        problem = self.problem(cov, earlier)
+        relaxed = solve_one(problem, k, share=PROOF_SHARE)
+        starts = [relaxed.support, *self._further_starts(cov, earlier, k, solve_one)]
+        conditions = self.conditions(cov, earlier)
+        x = _best_under(cov, row_space(conditions.W.T), k, starts, solve_one)
+        if x is None:
+            raise ValueError(self._none_found(k, len(earlier), cov.n_features))
+        result = with_component(relaxed, x, problem, reconsider=True)
+        limits, deadline = solve_one.limits, solve_one.deadline
+        return finished(result, problem, conditions, limits, deadline)
+
+
 @dataclass(frozen=True)
-class Orthogonalised(_Deflation):
+class Orthogonalised(Conditioned):
     """x_j maximises x'Ax over k-sparse unit vectors orthogonal to x_1, …, x_{j−1}.
 
     Gram–Schmidt that keeps sparsity: the loadings of component j are chosen, on their
@@ -129,38 +168,28 @@ class Orthogonalised(_Deflation):
         """V'x = 0, V the earlier components as they are stored."""
         return Conditions(np.array([result.x for result in earlier]).T, 0.0)
 
-    def solve(
+    def _further_starts(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
-    ) -> Result:
-        if not earlier:
-            return solve_one(cov, k)
-        problem = self.problem(cov, earlier)
-        relaxed = solve_one(problem, k, share=PROOF_SHARE)
-        starts = [relaxed.support]
+    ) -> list[NDArray[np.intp]]:
+        """Features of their own, which make any component orthogonal."""
         free = np.setdiff1d(
             np.arange(cov.n_features, dtype=np.intp), used_features(earlier)
         )
-        if len(free):  # features of their own make any component orthogonal
-            apart = restricted(cov, free)
-            size = min(k, len(free))
-            apart_result = solve_one(apart, size, certify=False, share=0.5)
-            starts.append(free[apart_result.support])
-        normals = self.normals(cov, np.array([result.x for result in earlier]))
-        x = best_under(cov, normals, k, starts, solve_one)
-        if x is None:
-            raise ValueError(
-                f"no vector with k = {k} nonzeros orthogonal to the {len(earlier)} "
-                f"earlier component(s) was found among {cov.n_features} features; pass "
-                "a larger k, fewer components, or scheme=ProjectionDeflation()."
-            )
-        result = with_component(relaxed, x, problem, reconsider=True)
-        conditions = self.conditions(cov, earlier)
-        return finished(
-            result, problem, conditions, solve_one.limits, solve_one.deadline
+        if not len(free):
+            return []
+        size = min(k, len(free))
+        apart = solve_one(restricted(cov, free), size, certify=False, share=0.5)
+        return [free[apart.support]]
+
+    def _none_found(self, k: int, m: int, d: int) -> str:
+        return (
+            f"no vector with k = {k} nonzeros orthogonal to the {m} earlier "
+            f"component(s) was found among {d} features; pass a larger k, fewer "
+            "components, or scheme=ProjectionDeflation()."
         )
 
 
-def best_under(
+def _best_under(
     cov: Covariance,
     normals: FloatArray,
     k: int,

@@ -70,6 +70,15 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
     return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
 
 
+def check_usable(sparsities: Sequence[int], usable: int) -> None:
+    """Refuse more components than there are features that vary."""
+    if len(sparsities) > usable:
+        raise ValueError(
+            f"n_components = {len(sparsities)} is more than the {usable} feature(s) "
+            "that vary; pass at most as many components."
+        )
+
+
 def is_disjoint(scheme: Any) -> bool:
     """Tell whether no feature is used twice."""
     return isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import StepClaim
 from ..covariance.covariance import Covariance
 from ..result import (
     NEGLIGIBLE,
@@ -64,6 +65,27 @@ def with_component(
         support=support,
         objective=objective,
         upper_bound=upper_bound,
+        status=status,
+        certificate=certificate,
+    )
+
+
+def with_bound(result: Result, status: Status, *steps: StepClaim) -> Result:
+    """Return the result with the bound of the last of the steps, which prove it."""
+    bound, name = steps[-1].upper_bound, steps[-1].bound_name
+    certificate = result.certificate
+    if certificate is not None:
+        certificate = replace(
+            certificate,
+            upper_bound=bound,
+            status=status,
+            steps=steps,
+            tolerance=OPTIMAL_GAP * abs(result.objective),
+        )
+    return replace(
+        result,
+        upper_bound=bound,
+        bound_name=name,
         status=status,
         certificate=certificate,
     )

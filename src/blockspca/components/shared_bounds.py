@@ -28,7 +28,6 @@ from __future__ import annotations
 import numpy as np
 
 from .._validation import FloatArray
-from ..certify.claims import row_tops
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import (
@@ -39,6 +38,7 @@ from ..numerics.rounding import (
     squared,
     sum_above,
 )
+from ..search.limited import row_tops
 from .variance import leading_eigenvalues
 
 VARIANCES, EIGENVALUES, TABLE = "variances", "eigenvalues", "screening table"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,19 +25,18 @@ from ..covariance.formed import formed_or_interrupted
 from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
-from ..proof_file import MISSING, Proof
+from ..proof_file import MayHaveProof, Proof
 from ..result import SHOWN, Result, Status, relative_gap
 from .checks import check_relations, check_variances
-from .earlier import check_earlier_bound, with_earlier_bound
+from .earlier import check_earlier_bound
 from .finish import check_finished
 from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
 from .joint_start import begun_together
 from .recording import check_recorded, recorded_apart
-from .requests import check_constraints, check_sparsities, check_starts
-from .rewrite import tidied
+from .requests import check_constraints, check_sparsities, check_starts, check_usable
 from .scheme_names import as_scheme
-from .schemes import Scheme, SolveOne, scheme_name
-from .solving import HALF, SolveAgain, SolveWithin, shared_out
+from .schemes import Scheme, scheme_name
+from .solving import HALF, SolveAgain, SolveWithin, next_component, shared_out
 from .sweeps import others, swept
 from .variance import (
     adjusted_variance,
@@ -50,7 +46,7 @@ from .variance import (
 
 
 @dataclass(frozen=True)
-class Components:
+class Components(MayHaveProof):
     """Sparse components x_1, …, x_m with what is known about each and about the set.
 
     Attributes
@@ -90,6 +86,8 @@ class Components:
     proof : Proof or None
         What `write_proof` writes, if `solve_components` was told to record it.
     """
+
+    _call = "solve_components"
 
     results: tuple[Result, ...]
     components: FloatArray
@@ -224,20 +222,6 @@ class Components:
         *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
-    def write_proof(self, path: str | os.PathLike[str]) -> Path:
-        """Write the proofs of all components, for `python -m blockspca.checker`.
-
-        Each is about A without the features of the earlier ones.
-
-        Parameters
-        ----------
-        path : path
-            Of the file; it is replaced if it exists.
-        """
-        if self.proof is None:
-            raise ValueError(MISSING.format(call="solve_components"))
-        return self.proof.write(path)
-
     def to_rows(self) -> list[dict[str, Any]]:
         """Return one dict for each component, for tables and files."""
         return [
@@ -350,8 +334,7 @@ def solve_components(
         the time and nodes that are left; a sweep that is not the last has half of them.
         The gap and the memory apply to each.
     progress : bool or callable, optional
-        True shows a log with a progress bar; a callable gets an `Event`. By default a
-        terminal or notebook shows a line after five seconds; False shows nothing.
+        As in `solve`.
     constraints : Constraints, optional
         As in `solve`, for every component. With disjoint supports nothing can be
         included in more than one, and `Orthogonalised` does not know constraints. The
@@ -392,11 +375,7 @@ def solve_components(
     usable = refuse_constant(cov)
     scheme = as_scheme(scheme)
     sparsities = check_sparsities(k, n_components, cov.n_features)
-    if len(sparsities) > usable:
-        raise ValueError(
-            f"n_components = {len(sparsities)} is more than the {usable} feature(s) "
-            "that vary; pass at most as many components."
-        )
+    check_usable(sparsities, usable)
     scheme.check(sparsities, usable)
     if constraints is not None:
         check_constraints(constraints, cov, sparsities, scheme)
@@ -404,31 +383,15 @@ def solve_components(
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
-    results: list[Result] = []
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov, tell = formed_or_interrupted(cov, budget, tell)
-        part = HALF if sweeps else 1.0
-        for j, sparsity in enumerate(sparsities):
-            share = shared_out(budget, len(sparsities) - j, part)
-            chosen = {**options, "start": starts[j]} if starts else options
-            solve_one = SolveWithin(share, Deadline(share.time), tell, chosen)
-            result = next_component(
-                cov, tuple(results), sparsity, scheme, solve_one, constraints is None
-            )
-            results.append(result)
-            budget.nodes += result.nodes
-            if result.status is Status.INTERRUPTED:
-                sweeps = 0
-                break
+        call = SolveAgain(cov, scheme, sparsities, budget, tell, options)
+        results = _in_turn(call, starts, HALF if sweeps else 1.0)
+        if results[-1].status is Status.INTERRUPTED:
+            sweeps = 0
         first = results[0] if sweeps else None
         if sweeps:
-            share = shared_out(budget, 1, HALF)
-            solve_one = SolveWithin(share, Deadline(share.time), tell, options)
-            results = begun_together(cov, results, scheme, solve_one)
-            within = budget_of_sweeps(budget, scheme)
-            again = SolveAgain(cov, scheme, sparsities, within, tell, options)
-            results = list(swept(cov, results, scheme, sweeps, again))
-            budget.nodes += within.nodes
+            results = _swept(call, results, sweeps)
         named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
@@ -437,22 +400,35 @@ def solve_components(
         return replace(found, proof=recorded_apart(cov, named, budget.limits))
 
 
-def next_component(
-    cov: Covariance,
-    earlier: tuple[Result, ...],
-    k: int,
-    scheme: Scheme,
-    solve_one: SolveOne,
-    free: bool,
-) -> Result:
-    """Solve for the component after the earlier ones; `free` is without constraints.
+def _in_turn(call: SolveAgain, starts: list[list[int]], part: float) -> list[Result]:
+    """Solve for each component after the earlier ones, in a part of what is left."""
+    results: list[Result] = []
+    for j, k in enumerate(call.sparsities):
+        share = shared_out(call.budget, len(call.sparsities) - j, part)
+        options = {**call.options, "start": starts[j]} if starts else call.options
+        solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
+        free = "constraints" not in options
+        earlier = tuple(results)
+        results.append(
+            next_component(call.cov, earlier, k, call.scheme, solve_one, free)
+        )
+        call.budget.nodes += results[-1].nodes
+        if results[-1].status is Status.INTERRUPTED:
+            break
+    return results
 
-    Bounds of earlier components hold for this one too where the scheme says so, but not
-    those of components that had to keep constraints.
-    """
-    result = scheme.solve(cov, earlier, k, solve_one)
-    result = tidied(result, partial(scheme.problem, cov, earlier))
-    return with_earlier_bound(result, cov, earlier, scheme) if free else result
+
+def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:
+    """Solve for each component again, given all others."""
+    cov, scheme, budget = call.cov, call.scheme, call.budget
+    share = shared_out(budget, 1, HALF)
+    solve_one = SolveWithin(share, Deadline(share.time), call.tell, call.options)
+    results = begun_together(cov, results, scheme, solve_one)
+    within = budget_of_sweeps(budget, scheme)
+    again = replace(call, budget=within)
+    results = list(swept(cov, results, scheme, sweeps, again))
+    budget.nodes += within.nodes
+    return results
 
 
 def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:

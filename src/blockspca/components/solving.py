@@ -18,8 +18,9 @@ from ..limits import Budget, Deadline, Limits
 from ..pipeline import solve
 from ..progress import Listener
 from ..result import Result, Status
+from .earlier import with_earlier_bound
 from .rewrite import renumbered, tidied
-from .schemes import Scheme
+from .schemes import Scheme, SolveOne
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
 
@@ -120,3 +121,21 @@ class SolveAgain:
         self.budget.nodes += result.nodes
         self.interrupted = self.interrupted or result.status is Status.INTERRUPTED
         return result
+
+
+def next_component(
+    cov: Covariance,
+    earlier: tuple[Result, ...],
+    k: int,
+    scheme: Scheme,
+    solve_one: SolveOne,
+    free: bool,
+) -> Result:
+    """Solve for the component after the earlier ones; `free` is without constraints.
+
+    Bounds of earlier components hold for this one too where the scheme says so, but not
+    those of components that had to keep constraints.
+    """
+    result = scheme.solve(cov, earlier, k, solve_one)
+    result = tidied(result, partial(scheme.problem, cov, earlier))
+    return with_earlier_bound(result, cov, earlier, scheme) if free else result

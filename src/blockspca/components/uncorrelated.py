@@ -14,14 +14,12 @@ from ..covariance.residual import residual
 from ..numerics.rounding import EPS
 from ..result import Result
 from .constrained_proof import Conditions
-from .finish import finished
-from .orthogonal import PROOF_SHARE, best_under
-from .rewrite import with_component
-from .schemes import SolveOne, _Deflation, row_space
+from .orthogonal import Conditioned
+from .schemes import row_space
 
 
 @dataclass(frozen=True)
-class UncorrelatedScores(_Deflation):
+class UncorrelatedScores(Conditioned):
     """x_j maximises x'Ax over k-sparse unit vectors with x'Ax_i = 0 for all i < j.
 
     The scores of such components are uncorrelated, V'AV is diagonal, so that plain and
@@ -95,24 +93,9 @@ class UncorrelatedScores(_Deflation):
         """
         return 0.0
 
-    def solve(
-        self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
-    ) -> Result:
-        if not earlier:
-            return solve_one(cov, k)
-        problem = self.problem(cov, earlier)
-        relaxed = solve_one(problem, k, share=PROOF_SHARE)
-        conditions = self.conditions(cov, earlier)
-        normals = row_space(conditions.W.T)
-        x = best_under(cov, normals, k, [relaxed.support], solve_one)
-        if x is None:
-            raise ValueError(
-                f"no vector with k = {k} nonzeros whose score is uncorrelated with "
-                f"those of the {len(earlier)} earlier component(s) was found; pass a "
-                f"k of at least {len(earlier) + 1}, fewer components, or "
-                "scheme=ResidualDeflation()."
-            )
-        result = with_component(relaxed, x, problem, reconsider=True)
-        return finished(
-            result, problem, conditions, solve_one.limits, solve_one.deadline
+    def _none_found(self, k: int, m: int, d: int) -> str:
+        return (
+            f"no vector with k = {k} nonzeros whose score is uncorrelated with those "
+            f"of the {m} earlier component(s) was found; pass a k of at least {m + 1}, "
+            "fewer components, or scheme=ResidualDeflation()."
         )

@@ -23,8 +23,8 @@ from ..certify.constrained import solve_constrained
 from ..components.requests import check_constraints
 from ..components.scheme_names import as_scheme
 from ..components.schemes import Scheme
-from ..components.solve import next_component, placed
-from ..components.solving import SolveWithin
+from ..components.solve import placed
+from ..components.solving import SolveWithin, next_component
 from ..components.variance import adjusted_variance, predicted, score_covariance
 from ..constraints import Constraints, Rules, checked
 from ..covariance.covariance import Covariance
@@ -172,11 +172,8 @@ class Problem:
         known = [path[k] for path in self.paths if k in path]
         known += [self.singles[k]] if k in self.singles else []
         known = [result for result in known if result.status is not Status.INTERRUPTED]
-        return min(known, key=_looseness) if known else None
-
-    def keep_path(self, path: SparsityPath) -> None:
-        """Keep what a walk has found; the longest, and the one before."""
-        self.paths = sorted([*self.paths[-1:], path], key=len)
+        known.sort(key=lambda result: (result.status is not Status.OPTIMAL, result.gap))
+        return known[0] if known else None
 
     @cached_property
     def rules(self) -> Rules:
@@ -189,10 +186,6 @@ class Problem:
         """How far a path goes: as far as the constraints allow, or 30."""
         most = min(PATH_K, self.rules.most_features())
         return max(most, len(self.rules.include))
-
-
-def _looseness(result: Result) -> tuple[bool, float]:
-    return result.status is not Status.OPTIMAL, result.gap
 
 
 class Engine:
@@ -340,16 +333,12 @@ class Engine:
                 progress=tell,
                 constraints=problem.constraints,
             )
-            problem.keep_path(path)
+            # The longest, and the one before.
+            problem.paths = sorted([*problem.paths[-1:], path], key=len)
             problem.path_done = not any(
                 path[k].status is Status.INTERRUPTED for k in path
             )
         return problem.paths[-1]
-
-    def known_path(self, state: State) -> SparsityPath | None:
-        """The path, if it has been walked to its end."""
-        problem = self._problems.get(_problem_key(state))
-        return problem.paths[-1] if problem is not None and problem.path_done else None
 
     def pca(self, state: State) -> FloatArray:
         """The variances of as many ordinary components."""

@@ -178,10 +178,6 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         See `Request`: key, index, drop, header, tick, label, decimal, encoding, na,
         numeric_only, mask_var.
 
-    Returns
-    -------
-    Table
-
     Raises
     ------
     ReadError
