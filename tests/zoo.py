@@ -507,6 +507,18 @@ def _float_below(value: np.longdouble) -> float:
     return float(np.nextafter(rounded, -np.inf)) if rounded > value else rounded
 
 
+def graded(d: int) -> np.ndarray:
+    """A covariance of 25 samples whose variances grow, for tests of one example."""
+    X = np.random.default_rng(6).normal(size=(25, d)) * np.linspace(1, 3, d)
+    return np.cov(X.T)
+
+
+def largest_on(A: np.ndarray, support: Sequence[int] | np.ndarray) -> float:
+    """λmax of A on some features."""
+    support = list(support)
+    return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+
+
 def brute_force(A: np.ndarray, k: int) -> float:
     """Return opt(k) by trying every support of k features."""
     return Reference(np.asarray(A, dtype=float), sizes=(k,)).reached[k]

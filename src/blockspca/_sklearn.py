@@ -17,6 +17,7 @@ from ._validation import (
     split_names,
 )
 from .covariance.covariance import Covariance
+from .covariance.device_data import on_host
 from .covariance.kinds import opened
 
 
@@ -29,7 +30,7 @@ def validated(
     """
     refuse_other_things(X, "X")
     X, names = split_names(X)
-    X = opened(X)
+    X = opened(on_host(X)[0])
     if checked_in_place(estimator, X, reset=options.get("reset", True)):
         return X
     if names is not None:
@@ -51,6 +52,9 @@ def validated(
         estimator, X, accept_sparse=("csr", "csc"), dtype=np.float64, **options
     )
     names = getattr(estimator, "feature_names_in_", None)
+    labels: Any = getattr(estimator, "_labels", None)  # given beside an array, too
+    if names is None and np.shape(labels) == X.shape[1:]:
+        names = labels
     _refuse_not_finite(X, names, allow_nan, is_matrix)
     return X
 

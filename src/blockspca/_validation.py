@@ -114,7 +114,7 @@ def refuse_other_things(value: Any, argument: str) -> None:
     if hasattr(value, "var_names") and hasattr(value, "obsm"):
         raise TypeError(
             f"{argument} is an AnnData; call blockspca.tl.sparse_pca(adata), or pass "
-            "adata.X."
+            "adata.to_df(), which keeps the names, or adata.X."
         )
     if is_sparse(value):  # one kind of them is a dict
         return
@@ -123,6 +123,13 @@ def refuse_other_things(value: Any, argument: str) -> None:
             f"{argument} is of type {type(value).__name__}; pass a two-dimensional "
             "array or a DataFrame."
         )
+
+
+def as_rows(X: Any) -> Any:
+    """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
+    refuse_other_things(X, "X")
+    X, _ = split_names(X)
+    return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
 
 
 def _refuse_objects(array: Any, argument: str) -> None:

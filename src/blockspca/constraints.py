@@ -166,29 +166,19 @@ class GroupLimits:
 
 @dataclass(frozen=True)
 class Rules:
-    """Constraints by index, checked: what is solved, certified and verified.
-
-    Attributes
-    ----------
-    n_features : int
-    include, exclude : tuple of int
-        Ascending and disjoint.
-    label : tuple of int
-        The group of each feature, −1 for none; empty without groups.
-    room : tuple of int
-        The most features of each group; of whole groups, their sizes.
-    nonnegative, whole_groups : bool
-    names : tuple of str
-        Of the groups, for messages.
-    """
+    """Constraints by index, checked: what is solved, certified and verified."""
 
     n_features: int
+    #: `include`, `exclude`: ascending and disjoint.
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
+    #: The group of each feature, −1 for none; empty without groups.
     label: tuple[int, ...] = ()
+    #: The most features of each group; of whole groups, their sizes.
     room: tuple[int, ...] = ()
     nonnegative: bool = False
     whole_groups: bool = False
+    #: Of the groups, for messages.
     names: tuple[str, ...] = field(default=(), compare=False)
 
     @property

@@ -483,7 +483,7 @@ def test_a_report_with_everything(here, capsys):
         ("--stability 4 --covariance", "--stability needs complete samples"),
         ("--stability 4 --missing pairwise", "which --missing pairwise does not"),
         ("--alternatives 0.1 --exclude 0", "lists sets without constraints"),
-        ("--alternatives 2", "is not between 0 and 1"),
+        ("--alternatives 2", "is not a fraction below 1"),
         ("--stability 4 -n 2 -k 2,1", "one number of features for all components"),
     ],
 )

@@ -12,11 +12,7 @@ from blockspca import Status
 from blockspca.solvers import Greedy, Limits, LocalSearch
 from blockspca.solvers.greedy import best_addition
 from strategies import problems
-
-
-def value(A: np.ndarray, support) -> float:
-    support = list(support)
-    return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+from zoo import largest_on as value
 
 
 @given(problems(max_features=9))

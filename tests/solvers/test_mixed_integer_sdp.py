@@ -13,11 +13,7 @@ from blockspca.solvers import Limits, MixedIntegerSDP
 from blockspca.solvers.mixed_integer_sdp import swap_cut, tight_multiplier
 from conftest import brute_force
 from strategies import problems, symmetric_matrix
-
-
-def value(A: np.ndarray, support) -> float:
-    support = list(support)
-    return float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+from zoo import largest_on as value
 
 
 @given(problems(max_features=7))

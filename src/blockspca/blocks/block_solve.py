@@ -142,15 +142,8 @@ class _Ledger:
             self.support = self.members[b][outcome.support]
 
     def blocks(self) -> Blocks:
-        return Blocks(
-            labels=self.labels,
-            sizes=self.sizes,
-            objectives=self.objectives,
-            upper_bounds=self.upper_bounds,
-            statuses=tuple(self.statuses),
-            nodes=self.nodes,
-            messages=self.messages,
-        )
+        found = self.objectives, self.upper_bounds, tuple(self.statuses)
+        return Blocks(self.labels, self.sizes, *found, self.nodes, self.messages)
 
 
 def block_solve(
@@ -167,23 +160,10 @@ def block_solve(
 ) -> BlockSolve:
     """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
 
-    Parameters
-    ----------
-    cov, k, epsilon, solver
-        The problem, the threshold and the algorithm for a block.
-    path : ThresholdPath
-        Of `cov`.
-    limits : Limits, optional
-        For all blocks together.
-    n_jobs : int, optional
-        Blocks solved at a time, through joblib. The answer does not depend on it.
-    seed : int
-        Each block draws from its own stream, derived from this and its number.
-    callback : callable, optional
-        Receives an `Event` after each block.
+    Limits are for all blocks together, of which `n_jobs` are solved at a time; each
+    draws from its own stream, derived from the seed and its number. The callback gets
+    an `Event` after each.
 
-    Notes
-    -----
     Blocks are taken by descending upper bound, and those that cannot beat the incumbent
     are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
     between waves only: that is why parallel and serial runs agree. With a limit on

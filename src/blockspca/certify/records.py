@@ -16,54 +16,33 @@ from ..search.schur_tree import TreeStatistics
 
 @dataclass(frozen=True)
 class CertifiedStep:
-    """What is known about one k, with all that is needed to check it again.
-
-    Attributes
-    ----------
-    k, n_features : int
-    support, loadings : (k,) arrays
-        The features, ascending, and the unit eigenvector of A on them.
-    objective : float
-        x'Ax on the original A.
-    upper_bound : float
-        No unit vector with at most k nonzeros exceeds it.
-    bound_name : BoundName
-    status : Status
-    source : str
-        Where the incumbent came from.
-    tau, upper_previous : float
-        The proof shows that no k-set exceeds tau, given upper_previous ≥ opt(k − 1).
-        NaN unless the bound is by a search or by screening.
-    survivors : array of int
-        Every feature outside fails the screening inequality at (tau, upper_previous);
-        fewer than k of them, or the support alone, prove the bound without a tree.
-    statistics : TreeStatistics
-    time : float
-        Seconds spent on this k.
-    message : str
-        What went wrong, if anything did.
-    dual : str or None
-        The point of the entry dual, if the bound is by that.
-    """
+    """What is known about one k, with all that is needed to check it again."""
 
     k: int
     n_features: int
+    #: `support`, `loadings`: (k,); the features, ascending, and the unit eigenvector
+    #: of A on them.
     support: NDArray[np.intp]
     loadings: FloatArray
-    objective: float
-    upper_bound: float
+    objective: float  #: x'Ax on the original A
+    upper_bound: float  #: no unit vector with at most k nonzeros exceeds it
     bound_name: BoundName
     status: Status
-    source: str
+    source: str  #: where the incumbent came from
+    #: `tau`, `upper_previous`: the proof shows that no k-set exceeds tau, given
+    #: upper_previous ≥ opt(k − 1). NaN unless the bound is by a search or by
+    #: screening.
     tau: float = np.nan
     upper_previous: float = np.nan
+    #: Every feature outside fails the screening inequality at (tau, upper_previous);
+    #: fewer than k of them, or the support alone, prove the bound without a tree.
     survivors: NDArray[np.int64] = field(
         default_factory=lambda: np.empty(0, dtype=np.int64)
     )
     statistics: TreeStatistics = field(default_factory=TreeStatistics)
-    time: float = 0.0
-    message: str = ""
-    dual: str | None = None
+    time: float = 0.0  #: seconds spent on this k
+    message: str = ""  #: what went wrong, if anything did
+    dual: str | None = None  #: the point of the entry dual, if the bound is by that
 
     @property
     def gap(self) -> float:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from .display import Display
 from .errors import UsageError
-from .options import File, Force, ReadOptions, ShowOptions, check_name, real, whole
+from .options import (
+    File,
+    Force,
+    ReadOptions,
+    ShowOptions,
+    check_name,
+    option,
+    real,
+    whole,
+)
 
 if TYPE_CHECKING:
     from ..blocks.threshold_path import ThresholdPath
@@ -18,39 +26,37 @@ _SHOWN_BLOCKS = 20
 _SHOWN_NAMES = 8
 
 
+@dataclass(frozen=True)
+class BlocksOptions:
+    """At which threshold, and where the blocks go."""
+
+    epsilon: float | None = option(
+        "Entries up to this are noise.", None, "--epsilon", "-e", **real(0)
+    )
+    max_block_size: int | None = option(
+        "The smallest ε for such blocks.", None, **whole(1)
+    )
+    output: Path | None = option(
+        "A .csv file: feature, block, block size.", None, "--output", "-o"
+    )
+    force: Force = False
+
+
 def blocks(
-    file: File,
-    reading: ReadOptions,
-    show: ShowOptions,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            "--epsilon", "-e", help="Entries up to this are noise.", **real(0)
-        ),
-    ] = None,
-    max_block_size: Annotated[
-        int | None,
-        typer.Option(
-            "--max-block-size", help="The smallest ε for such blocks.", **whole(1)
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A .csv file: feature, block, block size."),
-    ] = None,
-    force: Force = False,
+    file: File, reading: ReadOptions, show: ShowOptions, asked: BlocksOptions
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
     from .._messages import count
     from ..io.writing import check_free, to_csv, write_file
 
+    epsilon, max_block_size, output = asked.epsilon, asked.max_block_size, asked.output
     if epsilon is not None and max_block_size is not None:
         raise UsageError("give --epsilon or --max-block-size, not both")
     if output is not None:
         check_name("--output", output, ".csv")
         if epsilon is None and max_block_size is None:
             raise UsageError("--output needs --epsilon or --max-block-size")
-        check_free([output], force)
+        check_free([output], asked.force)
     display = Display(show)
     from .loading import load
 
@@ -72,7 +78,9 @@ def blocks(
             for number, block in enumerate(found, start=1)
             for name in cov.names_of(block)
         )
-        write_file(output, to_csv(["feature", "block", "size"], rows), force=force)
+        write_file(
+            output, to_csv(["feature", "block", "size"], rows), force=asked.force
+        )
         display.say(f"Written: {output}")
     display.say(
         f"ε = {epsilon:.6g}: {count(len(found), 'block')} of "

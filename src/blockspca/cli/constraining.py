@@ -4,70 +4,50 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from .errors import UsageError
 from .loading import Loaded
-from .options import whole
+from .options import option, whole
 
 if TYPE_CHECKING:
     from ..constraints import Constraints
     from ..result import Result
 
-_PANEL = "Constraints"
-
-
-def _option(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_PANEL, **more)
+_option = partial(option, panel="Constraints")
 
 
 @dataclass(frozen=True)
 class ConstraintOptions:
     """Features in or out, groups, signs."""
 
-    include: Annotated[
-        list[str] | None,
-        _option("A feature that must be in; may be repeated.", "--include"),
-    ] = None
-    exclude: Annotated[
-        list[str] | None,
-        _option("A feature that must stay out; may be repeated.", "--exclude"),
-    ] = None
-    groups: Annotated[
-        str | None,
-        _option(
-            "A text file with a feature and its group a line, or, of an h5ad file, a "
-            "column of var.",
-            "--groups",
-            metavar="FILE_OR_COLUMN",
-        ),
-    ] = None
-    max_per_group: Annotated[
-        int | None,
-        _option("Most features of each group.", "--max-per-group", **whole(0)),
-    ] = None
-    whole_groups: Annotated[
-        bool, _option("Use a group as a whole, or not at all.", "--whole-groups")
-    ] = False
-    nonnegative: Annotated[
-        bool, _option("No loading may be negative.", "--nonnegative")
-    ] = False
-
-    start: Annotated[
-        str | None,
-        _option(
-            "Features to start from: the output of an earlier fit, a text file with "
-            "one a line, or names with commas.",
-            "--start",
-            metavar="FILE_OR_NAMES",
-        ),
-    ] = None
-    min_overlap: Annotated[
-        int | None,
-        _option("At least so many features of --start.", "--min-overlap", **whole(1)),
-    ] = None
+    include: list[str] | None = _option(
+        "A feature that must be in; may be repeated.", None
+    )
+    exclude: list[str] | None = _option(
+        "A feature that must stay out; may be repeated.", None
+    )
+    groups: str | None = _option(
+        "A text file with a feature and its group a line, or, of an h5ad file, a "
+        "column of var.",
+        None,
+        metavar="FILE_OR_COLUMN",
+    )
+    max_per_group: int | None = _option(
+        "Most features of each group.", None, **whole(0)
+    )
+    whole_groups: bool = _option("Use a group as a whole, or not at all.", False)
+    nonnegative: bool = _option("No loading may be negative.", False)
+    start: str | None = _option(
+        "Features to start from: the output of an earlier fit, a text file with one a "
+        "line, or names with commas.",
+        None,
+        metavar="FILE_OR_NAMES",
+    )
+    min_overlap: int | None = _option(
+        "At least so many features of --start.", None, **whole(1)
+    )
 
     def starts(self, loaded: Loaded, n_components: int) -> list[list[Any]] | None:
         """Return supports to start from, one for each component; None without any."""
@@ -109,6 +89,11 @@ class ConstraintOptions:
         from ..constraints import Constraints
         from ..io.groups import read_groups
 
+        if self.groups is None and (
+            self.whole_groups or self.max_per_group is not None
+        ):
+            option = "--whole-groups" if self.whole_groups else "--max-per-group"
+            raise UsageError(f"{option} needs --groups, the group of each feature")
         named = loaded.cov.feature_names is not None
         groups: Any = None
         if self.groups is not None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .display import Display
-from .fit import certificate_name
-from .options import File, ReadOptions, ShowOptions, real, whole
+from .fit import verify_words
+from .options import File, ReadOptions, ShowOptions, option, real, whole
 from .solving import NComponents, SchemeName, SchemeOption
 
 if TYPE_CHECKING:
@@ -21,39 +19,28 @@ if TYPE_CHECKING:
     from .loading import Loaded
 
 
+@dataclass(frozen=True)
+class ExploreOptions:
+    """What the page begins with, and how it is served."""
+
+    k: int = option("Features to begin with.", 5, "-k", **whole(1))
+    n_components: NComponents = 1
+    scheme: SchemeOption = SchemeName.DISJOINT
+    groups: str | None = option(
+        "Groups of the features: a text file with a feature and its group a line, or a "
+        "column of var of the h5ad file.",
+        None,
+        metavar="FILE_OR_COLUMN",
+    )
+    time: float = option("Seconds for an answer.", 10.0, **real(0.1))
+    jobs: int | None = option("Most threads; -1 is all cores.", 1, "--jobs", "-j")
+    port: int = option("0 takes a free one.", 0, **whole(0))
+    browser: bool = option("Open the page.", True, "--browser/--no-browser")
+    keep: bool = option("Go on when the last tab is closed.", False)
+
+
 def explore(
-    file: File,
-    reading: ReadOptions,
-    show: ShowOptions,
-    k: Annotated[
-        int, typer.Option("-k", help="Features to begin with.", **whole(1))
-    ] = 5,
-    n_components: NComponents = 1,
-    scheme: SchemeOption = SchemeName.DISJOINT,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            help="Groups of the features: a text file with a feature and its group a "
-            "line, or a column of var of the h5ad file.",
-            metavar="FILE_OR_COLUMN",
-        ),
-    ] = None,
-    time: Annotated[
-        float, typer.Option("--time", help="Seconds for an answer.", **real(0.1))
-    ] = 10.0,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Most threads; -1 is all cores.")
-    ] = 1,
-    port: Annotated[
-        int, typer.Option("--port", help="0 takes a free one.", **whole(0))
-    ] = 0,
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page.")
-    ] = True,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Go on when the last tab is closed.")
-    ] = False,
+    file: File, reading: ReadOptions, show: ShowOptions, asked: ExploreOptions
 ) -> None:
     """Open a page with sliders: components, bounds and samples as you move them.
 
@@ -68,23 +55,28 @@ def explore(
     from .loading import load
 
     loaded = load(file, reading, display)
-    dataset = as_dataset(loaded, groups)
-    asked = {
-        "k": min(k, dataset.n_features),
-        "n_components": n_components,
-        "scheme": scheme.value,
+    dataset = as_dataset(loaded, asked.groups)
+    begun = {
+        "k": min(asked.k, dataset.n_features),
+        "n_components": asked.n_components,
+        "scheme": asked.scheme.value,
         "scale": reading.scale,
-        "seconds": time,
+        "seconds": asked.time,
         "weight": None if reading.background is None else reading.weight,
         "label": next(iter(dataset.labels), None),
     }
-    state = State.checked(asked, dataset.n_features)
-    server = make_server(dataset, state, port=port, n_jobs=jobs, ends_with_tab=not keep)
+    server = make_server(
+        dataset,
+        State.checked(begun, dataset.n_features),
+        port=asked.port,
+        n_jobs=asked.jobs,
+        ends_with_tab=not asked.keep,
+    )
 
     def ready() -> None:
         display.say(f"Explore: {server.url}")
         display.note("Ctrl-C, or closing the tab, ends it.")
-        if browser:
+        if asked.browser:
             import webbrowser
 
             webbrowser.open(server.url)
@@ -131,22 +123,14 @@ def commands(
     reading = replace(options, scale=state.scale, background=back, weight=weight)
     words = ["blockspca", "fit", str(file), "-k", str(state.k)]
     words += ["--n-components", str(state.n_components), "--scheme", state.used_scheme]
-    for option, chosen in (("--include", state.include), ("--exclude", state.exclude)):
-        words += [word for i in chosen for word in (option, names[i])]
+    for flag, chosen in (("--include", state.include), ("--exclude", state.exclude)):
+        words += [word for i in chosen for word in (flag, names[i])]
     if state.max_per_group is not None and groups is not None:
         words += ["--groups", groups, "--max-per-group", str(state.max_per_group)]
     words += ["--nonnegative"] if state.nonnegative else []
     words += ["--time", f"{state.seconds:g}", "--output", "components"]
     made = [shlex.join([*words, *reading.as_arguments()])]
-    for j in range(state.n_components):
-        check = ["blockspca", "verify", certificate_name(j), str(file)]
-        check += reading.as_arguments()
-        for earlier in range(j):
-            check += ["--after", certificate_name(earlier)]
-        if j and state.scheme != SchemeName.DISJOINT.value:
-            check += ["--scheme", state.scheme]
-        made.append(shlex.join(check))
-    return made
+    return [*made, *verify_words(file, reading, state.scheme, state.n_components)]
 
 
 def _arguments(options: ReadOptions) -> dict[str, Any]:

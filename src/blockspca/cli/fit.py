@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -24,6 +24,7 @@ from .options import (
     ShowOptions,
     SolveOptions,
     check_directory,
+    option,
 )
 from .solving import ComponentOptions, Fit, SchemeName, end
 
@@ -37,18 +38,14 @@ SCORES = "scores.csv"
 class WriteOptions:
     """Where the results go."""
 
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="A directory for JSON and CSV files, or, of an h5ad file, a name "
-            "ending with .h5ad: the data with the results.",
-        ),
-    ] = None
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the summary as JSON.")
-    ] = False
+    output: Path | None = option(
+        "A directory for JSON and CSV files, or, of an h5ad file, a name ending with "
+        ".h5ad: the data with the results.",
+        None,
+        "--output",
+        "-o",
+    )
+    as_json: bool = option("Print the summary as JSON.", False, "--json")
     proof: ProofFile = None
     force: Force = False
 
@@ -199,40 +196,34 @@ def verify_commands(found: Fit, folder: Path | None = None) -> tuple[str, ...]:
     The certificates are in `folder`, or beside the user; the data where they were read.
     """
 
-    def name(j: int) -> str:
-        at = certificate_name(j)
-        return at if folder is None else str(folder / at)
+    scheme, n = found.scheme.value, len(found.components)
+    return verify_words(found.loaded.file, found.loaded.options, scheme, n, folder)
 
+
+def verify_words(
+    file: Path, options: ReadOptions, scheme: str, n: int, folder: Path | None = None
+) -> tuple[str, ...]:
+    """The commands that check n certificates of a file, read as the options say."""
+    names = [str((folder or Path()) / certificate_name(j)) for j in range(n)]
     commands = []
-    for j in range(len(found.components)):
-        words = ["blockspca", "verify", name(j), str(found.loaded.file)]
-        words += found.loaded.options.as_arguments()
-        for earlier in range(j):
-            words += ["--after", name(earlier)]
-        if j and found.scheme is not SchemeName.DISJOINT:
-            words += ["--scheme", found.scheme.value]
+    for j, name in enumerate(names):
+        words = ["blockspca", "verify", name, str(file), *options.as_arguments()]
+        words += [word for earlier in names[:j] for word in ("--after", earlier)]
+        if j and scheme != SchemeName.DISJOINT.value:
+            words += ["--scheme", scheme]
         commands.append(shlex.join(words))
     return tuple(commands)
 
 
 def tables(found: Fit) -> dict[str, str]:
     """Return the CSV files: loadings, and scores where there are samples."""
-    from ..io.writing import to_csv
+    from ..io.writing import loadings_csv, scores_csv
 
-    results = found.components.results
-    rows = [
-        (j + 1, name, value)
-        for j, result in enumerate(results)
-        for name, value in result.loadings.items()
-    ]
-    files = {LOADINGS: to_csv(["component", "feature", "loading"], rows)}
-    scores = found.loaded.scores(found.components.components)
+    components = found.components
+    files = {LOADINGS: loadings_csv(r.loadings for r in components.results)}
+    scores = found.loaded.scores(components.components)
     if scores is not None:
-        names = found.loaded.table.sample_names or range(len(scores))
-        header = ["sample", *(f"component_{j + 1}" for j in range(len(results)))]
-        files[SCORES] = to_csv(
-            header, ((name, *row) for name, row in zip(names, scores, strict=True))
-        )
+        files[SCORES] = scores_csv(scores, found.loaded.table.sample_names)
     return files
 
 

@@ -3,61 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from .constraining import ConstraintOptions
 from .display import Display
-from .options import Missing, ReadOptions, SolveOptions, whole
+from .options import Missing, ReadOptions, SolveOptions, fraction, option, whole
 from .solving import Fit
 
 if TYPE_CHECKING:
     from ..limits import Limits
 
-_PANEL = "How sure the selection is"
 SECONDS = 60.0  # for each of them, where --time does not say
-
-
-def _option(help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=_PANEL, **more)
-
-
-def _parse_share(text: Any) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if 0 < share < 1:
-        return share
-    raise typer.BadParameter(f"{text!r} is not between 0 and 1; 0.01 is 1 %.")
+_option = partial(option, panel="How sure the selection is")
 
 
 @dataclass(frozen=True)
 class InspectOptions:
     """Alternatives, stability and feature importance; each has --time for itself."""
 
-    alternatives: Annotated[
-        float | None,
-        _option(
-            "List all sets within this share of the first component; 0.01 is 1 %.",
-            "--alternatives",
-            parser=_parse_share,
-            metavar="SHARE",
-        ),
-    ] = None
-    stability: Annotated[
-        int | None,
-        _option(
-            "Draw the samples again so many times, and count what is selected.",
-            "--stability",
-            **whole(2),
-        ),
-    ] = None
-    importance: Annotated[
-        bool,
-        _option("Solve again without each feature of the components.", "--importance"),
-    ] = False
+    alternatives: float | None = _option(
+        "List all sets within this share of the first component; 0.01 is 1 %.",
+        None,
+        **fraction("SHARE"),
+    )
+    stability: int | None = _option(
+        "Draw the samples again so many times, and count what is selected.",
+        None,
+        **whole(2),
+    )
+    importance: bool = _option(
+        "Solve again without each feature of the components.", False
+    )
 
     def check(self, reading: ReadOptions, constraining: ConstraintOptions) -> None:
         """Refuse, before the work begins, what is not offered together."""

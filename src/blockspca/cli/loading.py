@@ -60,12 +60,7 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
     with display.working("Computing variances"):
         _check(table, file, options)
         try:
-            cov = table.covariance(
-                center=not options.no_center,
-                scale=options.scale,
-                missing=options.missing.value,
-                constant=options.constant.value,
-            )
+            cov = _covariance(table, options)
             refuse_constant(cov)
             if options.background is not None:
                 cov = _less_background(cov, options)
@@ -98,6 +93,7 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         encoding=options.encoding,
         na=options.na or (),
         numeric_only=options.numeric_only,
+        mask_var=options.mask_var,
         **more,
     )
     if options.transpose and options.label is not None:
@@ -123,13 +119,16 @@ def _less_background(cov: Covariance, options: ReadOptions) -> Covariance:
     assert options.background is not None
     table = read_file(options.background, options)
     _check(table, options.background, options)
-    background = table.covariance(
+    return contrastive(cov, _covariance(table, options), options.weight)
+
+
+def _covariance(table: Table, options: ReadOptions) -> Covariance:
+    return table.covariance(
         center=not options.no_center,
         scale=options.scale,
         missing=options.missing.value,
         constant=options.constant.value,
     )
-    return contrastive(cov, background, options.weight)
 
 
 def _about_file(file: Path, said: str) -> str:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from dataclasses import (
+    MISSING,
+    Field,
+    dataclass,
+    field,
+    fields,
+    is_dataclass,
+    replace,
+)
 from enum import Enum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -57,51 +65,52 @@ class Constant(str, Enum):
     RAISE = "raise"
 
 
-def _option(panel: str, help: str, *names: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+def option(help: str, default: Any, *names: str, panel: str = "", **more: Any) -> Any:
+    """Return a field that `spread` makes an option; --like-this if no name is given."""
+    settings = {"help": help, "rich_help_panel": panel or None, **more}
+    return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def _parse_gap(text: Any) -> float:
-    """Return '0.01' as a number, and say what to write for '1%'."""
-    try:
-        gap = float(text)
-    except ValueError:
-        gap = math.nan
-    if 0 <= gap < 1:
-        return gap
-    raise typer.BadParameter(f"{text!r} is not a fraction below 1; 0.01 is 1 %.")
+def _number(
+    convert: Callable[[Any], Any], noun: str, minimum: float, metavar: str
+) -> dict[str, Any]:
+    def parse(text: Any) -> Any:
+        try:
+            number = convert(text)
+        except ValueError:
+            number = math.nan
+        if isinstance(number, float) and math.isnan(number):
+            raise typer.BadParameter(f"{text} is not {noun}.")
+        if number < minimum:
+            raise typer.BadParameter(f"{text} is less than {minimum:g}.")
+        return number
+
+    return {"parser": parse, "metavar": metavar}
 
 
 def whole(minimum: int) -> dict[str, Any]:
     """Return the settings of an option that takes whole numbers from `minimum` on."""
-
-    def parse(text: Any) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise typer.BadParameter(f"{text} is not a whole number.") from None
-        if number < minimum:
-            raise typer.BadParameter(f"{text} is less than {minimum}.")
-        return number
-
-    return {"parser": parse, "metavar": "INTEGER"}
+    return _number(int, "a whole number", minimum, "INTEGER")
 
 
 def real(minimum: float) -> dict[str, Any]:
     """Return the settings of an option that takes numbers from `minimum` on."""
+    return _number(float, "a number", minimum, "NUMBER")
+
+
+def fraction(metavar: str) -> dict[str, Any]:
+    """Return the settings of an option that takes a number below 1, and not '1%'."""
 
     def parse(text: Any) -> float:
         try:
             number = float(text)
         except ValueError:
             number = math.nan
-        if math.isnan(number):
-            raise typer.BadParameter(f"{text} is not a number.")
-        if number < minimum:
-            raise typer.BadParameter(f"{text} is less than {minimum:g}.")
-        return number
+        if 0 <= number < 1:
+            return number
+        raise typer.BadParameter(f"{text!r} is not a fraction below 1; 0.01 is 1 %.")
 
-    return {"parser": parse, "metavar": "NUMBER"}
+    return {"parser": parse, "metavar": metavar}
 
 
 def check_name(option: str, path: Path | None, *endings: str) -> None:
@@ -124,115 +133,65 @@ def check_directory(output: Path, names: Iterable[str], force: bool) -> None:
     check_free((output / name for name in names), force)
 
 
-_READ = "Reading the file"
-_SOLVE = "Solving"
-_SHOW = "Output"
+_read = partial(option, panel="Reading the file")
+_solve = partial(option, panel="Solving")
+_show = partial(option, panel="Output")
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """How a file becomes a covariance matrix."""
 
-    covariance: Annotated[
-        bool,
-        _option(_READ, "The file holds a symmetric matrix, not data.", "--covariance"),
-    ] = False
-    scale: Annotated[
-        bool, _option(_READ, "Divide by standard deviations: correlations.", "--scale")
-    ] = False
-    no_center: Annotated[
-        bool, _option(_READ, "Do not subtract the means.", "--no-center")
-    ] = False
-    missing: Annotated[
-        Missing,
-        _option(
-            _READ, "Refuse gaps, or use the samples that each pair has.", "--missing"
-        ),
-    ] = Missing.RAISE
-    constant: Annotated[
-        Constant,
-        _option(
-            _READ,
-            "With --scale: constant columns get no loading, or are refused.",
-            "--constant",
-        ),
-    ] = Constant.WARN
-    transpose: Annotated[
-        bool, _option(_READ, "Columns are samples, rows are features.", "--transpose")
-    ] = False
-    index: Annotated[
-        str | None, _option(_READ, "The column that names the samples.", "--index")
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        _option(_READ, "A column to leave out; may be repeated.", "--drop"),
-    ] = None
-    label: Annotated[
-        str | None,
-        _option(
-            _READ,
-            "A column (of obs, in h5ad) with the kind of each sample: no feature; the "
-            "report colours by it.",
-            "--label",
-        ),
-    ] = None
-    header: Annotated[
-        bool | None,
-        _option(
-            _READ,
-            "The first row of a text file names the columns, or is a sample.",
-            "--header/--no-header",
-        ),
-    ] = None
-    numeric_only: Annotated[
-        bool,
-        _option(_READ, "Leave columns of text out, and say which.", "--numeric-only"),
-    ] = False
-    na: Annotated[
-        list[str] | None,
-        _option(
-            _READ, "A cell that stands for a missing value; may be repeated.", "--na"
-        ),
-    ] = None
-    decimal: Annotated[
-        str, _option(_READ, "The decimal mark of a text file: . or ,", "--decimal")
-    ] = "."
-    encoding: Annotated[
-        str | None,
-        _option(_READ, "Of a text file, such as latin-1; UTF-8.", "--encoding"),
-    ] = None
-    names: Annotated[
-        Path | None, _option(_READ, "A text file with one feature a line.", "--names")
-    ] = None
-    key: Annotated[
-        str | None,
-        _option(_READ, "Array of an NPZ file, layer of AnnData.", "--key"),
-    ] = None
-    background: Annotated[
-        Path | None,
-        _option(
-            _READ,
-            "A file of the same features: its covariance is subtracted.",
-            "--background",
-        ),
-    ] = None
-    weight: Annotated[
-        float,
-        _option(_READ, "Of the background.", "--weight", **real(0)),
-    ] = 1.0
+    covariance: bool = _read("The file holds a symmetric matrix, not data.", False)
+    scale: bool = _read("Divide by standard deviations: correlations.", False)
+    no_center: bool = _read("Do not subtract the means.", False)
+    missing: Missing = _read(
+        "Refuse gaps, or use the samples that each pair has.", Missing.RAISE
+    )
+    constant: Constant = _read(
+        "With --scale: constant columns get no loading, or are refused.", Constant.WARN
+    )
+    transpose: bool = _read("Columns are samples, rows are features.", False)
+    index: str | None = _read("The column that names the samples.", None)
+    drop: list[str] | None = _read("A column to leave out; may be repeated.", None)
+    label: str | None = _read(
+        "A column (of obs, in h5ad) with the kind of each sample: no feature; the "
+        "report colours by it.",
+        None,
+    )
+    header: bool | None = _read(
+        "The first row of a text file names the columns, or is a sample.",
+        None,
+        "--header/--no-header",
+    )
+    numeric_only: bool = _read("Leave columns of text out, and say which.", False)
+    na: list[str] | None = _read(
+        "A cell that stands for a missing value; may be repeated.", None
+    )
+    decimal: str = _read("The decimal mark of a text file: . or ,", ".")
+    encoding: str | None = _read("Of a text file, such as latin-1; UTF-8.", None)
+    names: Path | None = _read("A text file with one feature a line.", None)
+    key: str | None = _read("Array of an NPZ file, layer of AnnData.", None)
+    mask_var: str | None = _read(
+        "Of AnnData: the column of var that is True for genes to choose from.", None
+    )
+    background: Path | None = _read(
+        "A file of the same features: its covariance is subtracted.", None
+    )
+    weight: float = _read("Of the background.", 1.0, **real(0))
 
     def as_arguments(self) -> list[str]:
         """Return the options that differ from their defaults, as words to type."""
         words: list[str] = []
-        for field in fields(self):
-            value = getattr(self, field.name)
-            flag = "--" + field.name.replace("_", "-")
-            if value == field.default:
+        for at in fields(self):
+            value = getattr(self, at.name)
+            flag = "--" + at.name.replace("_", "-")
+            if value == at.default:
                 continue
             if value is True:
                 words.append(flag)
             elif value is False:
-                words.append("--no-" + field.name)
+                words.append("--no-" + at.name)
             elif isinstance(value, (list, tuple)):
                 words += [word for item in value for word in (flag, item)]
             else:
@@ -242,9 +201,9 @@ class ReadOptions:
     def replaced_by(self, given: ReadOptions) -> ReadOptions:
         """Return these options with those of `given` that are not its defaults."""
         changed = {
-            field.name: getattr(given, field.name)
-            for field in fields(given)
-            if getattr(given, field.name) != field.default
+            at.name: getattr(given, at.name)
+            for at in fields(given)
+            if getattr(given, at.name) != at.default
         }
         return replace(self, **changed)
 
@@ -277,33 +236,16 @@ class ReadOptions:
 class SolveOptions:
     """When to stop, and how many threads to use."""
 
-    time: Annotated[
-        float | None,
-        _option(_SOLVE, "Stop after so many seconds.", "--time", **real(0)),
-    ] = None
-    gap: Annotated[
-        float | None,
-        _option(
-            _SOLVE,
-            "Stop when this is proved; 0.01 is 1 %.",
-            "--gap",
-            parser=_parse_gap,
-            metavar="FRACTION",
-        ),
-    ] = None
-    nodes: Annotated[
-        int | None,
-        _option(
-            _SOLVE,
-            "Stop after so many nodes; 200 000 without limits.",
-            "--nodes",
-            **whole(1),
-        ),
-    ] = None
-    jobs: Annotated[
-        int | None,
-        _option(_SOLVE, "Most threads; 1 is one core, -1 all.", "--jobs", "-j"),
-    ] = None
+    time: float | None = _solve("Stop after so many seconds.", None, **real(0))
+    gap: float | None = _solve(
+        "Stop when this is proved; 0.01 is 1 %.", None, **fraction("FRACTION")
+    )
+    nodes: int | None = _solve(
+        "Stop after so many nodes; 200 000 without limits.", None, **whole(1)
+    )
+    jobs: int | None = _solve(
+        "Most threads; 1 is one core, -1 all.", None, "--jobs", "-j"
+    )
 
     def limits(self) -> Any:
         """Return them as the library's `Limits`; without any, its default."""
@@ -317,18 +259,19 @@ class SolveOptions:
 class ShowOptions:
     """What is shown while a command runs."""
 
-    quiet: Annotated[bool, _option(_SHOW, "Show no progress.", "--quiet", "-q")] = False
-    verbose: Annotated[
-        bool, _option(_SHOW, "Show the log, also when piped.", "--verbose", "-v")
-    ] = False
-    debug: Annotated[
-        bool, _option(_SHOW, "Show the traceback of an error.", "--debug")
-    ] = False
+    quiet: bool = _show("Show no progress.", False, "--quiet", "-q")
+    verbose: bool = _show("Show the log, also when piped.", False, "--verbose", "-v")
+    debug: bool = _show("Show the traceback of an error.", False)
 
 
-def _default(value: Any) -> Any:
-    """The default of a field as that of a parameter; a field without has none."""
-    return inspect.Parameter.empty if value is MISSING else value
+def _parameter(at: Field[Any], hint: Any) -> inspect.Parameter:
+    """A field as a parameter of a command."""
+    if at.metadata:
+        names = at.metadata["names"] or ("--" + at.name.replace("_", "-"),)
+        hint = Annotated[hint, typer.Option(*names, **at.metadata["settings"])]
+    default = inspect.Parameter.empty if at.default is MISSING else at.default
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(at.name, kind, default=default, annotation=hint)
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -344,21 +287,13 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             )
             continue
         groups[parameter.name] = kind
-        field_hints = get_type_hints(kind, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_default(field.default),
-                annotation=field_hints[field.name],
-            )
-            for field in fields(kind)
-        ]
+        hints = get_type_hints(kind, include_extras=True)
+        parameters += [_parameter(at, hints[at.name]) for at in fields(kind)]
 
     @wraps(command)
     def run(**values: Any) -> None:
         for name, kind in groups.items():
-            chosen = {field.name: values.pop(field.name) for field in fields(kind)}
+            chosen = {at.name: values.pop(at.name) for at in fields(kind)}
             values[name] = kind(**chosen)
         try:
             command(**values)

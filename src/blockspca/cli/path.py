@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from .constraining import ConstraintOptions
 from .display import Display
@@ -19,9 +18,23 @@ from .options import (
     ShowOptions,
     SolveOptions,
     check_name,
+    option,
     whole,
 )
 from .solving import end, say_interrupted, was_interrupted, write_proof
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """How far the path goes, and where it is written."""
+
+    k_max: int | None = option(
+        "The largest k; 10, or fewer, by default.", None, **whole(1)
+    )
+    output: Path | None = option("A .csv or .json file.", None, "--output", "-o")
+    plot: Path | None = option("A .png, .svg or .pdf picture.", None)
+    proof: ProofFile = None
+    force: Force = False
 
 
 def path(
@@ -30,24 +43,12 @@ def path(
     solving: SolveOptions,
     show: ShowOptions,
     constraining: ConstraintOptions,
-    k_max: Annotated[
-        int | None,
-        typer.Option(
-            "--k-max", help="The largest k; 10, or fewer, by default.", **whole(1)
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A .csv or .json file.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="A .png, .svg or .pdf picture.")
-    ] = None,
-    proof: ProofFile = None,
-    force: Force = False,
+    asked: PathOptions,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
     from ..io.writing import check_free, to_csv, to_json, write_file
 
+    output, plot, proof, force = asked.output, asked.plot, asked.proof, asked.force
     check_name("--output", output, ".csv", ".json")
     check_name("--plot", plot, ".png", ".svg", ".pdf")
     if plot is not None and find_spec("matplotlib") is None:
@@ -63,7 +64,7 @@ def path(
         d = loaded.cov.n_features
         results = solve_path(
             loaded.cov,
-            k_max or min(10, d),
+            asked.k_max or min(10, d),
             limits=solving.limits(),
             n_jobs=solving.jobs,
             progress=progress,
@@ -81,7 +82,10 @@ def path(
         text = to_json(rows)
         if output.suffix == ".csv":
             # A list in JSON: names may hold spaces, commas and anything else.
-            flat = ({**row, "features": _as_list(row["features"])} for row in rows)
+            flat = (
+                {**row, "features": json.dumps(row["features"], ensure_ascii=False)}
+                for row in rows
+            )
             text = to_csv(header, ([row[name] for name in header] for row in flat))
         write_file(output, text, force=force)
         display.say(f"Written: {output}")
@@ -93,10 +97,6 @@ def path(
     if proof is not None:
         write_proof(results, proof, display)
     end(results.values(), display, solving)
-
-
-def _as_list(names: list[str]) -> str:
-    return json.dumps(names, ensure_ascii=False)
 
 
 def _lines(rows: list[dict[str, Any]], ceiling: float) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +56,8 @@ def report(
     check_name("--output", output, ".html", ".htm")
     check_free([output], force)
     inspecting.check(reading, constraining)
-    _check_extra()
+    if find_spec("jinja2") is None:
+        raise ImportError("the report needs jinja2; pip install 'blockspca[report]'.")
     from .loading import load
 
     loaded = load(file, reading, display)
@@ -77,13 +79,6 @@ def report(
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
     end(found.components.results, display, solving, interrupted)
-
-
-def _check_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("jinja2") is None:
-        raise ImportError("the report needs jinja2; pip install 'blockspca[report]'.")
 
 
 def _without_path(solving: SolveOptions) -> SolveOptions:

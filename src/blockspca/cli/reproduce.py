@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from .display import Display
 from .errors import ExitCode, UsageError, refuse_unknown
-from .options import Force, ShowOptions, check_directory, real
+from .options import Force, ShowOptions, check_directory, option, real
 
 if TYPE_CHECKING:
     from ..reproduction import ReproducedTable
@@ -19,44 +20,34 @@ SECONDS = 60.0
 QUICK_SECONDS = 15.0
 
 
+@dataclass(frozen=True)
+class ReproduceOptions:
+    """On which data, in what time, and where the tables go."""
+
+    data: Path | None = option(
+        "The folder of the data sets; BLOCKSPCA_DATA by default.", None
+    )
+    time_limit: float | None = option(
+        f"Seconds for each run of each method; {SECONDS:g} by default, "
+        f"{QUICK_SECONDS:g} with --quick.",
+        None,
+        **real(0.1),
+    )
+    quick: bool = option("Within ten minutes for all, leaving some out.", False)
+    output: Path | None = option(
+        "A directory for Markdown, JSON and pictures.", None, "--output", "-o"
+    )
+    force: Force = False
+    download: bool = option("Get absent data sets from their public sources.", False)
+
+
 def reproduce(
     show: ShowOptions,
+    asked: ReproduceOptions,
     table: Annotated[
         str | None,
         typer.Argument(help="Which one, or all; without it they are listed."),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", help="The folder of the data sets; BLOCKSPCA_DATA by default."
-        ),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            **real(0.1),
-            help=f"Seconds for each run of each method; {SECONDS:g} by default, "
-            f"{QUICK_SECONDS:g} with --quick.",
-        ),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Within ten minutes for all, leaving some out."),
-    ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="A directory for Markdown, JSON and pictures."
-        ),
-    ] = None,
-    force: Force = False,
-    download: Annotated[
-        bool,
-        typer.Option(
-            "--download", help="Get absent data sets from their public sources."
-        ),
-    ] = False,
 ) -> None:
     """Measure a table of the paper again, beside what the paper prints."""
     from ..reproduction.catalogue import TABLES
@@ -67,18 +58,19 @@ def reproduce(
         typer.echo("Measure one: blockspca reproduce branch-and-bound --data DIR")
         return
     refuse_unknown(table, "table", [ALL, *TABLES])
-    if download:
+    data, output, quick = asked.data, asked.output, asked.quick
+    if asked.download:
         _download(data)
     _check_folder(data)
     names = list(TABLES) if table == ALL else [table]
     if output is not None:
-        check_directory(output, _file_names(names), force)
+        check_directory(output, _file_names(names), asked.force)
     from ..reproduction import Measurements, Settings, warm_up
     from ..reproduction import reproduce as measure
 
     display = Display(show)
     tell = display.note if display.log else lambda text: None
-    seconds = time_limit or (QUICK_SECONDS if quick else SECONDS)
+    seconds = asked.time_limit or (QUICK_SECONDS if quick else SECONDS)
     measurements = Measurements(Settings(data, seconds, quick, tell))
     with display.working("Compiling"):
         warm_up()
@@ -87,7 +79,7 @@ def reproduce(
         found = measure(name, measurements)
         tables.append(found)
         if output is not None:  # at once, so that Ctrl-C leaves what was measured
-            _write(output, found, force)
+            _write(output, found, asked.force)
         display.say(found.to_markdown())
     if output is not None:
         display.say(f"Written to {output}")

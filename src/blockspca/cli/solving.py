@@ -259,9 +259,9 @@ def _choose(
     display: Display,
 ) -> Chosen:
     """Choose a k for each component by the library's rule, and say why."""
+    from .._validation import as_rows
     from ..components.scheme_names import as_scheme
     from ..model_selection.choose_each_k import choose_each_k
-    from ..model_selection.choose_k import as_rows
 
     table, options = loaded.table, loaded.options
     if options.background is not None:

@@ -53,20 +53,12 @@ NEWTON_STEPS = 60  # for the level of a smoothed sum, which takes about six
 
 @dataclass(frozen=True)
 class JointEntries:
-    """A proved bound on the variances of m orthogonal components of k features each.
-
-    Attributes
-    ----------
-    upper_bound : float
-    k, n_components : int
-    record : EntryRecord
-        The weights and the shares of U that prove it.
-    """
+    """A proved bound on the variances of m orthogonal components of k features each."""
 
     upper_bound: float
     k: int
     n_components: int
-    record: EntryRecord
+    record: EntryRecord  #: the weights and the shares of U that prove it
 
     def proved(self, cov: Covariance) -> float:
         """Compute the bound again, from the record and A alone.

@@ -47,23 +47,13 @@ MOST_SECONDS = 30.0  # of it, where there is no limit
 
 @dataclass(frozen=True)
 class JointSplit:
-    """A proved bound on the variances of m orthogonal components of k features each.
-
-    Attributes
-    ----------
-    upper_bound : float
-    k, n_components : int
-    directions : array of shape (d, p)
-        B, of p ≤ m columns.
-    record : EntryRecord or SearchRecord
-        Proves opt(k; A − BB').
-    """
+    """A proved bound on the variances of m orthogonal components of k features each."""
 
     upper_bound: float
     k: int
     n_components: int
-    directions: FloatArray
-    record: EntryRecord | SearchRecord
+    directions: FloatArray  #: (d, p). B, of p ≤ m columns.
+    record: EntryRecord | SearchRecord  #: proves opt(k; A − BB')
 
     def proved(self, cov: Covariance) -> float:
         """Compute the bound again, from B, the record and A alone; infinite if none.

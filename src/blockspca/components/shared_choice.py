@@ -22,31 +22,15 @@ from ..covariance.derived import restricted
 
 @dataclass(frozen=True, eq=False)
 class SharedChoice:
-    """The problem of a shared set among the features that it may have.
+    """The problem of a shared set among the features that it may have."""
 
-    Attributes
-    ----------
-    cov : Covariance
-        A on those features.
-    features : array of int
-        Their numbers in the whole of A, ascending; they are counted from 0 below.
-    n_features : int
-        Of the whole of A.
-    total_variance : float
-        Of the whole of A.
-    feature_names : tuple of str or None
-        Of the whole of A.
-    include : array of int
-        Features that must be in the set.
-    limits : GroupLimits or None
-    """
-
-    cov: Covariance
+    cov: Covariance  #: A on those features
+    #: Their numbers in the whole of A, ascending; they are counted from 0 below.
     features: NDArray[np.intp]
-    n_features: int
-    total_variance: float
-    feature_names: tuple[str, ...] | None
-    include: NDArray[np.intp]
+    n_features: int  #: of the whole of A
+    total_variance: float  #: of the whole of A
+    feature_names: tuple[str, ...] | None  #: of the whole of A
+    include: NDArray[np.intp]  #: features that must be in the set
     limits: GroupLimits | None = None
 
     @classmethod

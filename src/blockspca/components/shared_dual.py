@@ -52,21 +52,11 @@ HIGHEST_LOG = 30.0  # of a weight beside that of direction r: it is capped anywa
 
 @dataclass(frozen=True)
 class DualPoint:
-    """ρ and a density that prove a bound, in the units of the columns.
+    """ρ and a density that prove a bound, in the units of the columns."""
 
-    Attributes
-    ----------
-    value : float
-        An estimate of the bound.
-    multiplier : float
-        ρ.
-    density : Density
-        X/r.
-    """
-
-    value: float
-    multiplier: float
-    density: Density
+    value: float  #: an estimate of the bound
+    multiplier: float  #: ρ
+    density: Density  #: X/r
 
 
 @dataclass

@@ -51,23 +51,15 @@ def _row_blocks(Y: Any, step: int) -> Iterator[np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where A comes from, in the words of the proof format.
+    """Where A comes from, in the words of the proof format."""
 
-    Attributes
-    ----------
-    kind : {"matrix", "data"}
-    numbers : str or array
-        The hash of the data; or the data themselves, where they are kept anyway, to be
-        hashed when somebody asks.
-    n, d : int
-    center, scale, ddof
-        Of data; see `Covariance.from_data`.
-    """
-
-    kind: str
+    kind: str  #: {"matrix", "data"}
+    #: The hash of the data; or the data themselves, where they are kept anyway, to be
+    #: hashed when somebody asks.
     numbers: Any = field(repr=False)
     n: int
     d: int
+    #: `center`, `scale`, `ddof`: of data; see `Covariance.from_data`.
     center: bool = True
     scale: bool = False
     ddof: int = 1

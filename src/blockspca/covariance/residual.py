@@ -50,24 +50,16 @@ ROWS_AT_ONCE = 2**22  # entries of A
 
 @dataclass(frozen=True)
 class Regression:
-    """Every feature regressed on the scores of some components.
+    """Every feature regressed on the scores of some components."""
 
-    Attributes
-    ----------
-    kept : tuple of int
-        The components whose scores were used; the others depend on them, or do not
-        vary, up to rounding.
-    factor : (d, m) array
-        F with F F' = AV (V'AV)⁻¹ V'A, V the components kept, up to the errors below.
-    basis : (n, m) array or None
-        Q̂, if made from data in memory; then F = C'Q̂.
-    error : float
-        ρ if there is a basis, otherwise a bound on |(FF')_ij − what it stands for|.
-    """
-
+    #: The components whose scores were used; the others depend on them, or do not
+    #: vary, up to rounding.
     kept: tuple[int, ...]
+    #: (d, m). F with F F' = AV (V'AV)⁻¹ V'A, V the components kept, up to the errors
+    #: below.
     factor: FloatArray
-    basis: FloatArray | None
+    basis: FloatArray | None  #: (n, m). Q̂, if made from data in memory; then F = C'Q̂.
+    #: ρ if there is a basis, otherwise a bound on |(FF')_ij − what it stands for|.
     error: float
 
     @property

@@ -127,7 +127,7 @@ class DenseDataSource:
 
     known_psd = True
     has_columns = True
-    on_device = False  # whether the data came from a GPU, which then scans them
+    on_device = False  # whether the data came from a GPU, which then does the work
 
     def __init__(
         self,
@@ -312,6 +312,7 @@ class SparseDataSource:
 
     known_psd = True
     has_columns = True
+    on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(
         self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray

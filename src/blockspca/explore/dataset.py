@@ -16,45 +16,21 @@ from .state import State
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """How the data would be read again, for exports; empty for data in memory.
+    """How the data would be read again, for exports; empty for data in memory."""
 
-    Attributes
-    ----------
-    file, background : str
-        Where they came from.
-    reading : mapping
-        How, as arguments of `blockspca.io.read_table`.
-    commands : callable
-        Given a state and the names of the features, returns the commands that find its
-        components, and that check each certificate. None where there are none.
-    """
-
+    #: `file`, `background`: where they came from.
     file: str = ""
     background: str = ""
+    #: How, as arguments of `blockspca.io.read_table`.
     reading: Mapping[str, Any] = field(default_factory=dict)
+    #: Given a state and the names of the features, returns the commands that find its
+    #: components, and that check each certificate. None where there are none.
     commands: Callable[[State, tuple[str, ...]], list[str]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """What is explored.
-
-    Parameters
-    ----------
-    table : Table
-        Data, or a symmetric matrix.
-    name : str
-        What the page calls it.
-    center : bool
-    missing, constant : str
-        As in `Covariance.from_data`.
-    background : Table, optional
-        Data of the same features, whose covariance may be subtracted.
-    groups : sequence or mapping, optional
-        A label for each feature, as in `Constraints`.
-    labels : mapping from names to sequences
-        Columns to colour the samples by.
-    source : Source
 
     Examples
     --------
@@ -65,13 +41,17 @@ class Dataset:
     [1]
     """
 
-    table: Table
-    name: str = "data"
+    table: Table  #: data, or a symmetric matrix
+    name: str = "data"  #: what the page calls it
     center: bool = True
+    #: `missing`, `constant`: as in `Covariance.from_data`.
     missing: str = "raise"
     constant: str = "raise"
+    #: Data of the same features, whose covariance may be subtracted.
     background: Table | None = None
+    #: A label for each feature, as in `Constraints`.
     groups: Sequence[Any] | Mapping[Any, Any] | None = None
+    #: Columns to colour the samples by.
     labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     source: Source = field(default_factory=Source)
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..certify.proof_log import recorded
-from ..components.solve import Components, collect
-from ..io.writing import to_csv
+from ..components.solve import collect
+from ..io.writing import loadings_csv, scores_csv
 from ..limits import Budget, Limits
 from ..result import Status
 from .engine import Answer, Engine
@@ -51,12 +51,7 @@ def _command(engine: Engine, answer: Answer) -> bytes:
 
 
 def _loadings(engine: Engine, answer: Answer) -> bytes:
-    rows = [
-        (j + 1, name, value)
-        for j, result in enumerate(answer.results)
-        for name, value in result.loadings.items()
-    ]
-    return to_csv(["component", "feature", "loading"], rows).encode()
+    return loadings_csv(result.loadings for result in answer.results).encode()
 
 
 def _scores(engine: Engine, answer: Answer) -> bytes:
@@ -64,9 +59,7 @@ def _scores(engine: Engine, answer: Answer) -> bytes:
     scores = dataset.scores(answer.components, answer.state.scale)
     if scores is None:
         raise ValueError("a matrix has no samples, hence no scores.")
-    header = ["sample", *(f"component_{j + 1}" for j in range(scores.shape[1]))]
-    rows = zip(dataset.sample_names, scores.tolist(), strict=True)
-    return to_csv(header, ((name, *row) for name, row in rows)).encode()
+    return scores_csv(scores, dataset.sample_names).encode()
 
 
 def _certificates(engine: Engine, answer: Answer) -> bytes:
@@ -97,21 +90,16 @@ def _state(engine: Engine, answer: Answer) -> bytes:
     return (json.dumps(answer.state.to_dict(), indent=2) + "\n").encode()
 
 
-def found_components(answer: Answer) -> Components:
-    """The components as the library returns them, with a joint bound."""
-    budget = Budget(Limits(time=answer.state.seconds))
-    return collect(answer.cov, answer.results, answer.scheme, budget)
-
-
 def _report(engine: Engine, answer: Answer) -> bytes:
     from ..report import Report, build_report
 
     dataset, state = engine.dataset, answer.state
     held = dataset.labels.get(state.label or "")
     interrupted = answer.results[-1].status is Status.INTERRUPTED
+    budget = Budget(Limits(time=state.seconds))
     page = Report(
         cov=answer.cov,
-        components=found_components(answer),
+        components=collect(answer.cov, answer.results, answer.scheme, budget),
         path=None if interrupted else engine.path(state),
         scores=dataset.scores(answer.components, state.scale),
         sample_names=dataset.table.sample_names,

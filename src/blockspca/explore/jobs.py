@@ -34,22 +34,12 @@ class Priority(IntEnum):
 
 @dataclass(eq=False)
 class Job:
-    """Some work for one tab.
+    """Some work for one tab."""
 
-    Parameters
-    ----------
-    work : callable
-        Called with the job, in the thread of the worker.
-    owner : object
-        The tab, whose older jobs a newer one replaces.
-    priority : Priority
-    failed : callable
-        Told the exception, if the work raises one that is not an interruption.
-    """
-
-    work: Callable[[Job], None]
-    owner: Any
+    work: Callable[[Job], None]  #: called with the job, in the thread of the worker
+    owner: Any  #: the tab, whose older jobs a newer one replaces
     priority: Priority
+    #: Told the exception, if the work raises one that is not an interruption.
     failed: Callable[[Exception], None]
     _interrupted: threading.Event = field(default_factory=threading.Event)
     discarded: bool = False

@@ -63,7 +63,7 @@ class Session:
         """Do what the page asks for; what cannot be is refused in a sentence."""
         actions = {
             "ask": self._ask,
-            "stop": self._stop,
+            "stop": lambda _: self.worker.stop(self),
             "search": self._search,
             "names": self._names,
             "lasso": self._lasso,
@@ -204,9 +204,6 @@ class Session:
                 self.send({"type": "prices", "rows": rows}, number)
 
     # -- small questions, answered at once -----------------------------------------
-
-    def _stop(self, message: Mapping[str, Any]) -> None:
-        self.worker.stop(self)
 
     def _search(self, message: Mapping[str, Any]) -> None:
         text = message.get("text")

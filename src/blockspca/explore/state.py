@@ -29,28 +29,6 @@ class StateError(ValueError):
 class State:
     """What is asked for. All fields but the view's decide what is solved.
 
-    Attributes
-    ----------
-    k, n_components : int
-    scheme : str
-        A name of `components.scheme_names.SCHEMES`.
-    scale : bool
-        Whether features are divided by their standard deviations.
-    include, exclude : tuple of int
-        Features by index, ascending.
-    max_per_group : int or None
-    nonnegative : bool
-    weight : float or None
-        Of the background that is subtracted; None leaves it out.
-    seconds : float
-        Time limit of one answer.
-    label : str or None
-        By which column the samples are coloured; "component 2" is by its scores.
-    axes : pair of int
-        The components on the axes of the scores, `SAMPLE_ORDER` for none.
-    epsilon : float or None
-        The threshold of the blocks that are shown; None is that of the start.
-
     Examples
     --------
     >>> from blockspca.explore.state import State
@@ -60,16 +38,21 @@ class State:
 
     k: int = 5
     n_components: int = 1
-    scheme: str = "disjoint"
-    scale: bool = False
+    scheme: str = "disjoint"  #: A name of `components.scheme_names.SCHEMES`
+    scale: bool = False  #: whether features are divided by their standard deviations
+    #: `include`, `exclude`: features by index, ascending.
     include: tuple[int, ...] = ()
     exclude: tuple[int, ...] = ()
     max_per_group: int | None = None
     nonnegative: bool = False
+    #: Of the background that is subtracted; None leaves it out.
     weight: float | None = None
-    seconds: float = 10.0
+    seconds: float = 10.0  #: time limit of one answer
+    #: By which column the samples are coloured; "component 2" is by its scores.
     label: str | None = None
+    #: The components on the axes of the scores, `SAMPLE_ORDER` for none.
     axes: tuple[int, int] = (0, 1)
+    #: The threshold of the blocks that are shown; None is that of the start.
     epsilon: float | None = None
 
     VIEW = ("label", "axes", "epsilon")  # what changes the pictures only

@@ -20,23 +20,14 @@ KEY = "spca"  # of the results, unless another is given
 
 @dataclass(frozen=True)
 class Entries:
-    """What is written: three values, and where each goes.
+    """What is written: three values, and where each goes."""
 
-    Attributes
-    ----------
-    key : str
-        Of `uns`; the others are named after it, as scanpy's pictures expect.
-    scores : array of shape (n_cells, n_components)
-    loadings : array of shape (n_genes, n_components)
-        0 for genes that were not chosen, or not asked about.
-    facts : dict
-        params, variance, variance_ratio (adjusted), r2, upper_bound, gap, status,
-        genes and certificates (JSON, for `verify`).
-    """
-
-    key: str
-    scores: FloatArray
+    key: str  #: of `uns`; the others are named after it, as scanpy's pictures expect
+    scores: FloatArray  #: (n_cells, n_components)
+    #: (n_genes, n_components); 0 for genes that were not chosen, or not asked about.
     loadings: FloatArray
+    #: params, variance (of the scores), variance_ratio (adjusted), r2, objective with
+    #: its upper_bound and gap, status, genes and certificates (JSON, for `verify`).
     facts: dict[str, Any]
 
     @property
@@ -78,6 +69,7 @@ def entries_of(
         "variance": np.array(found.explained_variance),
         "variance_ratio": np.array(found.explained_variance_ratio),
         "r2": float(found.r2),
+        "objective": np.array([result.objective for result in found.results]),
         "upper_bound": np.array(found.upper_bounds),
         "gap": np.array(found.gaps),
         "status": np.array([status.value for status in found.statuses]),

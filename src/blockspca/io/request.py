@@ -17,6 +17,7 @@ _APPLIES = {
     "key": (".npz", ".h5ad", ".zarr"),
     "index": _TABLES,
     "header": _TEXT,
+    "mask_var": (".h5ad", ".zarr"),
     "label": (*_TABLES, ".h5ad", ".zarr"),
     "encoding": _TEXT,
     "na": _TEXT,
@@ -31,44 +32,29 @@ def no_tick(done: int, total: int) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """What is wanted from a file; the keywords of `read_table`.
+    """What is wanted from a file; the keywords of `read_table`."""
 
-    Attributes
-    ----------
-    key : str, optional
-        Which array of an NPZ file, or which layer of an h5ad file.
-    index : str, optional
-        The column of a CSV, TSV or Parquet file that names the samples.
-    drop : sequence of str
-        Columns to leave out, by name.
-    header : bool, optional
-        Whether the first row of a text file names its columns; by default it does if
-        one of its cells is not a number.
-    tick : callable
-        Told (bytes read, bytes in the file) now and then.
-    label : str, optional
-        A column of a text or Parquet file, or of `obs` of an h5ad file, that says what
-        kind of sample each is. It becomes the `labels` of the table, and is no feature.
-    decimal : str
-        The decimal mark of a text file, "." or ",".
-    encoding : str, optional
-        Of a text file; UTF-8 by default, or UTF-16 if it begins with its mark.
-    na : sequence of str
-        Cells that stand for a missing value, besides those that are empty, NA, NaN, ….
-    numeric_only : bool
-        Whether columns that hold text are left out, and not refused.
-    """
-
+    #: Which array of an NPZ file, or which layer of an h5ad file.
     key: str | None = None
+    #: The column of a CSV, TSV or Parquet file that names the samples.
     index: str | None = None
-    drop: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()  #: columns to leave out, by name
+    #: Whether the first row of a text file names its columns; by default it does if
+    #: one of its cells is not a number.
     header: bool | None = None
-    tick: Tick = no_tick
+    tick: Tick = no_tick  #: told (bytes read, bytes in the file) now and then
+    #: A column of a text or Parquet file, or of `obs` of an h5ad file, that says what
+    #: kind of sample each is. It becomes the `labels` of the table, and is no feature.
     label: str | None = None
-    decimal: str = "."
+    decimal: str = "."  #: the decimal mark of a text file, "." or ","
+    #: Of a text file; UTF-8 by default, or UTF-16 if it begins with its mark.
     encoding: str | None = None
+    #: Cells that stand for a missing value, besides those that are empty, NA, NaN, ….
     na: tuple[str, ...] = ()
+    #: Whether columns that hold text are left out, and not refused.
     numeric_only: bool = False
+    #: A column of `var` of an h5ad file, True for the features that are read.
+    mask_var: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "na"):  # any iterable will do

@@ -173,6 +173,26 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return out.getvalue()
 
 
+def loadings_csv(loadings: Iterable[Mapping[str, float]]) -> str:
+    """Return a row for each loading of each component, numbered from 1."""
+    rows = ((j, *pair) for j, one in enumerate(loadings, 1) for pair in one.items())
+    return to_csv(["component", "feature", "loading"], rows)
+
+
+def scores_csv(
+    scores: Any, names: Sequence[str] | None, **columns: Sequence[Any] | None
+) -> str:
+    """Return a row for each sample: its name, or number, further columns, its scores.
+
+    A further column that is None is left out.
+    """
+    before = {"sample": names or range(len(scores)), **columns}
+    held = {name: values for name, values in before.items() if values is not None}
+    header = [*held, *(f"component_{j + 1}" for j in range(scores.shape[1]))]
+    rows = zip(*held.values(), scores, strict=True)
+    return to_csv(header, ((*first, *row) for *first, row in rows))
+
+
 def _cell(value: Any) -> Any:
     if hasattr(value, "item") and not isinstance(value, str):
         value = value.item()

@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..io.writing import to_csv
+from ..io.writing import loadings_csv, scores_csv, to_csv
 
 if TYPE_CHECKING:
     from .page import Report
@@ -45,16 +45,12 @@ def certificates(report: Report) -> list[Download]:
 
 def tables(report: Report) -> list[Download]:
     """Loadings, and scores, path and stability where there are any."""
-    results = report.components.results
-    rows = [
-        (j, name, value)
-        for j, result in enumerate(results, 1)
-        for name, value in result.loadings.items()
-    ]
-    header = ["component", "feature", "loading"]
-    found = [_csv("loadings.csv", "Loadings", to_csv(header, rows))]
+    loadings = loadings_csv(result.loadings for result in report.components.results)
+    found = [_csv("loadings.csv", "Loadings", loadings)]
     if report.scores is not None:
-        found.append(_csv("scores.csv", "Scores", _scores(report)))
+        labels = {report.label_name: report.labels}
+        scores = scores_csv(report.scores, report.sample_names, **labels)
+        found.append(_csv("scores.csv", "Scores", scores))
     if report.path is not None:
         header = ["k", "variance", "upper_bound", "status", "features"]
         values = [
@@ -73,18 +69,3 @@ def tables(report: Report) -> list[Download]:
 
 def _csv(name: str, text: str, content: str) -> Download:
     return _download(name, f"{text} (CSV)", content, "text/csv")
-
-
-def _scores(report: Report) -> str:
-    assert report.scores is not None
-    names = report.sample_names or range(len(report.scores))
-    header = ["sample"]
-    columns = [f"component_{j + 1}" for j in range(report.scores.shape[1])]
-    if report.labels is None:
-        pairs = zip(names, report.scores, strict=True)
-        return to_csv([*header, *columns], ((name, *row) for name, row in pairs))
-    both = zip(names, report.labels, report.scores, strict=True)
-    return to_csv(
-        [*header, report.label_name, *columns],
-        ((name, label, *row) for name, label, row in both),
-    )

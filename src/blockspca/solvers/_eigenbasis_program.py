@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ._highs import TOLERANCE, Answer, minimise
 from .base import Deadline
+from .template import SolverRun
 
 #: Tangents to begin with: of x_j in 1/√k, the size of a loading, and of g_i in θ_i.
 #: Those that matter are added at each solution.
@@ -262,6 +263,17 @@ class EigenbasisProgram:
         return Answer(
             answer.x, float(constant - answer.bound), answer.finished, answer.nodes
         )
+
+    def tighten(
+        self, run: SolverRun, scale: float, **options: Any
+    ) -> tuple[Answer, float]:
+        """Maximise with the nodes that a run has left; lower its bound to that."""
+        left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
+        answer = self.maximise(run.deadline, nodes=left, **options)
+        run.nodes += answer.nodes
+        bound = max(answer.bound, self.reached)
+        run.tighten(scale * (bound + TOLERANCE))
+        return answer, bound
 
     def _add_squares(self, rows: _Rows) -> None:
         """u_j ≥ |x_j|, g = V'x, and t_j ≥ u_j², s_i ≥ g_i² by tangents."""

@@ -32,50 +32,28 @@ OPTIMAL, LIMIT_REACHED, INFEASIBLE = 0, 1, 2  # the status of scipy.optimize.mil
 
 @dataclass(frozen=True)
 class Answer:
-    """What HiGHS says about a program that is to be minimised.
+    """What HiGHS says about a program that is to be minimised."""
 
-    Attributes
-    ----------
-    x : array or None
-        The best point found.
-    bound : float
-        No point is better, if HiGHS is right: inf where there is no point at all.
-    finished : bool
-        False if a limit ended it.
-    nodes : int
-        At least one.
-    """
-
-    x: FloatArray | None
+    x: FloatArray | None  #: the best point found
+    #: No point is better, if HiGHS is right: inf where there is no point at all.
     bound: float
-    finished: bool
-    nodes: int
+    finished: bool  #: false if a limit ended it
+    nodes: int  #: at least one
 
 
 def minimise(
     objective: FloatArray,
     *,
-    integrality: FloatArray,
-    bounds: Any,
-    constraints: Any,
     deadline: Deadline,
     nodes: int | None = None,
     gap: float = 0.0,
+    **program: Any,
 ) -> Answer:
     """Minimise objective · x by `scipy.optimize.milp`, up to the deadline.
 
-    Parameters
-    ----------
-    objective, integrality, bounds, constraints
-        As `scipy.optimize.milp` has them.
-    deadline : Deadline
-    nodes : int, optional
-        Most nodes.
-    gap : float
-        Relative; how near the bound has to be.
+    The program is integrality, bounds and constraints as SciPy has them; `gap`, how
+    near the bound has to be, is relative.
 
-    Notes
-    -----
     HiGHS does not hear Ctrl-C, so it runs in a thread of its own, while the caller's
     waits for either. A program that was left behind ends with its slice of time: where
     there is no limit, slices of 20, 40, 80, … seconds are tried, of which all but the
@@ -89,20 +67,14 @@ def minimise(
         options["time_limit"] = left if last else seconds
         if nodes is not None:
             options["node_limit"] = nodes
-        found = _in_a_thread(
-            objective,
-            integrality=integrality,
-            bounds=bounds,
-            constraints=constraints,
-            options=options,
-        )
+        found = _in_a_thread(objective, **program, options=options)
         # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
         out_of_nodes = nodes is not None and "limit reached" in found.message
         limited = found.status == LIMIT_REACHED or out_of_nodes
         if found.status not in (OPTIMAL, INFEASIBLE) and not limited:
             raise SolverError(f"got no answer from HiGHS: {found.message}")
         if not limited or last or int(found.mip_node_count or 0) >= (nodes or math.inf):
-            return _answer(found, bool(np.any(integrality)), limited)
+            return _answer(found, bool(np.any(program["integrality"])), limited)
         seconds *= 2
 
 

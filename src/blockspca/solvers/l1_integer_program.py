@@ -9,7 +9,7 @@ from ..heuristics.pool import swapped
 from ..numerics.linalg import leading_eigenvector
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import TOLERANCE, affords_program, gap_wanted, value_to_beat
+from ._highs import affords_program, gap_wanted, value_to_beat
 from .base import Guarantee
 from .template import BaseSolver, SolverRun
 
@@ -111,15 +111,12 @@ class L1IntegerProgram(BaseSolver):
         program.refine(run.x)
         before = np.inf
         while not run.must_stop() and affords_program(run):
-            left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
-            answer = program.maximise(run.deadline, nodes=left, gap=GAP)
-            run.nodes += answer.nodes
-            bound = max(answer.bound, program.reached)
-            run.tighten(scale * (bound + TOLERANCE))
+            answer, bound = program.tighten(run, scale, gap=GAP)
             if answer.x is not None:
                 x = answer.x[:d]
                 run.offer_vector(x)
-                _improve(scaled, run)
+                support, _, _ = swapped(scaled, run.support, stop=run.time_is_up)
+                run.offer(support)
                 program.refine(x)
             program.reached = max(program.reached, run.objective / scale)
             wanted = gap_wanted(program.reached, run.limits)
@@ -130,9 +127,3 @@ class L1IntegerProgram(BaseSolver):
             if bound > before - WORTHWHILE * abs(bound):
                 return
             before = bound
-
-
-def _improve(A: FloatArray, run: SolverRun) -> None:
-    """Offer what swaps make of the best support."""
-    support, _, _ = swapped(A, run.support, stop=run.time_is_up)
-    run.offer(support)

@@ -8,7 +8,6 @@ from .._validation import FloatArray
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import (
-    TOLERANCE,
     ExactProgram,
     affords_program,
     gap_wanted,
@@ -46,8 +45,7 @@ class MixedIntegerQP(ExactProgram):
     Dey, S. S., Molinaro, M. and Wang, G. (2022). Solving sparse principal component
     analysis with global support. Mathematical Programming.
 
-    Dey, S. S., Mazumder, R. and Wang, G. (2022). Using ℓ1-relaxation and integer
-    programming to obtain dual bounds for sparse PCA. Operations Research 70.
+    The chords are those of `L1IntegerProgram`, which names their source.
 
     Examples
     --------
@@ -95,11 +93,7 @@ def _bounded(
     wanted = gap_wanted(program.reached, run.limits)
     before = np.inf
     while not run.must_stop() and affords_program(run):
-        left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
-        answer = program.maximise(run.deadline, nodes=left, integer=integer)
-        run.nodes += answer.nodes
-        bound = max(answer.bound, program.reached)
-        run.tighten(scale * (bound + TOLERANCE))
+        answer, bound = program.tighten(run, scale, integer=integer)
         if bound <= program.reached + wanted:
             return True
         if answer.x is None or not answer.finished:
