@@ -15,6 +15,7 @@ import numpy as np
 
 from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.closed_form import cheap_bound, eigenvalue_error, row_sum_bound
+from blockspca.bounds.entry_dual.pairs import _with_strong_entries
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.nonnegative import has_both_signs, nonnegative_loadings
@@ -31,6 +32,7 @@ _MODULES = (
     "bounds.best",
     "bounds.closed_form",
     "bounds.entry_dual.check",
+    "bounds.entry_dual.pairs",
     "bounds.entry_dual.proof",
     "bounds.smaller_k",
     "certify.nonnegative",
@@ -181,6 +183,27 @@ def formulas() -> Numbers:
     return found
 
 
+def strong() -> Numbers:
+    """The largest level, of all features but the first, at which each is looked at."""
+    found: Numbers = {}
+    for X in data():
+        cov = Covariance.from_data(X)
+        d = cov.n_features
+        reached = []
+        for i in range(1, d):
+            low, high = 0.0, 1e3
+            for _ in range(HALVINGS + 10):
+                levels = np.full(d, (low + high) / 2)
+                levels[0] = 2.0
+                if i in _with_strong_entries(cov, levels):
+                    low = levels[i]
+                else:
+                    high = levels[i]
+            reached.append(float(low))
+        found[f"data {len(X)}"] = reached
+    return found
+
+
 def groups() -> Numbers:
     found: Numbers = {}
     for name, cov in given():
@@ -198,12 +221,14 @@ GROUPS: Groups = {
     "shared": shared,
     "signs": signs,
     "groups": groups,
+    "strong": strong,
     "formulas, large eps": large(formulas),
     "each, large eps": large(each),
     "joint, large eps": large(joint),
     "shared, large eps": large(shared),
     "signs, large eps": large(signs),
     "groups, large eps": large(groups),
+    "strong, large eps": large(strong),
 }
 
 
@@ -253,3 +278,11 @@ def test_signs_with_a_large_eps() -> None:
 
 def test_groups_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "groups, large eps")
+
+
+def test_strong() -> None:
+    assert_as_written(__file__, GROUPS, "strong")
+
+
+def test_strong_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "strong, large eps")
