@@ -127,6 +127,7 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 _ENTRY_DUAL = (
     "adversarial/test_golden_entries",
+    "adversarial/test_golden_joint",
     *(
         f"bounds/entry_dual/test_{name}"
         for name in ("screening", "ulps", "claim", "forged", "search")

@@ -15,8 +15,11 @@ from sklearn.covariance import LedoitWolf
 mpl.use("Agg")
 
 import matplotlib.pyplot as plt
+from sklearn.exceptions import ConvergenceWarning
 
+import blockspca as bs
 from blockspca import SparsePCA, plotting
+from blockspca._estimator_output import warn_if_not_proved
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +105,18 @@ def test_colours_of_numbers_and_of_labels(X) -> None:
     assert len(plotting.plot_scores(X[:, :2], color=mixed).collections) == 2
     with pytest.raises(ValueError, match=r"color has shape \(3,\) for 40 samples"):
         plotting.plot_scores(X[:, :2], color=["a", "b", "c"])
+
+
+def test_time_is_no_advice_where_a_proof_ended_by_itself() -> None:
+    ended = bs.Result(
+        x=np.array([1.0, 0.0]),
+        support=np.array([0]),
+        objective=1.0,
+        upper_bound=1.0 + 3e-8,
+        status=bs.Status.FEASIBLE,
+        k=1,
+        n_features=2,
+    )
+    with pytest.warns(ConvergenceWarning, match="gap of 3e-08.*does not help") as said:
+        warn_if_not_proved([ended], 1, by_default=True)
+    assert "time=60" not in str(said[0].message)

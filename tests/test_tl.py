@@ -41,6 +41,8 @@ def test_what_is_written(cells: anndata.AnnData, tmp_path: Path) -> None:
     scores = X @ cells.varm["sPCs"]
     np.testing.assert_allclose(cells.obsm["X_spca"], scores, atol=1e-4)
     np.testing.assert_allclose(scores.var(axis=0, ddof=1), found["variance"], rtol=1e-5)
+    np.testing.assert_allclose(found["objective"], found["upper_bound"], rtol=1e-8)
+    assert (found["objective"] <= found["variance"] * (1 + 1e-9)).all()
     genes = found["genes"][0].split(", ")
     assert set(genes) == set(cells.var_names[cells.varm["sPCs"][:, 0] != 0])
     cells.write_h5ad(tmp_path / "out.h5ad")
@@ -122,12 +124,21 @@ def test_scanpy_draws_it(cells: anndata.AnnData) -> None:
         ({"mask_var": "hvg"}, KeyError, "mask_var = 'hvg' is not a column"),
         ({"mask_var": [True]}, ValueError, r"has shape \(1,\) .*; pass 765 booleans"),
         ({"mask_var": np.zeros(765, bool)}, ValueError, "leaves no gene"),
+        ({"mask_var": ["LYZ"]}, ValueError, r"of names, adata\.var_names\.isin"),
+        ({"n_components": 2}, TypeError, "n_components is called n_comps here"),
         ({"copy": 1}, TypeError, "copy"),
     ],
 )
 def test_bad_values(cells, options, error, message) -> None:
     with pytest.raises(error, match=message):
         bs.tl.sparse_pca(cells, n_comps=1, k=2, **options)
+
+
+def test_a_missing_value_is_told_by_its_gene(cells: anndata.AnnData) -> None:
+    at = int(np.flatnonzero(cells.var["highly_variable"])[2])
+    cells.X[3, at] = np.nan
+    with pytest.raises(ValueError, match=f"in feature.s. '{cells.var_names[at]}'"):
+        bs.tl.sparse_pca(cells, n_comps=1, k=2)
 
 
 def test_other_things_are_told_where_to_go(cells: anndata.AnnData) -> None:

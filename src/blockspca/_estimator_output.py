@@ -51,15 +51,24 @@ def warn_if_not_proved(
         reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
     elif stopped[-1].status is Status.FEASIBLE:
         reason = "the proof ended"
+    advice = (
+        "Give the proof more time, for example limits=Limits(time=60), or say with "
+        "limits=Limits(gap=0.01) which gap is good enough."
+    )
+    if all(result.status is Status.FEASIBLE for result in stopped):
+        advice = (
+            "More time does not help: rounding, or the end of what can be tried, is in "
+            "the way. Say with limits=Limits(gap=1e-6), or more, which gap is good "
+            "enough."
+        )
     widest = max(result.gap for result in stopped)
+    gap = f"{widest:.2%}" if widest > 5e-5 else f"{widest:.2g}"  # or it reads 0.00 %
     missing = ""
     if len(results) < wanted:
         missing = f" Only {len(results)} of {wanted} components were found."
     warn_caller(
         f"{len(stopped)} of {len(results)} component(s) are not proved optimal: "
-        f"{reason} with a gap of {widest:.2%}.{missing} Give the proof more time, for "
-        "example limits=Limits(time=60), or say with limits=Limits(gap=0.01) which gap "
-        "is good enough.",
+        f"{reason} with a gap of {gap}.{missing} {advice}",
         ConvergenceWarning,
     )
 

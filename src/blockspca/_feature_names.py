@@ -54,8 +54,8 @@ def feature_index(
             )
         if feature not in position:
             raise ValueError(
-                f"{argument} has {feature!r}, which is not the name of a feature; the "
-                f"names begin with {', '.join(map(repr, list(position)[:5]))}."
+                f"{argument} has {feature!r}, which is not the name of a feature; "
+                + _meant(feature, list(position))
             )
         return position[feature]
     if isinstance(feature, (bool, np.bool_)) or not isinstance(
@@ -71,3 +71,14 @@ def feature_index(
             f"{d} features."
         )
     return int(feature)
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """Which names are near to one that is none of them, or how they begin."""
+    import difflib
+
+    folded = {other.casefold(): other for other in names}
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.7)
+    if near:
+        return f"did you mean {' or '.join(repr(folded[key]) for key in near)}?"
+    return f"the names begin with {', '.join(map(repr, names[:5]))}."

@@ -52,6 +52,9 @@ def validated(
         estimator, X, accept_sparse=("csr", "csc"), dtype=np.float64, **options
     )
     names = getattr(estimator, "feature_names_in_", None)
+    labels: Any = getattr(estimator, "_labels", None)  # given beside an array, too
+    if names is None and np.shape(labels) == X.shape[1:]:
+        names = labels
     _refuse_not_finite(X, names, allow_nan, is_matrix)
     return X
 

@@ -114,7 +114,7 @@ def refuse_other_things(value: Any, argument: str) -> None:
     if hasattr(value, "var_names") and hasattr(value, "obsm"):
         raise TypeError(
             f"{argument} is an AnnData; call blockspca.tl.sparse_pca(adata), or pass "
-            "adata.X."
+            "adata.to_df(), which keeps the names, or adata.X."
         )
     if is_sparse(value):  # one kind of them is a dict
         return

@@ -227,6 +227,11 @@ class Price:
         return lost / abs(self.free_objective) if lost else 0.0
 
     def __str__(self) -> str:
+        if self.share <= OPTIMAL_GAP:
+            return (
+                f"nothing of {self.free_objective:.6g} without constraints; proved: at "
+                f"most {self.most:.3g}"
+            )
         return (
             f"{self.share:.3%} of {self.free_objective:.6g} without constraints; "
             f"proved: between {self.least:.6g} and {self.most:.6g}"

@@ -10,8 +10,7 @@ from ._validation import check_flag
 from .covariance.kinds import opened, stays_in_place
 from .estimator import SparsePCA
 from .io.anndata_entries import KEY, entries_of
-
-HIGHLY_VARIABLE = "highly_variable"
+from .io.columnar import HIGHLY_VARIABLE
 
 
 class _Unset:
@@ -52,7 +51,7 @@ def sparse_pca(
         The genes that may be chosen. By default those that `adata.var` marks as
         "highly_variable", or all if none are marked; None is all.
     key_added : str
-        Where the results go.
+        Where the results go: ``obsm["X_KEY"]``, ``varm["KEY_PCs"]``, ``uns["KEY"]``.
     copy : bool
         Return a copy with the results instead of writing into `adata`.
     **options
@@ -65,8 +64,10 @@ def sparse_pca(
 
         - ``obsm["X_spca"]``: the scores, cells × components;
         - ``varm["sPCs"]``: the loadings, genes × components, 0 for genes not chosen;
-        - ``uns["spca"]``: params, variance, variance_ratio (adjusted), r2,
-          upper_bound, gap, status, genes and certificates (JSON, for `verify`).
+        - ``uns["spca"]``: params, variance (of the scores), variance_ratio (of what the
+          earlier scores leave), r2, status, genes, certificates (JSON, for `verify`),
+          and objective, which upper_bound and gap are about: from the second component
+          on, the variance that the earlier ones leave, by the default scheme.
 
     Notes
     -----
@@ -90,6 +91,8 @@ def sparse_pca(
     [0, 1, 2]
     """
     _refuse_other_than_anndata(adata)
+    if "n_components" in options:
+        raise TypeError("n_components is called n_comps here, as in scanpy; pass that.")
     if check_flag(copy, "copy"):
         adata = adata.to_memory() if adata.isbacked else adata.copy()
     X = _matrix(adata, layer)
@@ -161,7 +164,8 @@ def _mask(adata: Any, mask_var: Any) -> tuple[np.ndarray, str]:
     if mask.shape != (adata.n_vars,) or mask.dtype != bool:
         raise ValueError(
             f"mask_var = {name!r} has shape {mask.shape} and dtype {mask.dtype}; pass "
-            f"{adata.n_vars} booleans, one for each gene."
+            f"{adata.n_vars} booleans, one for each gene; of names, "
+            "adata.var_names.isin([...])."
         )
     if not mask.any():
         raise ValueError(f"mask_var = {name!r} leaves no gene; pass mask_var=None.")

@@ -13,7 +13,9 @@ from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
+from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.closed_form import cheap_bound, eigenvalue_error, row_sum_bound
+from blockspca.bounds.entry_dual.pairs import _with_strong_entries
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.nonnegative import has_both_signs, nonnegative_loadings
@@ -23,11 +25,14 @@ from blockspca.components.joint_split import JointSplit
 from blockspca.components.shared_bounds import closed_forms, screening_table
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
+from blockspca.proof_settings import DEFAULT_SETTINGS
 from golden import Groups, Numbers, assert_as_written, data, listed, matrices
 
 _MODULES = (
+    "bounds.best",
     "bounds.closed_form",
     "bounds.entry_dual.check",
+    "bounds.entry_dual.pairs",
     "bounds.entry_dual.proof",
     "bounds.smaller_k",
     "certify.nonnegative",
@@ -69,6 +74,30 @@ def given() -> Iterator[tuple[str, Covariance]]:
         yield name, Covariance.from_matrix(A)
     for X in data():
         yield f"data {len(X)}", Covariance.from_data(X)
+
+
+def each() -> Numbers:
+    """Every bound by itself, errors of entries included."""
+    found: Numbers = {}
+    for name, cov in given():
+        problem = _Problem(cov, 3, [0, 1, 2], -np.inf, Deadline(600.0), None)
+        said: list[float] = []
+        run = _Run(
+            problem,
+            Effort(nodes=1),
+            DEFAULT_SETTINGS,
+            lambda value, nodes, free, said=said: said.append(value),
+        )
+        for bound in (
+            run.by_variances,
+            run.by_directions,
+            run.by_eigenvalue,
+            run.by_thresholds,
+        ):
+            bound()
+        run.tell(0.5, 1, 2)
+        found[name] = [[[b.name, float(b.value)] for b in run.known], said[-1]]
+    return found
 
 
 def joint() -> Numbers:
@@ -154,6 +183,27 @@ def formulas() -> Numbers:
     return found
 
 
+def strong() -> Numbers:
+    """The largest level, of all features but the first, at which each is looked at."""
+    found: Numbers = {}
+    for X in data():
+        cov = Covariance.from_data(X)
+        d = cov.n_features
+        reached = []
+        for i in range(1, d):
+            low, high = 0.0, 1e3
+            for _ in range(HALVINGS + 10):
+                levels = np.full(d, (low + high) / 2)
+                levels[0] = 2.0
+                if i in _with_strong_entries(cov, levels):
+                    low = levels[i]
+                else:
+                    high = levels[i]
+            reached.append(float(low))
+        found[f"data {len(X)}"] = reached
+    return found
+
+
 def groups() -> Numbers:
     found: Numbers = {}
     for name, cov in given():
@@ -166,15 +216,19 @@ def groups() -> Numbers:
 
 GROUPS: Groups = {
     "formulas": formulas,
+    "each": each,
     "joint": joint,
     "shared": shared,
     "signs": signs,
     "groups": groups,
+    "strong": strong,
     "formulas, large eps": large(formulas),
+    "each, large eps": large(each),
     "joint, large eps": large(joint),
     "shared, large eps": large(shared),
     "signs, large eps": large(signs),
     "groups, large eps": large(groups),
+    "strong, large eps": large(strong),
 }
 
 
@@ -184,6 +238,14 @@ def test_formulas() -> None:
 
 def test_formulas_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "formulas, large eps")
+
+
+def test_each() -> None:
+    assert_as_written(__file__, GROUPS, "each")
+
+
+def test_each_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "each, large eps")
 
 
 def test_joint() -> None:
@@ -216,3 +278,11 @@ def test_signs_with_a_large_eps() -> None:
 
 def test_groups_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "groups, large eps")
+
+
+def test_strong() -> None:
+    assert_as_written(__file__, GROUPS, "strong")
+
+
+def test_strong_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "strong, large eps")

@@ -129,7 +129,7 @@ BROKEN = {
     "fit thousands.csv -k 1": "writes '1,000' in row 1; leave thousands separators out",
     "fit percent.csv -k 1": "writes '12.5%' in row 1; write the number without",
     "fit money.csv -k 1": "writes '$1' in row 1; write the number without the sign",
-    "fit date.csv -k 1": "holds text, '2020-01-01' in row 1; leave it out with --drop",
+    "fit date.csv -k 1": "holds text, '2020-01-01' in row 1; use --index",
     "fit title.csv -k 1": "remove lines above the header",
     "fit quote.csv -k 1": "row 1 has a quotation mark that is not closed",
     "fit wide.csv -k 1": "'a' is too large for float64; rescale it",

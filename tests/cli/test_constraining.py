@@ -67,7 +67,10 @@ def test_path_and_report(here, capsys):
         ("--include nothing", "include has 'nothing', which is not the name"),
         ("--groups no.tsv --max-per-group 1", "--groups no.tsv is not a file"),
         ("--groups groups.tsv", "groups are given without a limit"),
-        ("--max-per-group 1", "given without"),
+        ("--max-per-group 1", "--max-per-group needs --groups"),
+        ("--whole-groups", "--whole-groups needs --groups"),
+        ("--include nothing", "the names begin with 'f0'"),
+        ("--include ff1", "did you mean 'f1'"),
         ("--include f1 --exclude f1", "both have 'f1'"),
     ],
 )

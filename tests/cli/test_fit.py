@@ -82,6 +82,22 @@ def cells(here):
     return anndata
 
 
+def test_genes_that_are_marked(cells, capsys):
+    adata = cells.read_h5ad("cells.h5ad")
+    adata.var["highly_variable"] = [False, True, True, True, True, False]
+    adata.write_h5ad("cells.h5ad")
+    assert run(["fit", "cells.h5ad", "-k", "2"]) == 0
+    said = capsys.readouterr().err
+    assert "marks 4 of 6 genes" in said
+    assert "add --mask-var highly_variable to choose among those" in said
+    masked = ["--mask-var", "highly_variable"]
+    assert run(["fit", "cells.h5ad", "-k", "4", *masked, "-o", "out"]) == 0
+    assert "4 features" in capsys.readouterr().out
+    assert run(["verify", "out", "cells.h5ad"]) == 0
+    assert run(["fit", "cells.h5ad", "-k", "4", *masked, "-o", "out.h5ad"]) == 0
+    assert not cells.read_h5ad("out.h5ad").varm["sPCs"][[0, 5]].any()
+
+
 def test_results_go_into_an_h5ad_file(cells, capsys):
     assert (
         run(

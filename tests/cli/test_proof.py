@@ -73,5 +73,8 @@ def test_explain_shows_a_proof(table, tmp_path):
     for name in "abcde":
         assert name in text
     assert "Screening with τ" in text
+    assert "numbered from 0" not in done.output
+    done = CliRunner().invoke(app, ["explain", str(target)])
+    assert "features are numbered from 0; add the data" in done.output
     done = CliRunner().invoke(app, ["explain", str(table)])
     assert isinstance(done.exception, ValueError)

@@ -340,6 +340,29 @@ def test_labels_of_h5ad_are_in_obs(tmp_path):
         read_table(path, label="x")
 
 
+def test_genes_that_var_marks(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "t.h5ad"
+    marks = {"highly_variable": [True, False, True], "mean": [1.0, 2.0, 3.0]}
+    var = pd.DataFrame(marks, index=["a", "b", "c"])
+    anndata.AnnData(np.arange(12.0).reshape(4, 3), var=var).write_h5ad(path)
+    table = read_table(path, mask_var="highly_variable")
+    assert table.feature_names == ("a", "c")
+    np.testing.assert_array_equal(table.values, np.arange(12.0).reshape(4, 3)[:, ::2])
+    with pytest.warns(UserWarning, match="marks 2 of 3 genes as highly variable"):
+        assert read_table(path).feature_names == ("a", "b", "c")
+    with pytest.raises(ReadError, match="mask_var='mean' is no column of booleans"):
+        read_table(path, mask_var="mean")
+    with pytest.raises(
+        ReadError, match=r"no var column for mask_var='x'; it has.*mean"
+    ):
+        read_table(path, mask_var="x")
+    np.save(tmp_path / "t.npy", np.eye(3))
+    with pytest.raises(ReadError, match=r"mask_var='x' does not apply to \.npy"):
+        read_table(tmp_path / "t.npy", mask_var="x")
+
+
 def test_labels_need_columns_with_names(tmp_path):
     np.save(tmp_path / "t.npy", np.eye(3))
     with pytest.raises(ReadError, match=r"label='x' does not apply to \.npy"):

@@ -89,6 +89,11 @@ class ConstraintOptions:
         from ..constraints import Constraints
         from ..io.groups import read_groups
 
+        if self.groups is None and (
+            self.whole_groups or self.max_per_group is not None
+        ):
+            option = "--whole-groups" if self.whole_groups else "--max-per-group"
+            raise UsageError(f"{option} needs --groups, the group of each feature")
         named = loaded.cov.feature_names is not None
         groups: Any = None
         if self.groups is not None:

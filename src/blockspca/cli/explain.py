@@ -52,6 +52,8 @@ def explain(
         raise ValueError(f"{proof} is not a proof: {error}.") from None
     for line in proof_lines(sections, names):
         display.say(line)
+    if file is None:
+        display.note("features are numbered from 0; add the data for their names.")
     if html is not None:
         write_file(html, proof_page(sections, names), force=force)
         display.say(f"Written: {html}")

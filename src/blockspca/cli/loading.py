@@ -93,6 +93,7 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
         encoding=options.encoding,
         na=options.na or (),
         numeric_only=options.numeric_only,
+        mask_var=options.mask_var,
         **more,
     )
     if options.transpose and options.label is not None:

@@ -172,6 +172,9 @@ class ReadOptions:
     encoding: str | None = _read("Of a text file, such as latin-1; UTF-8.", None)
     names: Path | None = _read("A text file with one feature a line.", None)
     key: str | None = _read("Array of an NPZ file, layer of AnnData.", None)
+    mask_var: str | None = _read(
+        "Of AnnData: the column of var that is True for genes to choose from.", None
+    )
     background: Path | None = _read(
         "A file of the same features: its covariance is subtracted.", None
     )
@@ -198,9 +201,9 @@ class ReadOptions:
     def replaced_by(self, given: ReadOptions) -> ReadOptions:
         """Return these options with those of `given` that are not its defaults."""
         changed = {
-            field.name: getattr(given, field.name)
-            for field in fields(given)
-            if getattr(given, field.name) != field.default
+            at.name: getattr(given, at.name)
+            for at in fields(given)
+            if getattr(given, at.name) != at.default
         }
         return replace(self, **changed)
 

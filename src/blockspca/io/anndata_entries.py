@@ -26,8 +26,8 @@ class Entries:
     scores: FloatArray  #: (n_cells, n_components)
     #: (n_genes, n_components); 0 for genes that were not chosen, or not asked about.
     loadings: FloatArray
-    #: params, variance, variance_ratio (adjusted), r2, upper_bound, gap, status, genes
-    #: and certificates (JSON, for `verify`).
+    #: params, variance (of the scores), variance_ratio (adjusted), r2, objective with
+    #: its upper_bound and gap, status, genes and certificates (JSON, for `verify`).
     facts: dict[str, Any]
 
     @property
@@ -69,6 +69,7 @@ def entries_of(
         "variance": np.array(found.explained_variance),
         "variance_ratio": np.array(found.explained_variance_ratio),
         "r2": float(found.r2),
+        "objective": np.array([result.objective for result in found.results]),
         "upper_bound": np.array(found.upper_bounds),
         "gap": np.array(found.gaps),
         "status": np.array([status.value for status in found.statuses]),

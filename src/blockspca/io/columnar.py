@@ -10,6 +10,9 @@ from .errors import Argument, ReadError, tell, text_column
 from .request import Request
 from .table import Table
 
+#: The column that scanpy marks genes with, which `tl.sparse_pca` takes by default.
+HIGHLY_VARIABLE = "highly_variable"
+
 
 def needed(path: Path, module: str) -> Any:
     """Import what a format needs; only who has such a file needs it."""
@@ -138,13 +141,46 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
         raise ReadError(
             f"{path} has no {where}; its layers, for {asked}, are: {layers}.", asked
         )
-    return Table(
+    table = Table(
         values=_matrix(root[where], path),
         feature_names=_names(root, "var"),
         sample_names=_names(root, "obs"),
         source=str(path),
         labels=_h5_labels(path, root, request.label),
     )
+    return _masked(table, root.get("var", {}), request.mask_var)
+
+
+def _masked(table: Table, columns: Any, name: str | None) -> Table:
+    """Keep the features that a column of `var` marks; say so if one might be meant."""
+    names = table.feature_names or tuple(str(j) for j in range(table.shape[1]))
+    asked = Argument("mask_var", name or HIGHLY_VARIABLE)
+    columns = columns if hasattr(columns, "keys") else {}  # older files have a table
+    if name is not None and name not in columns:
+        known = ", ".join(key for key in columns if key != "__categories")
+        raise ReadError(
+            f"{table.source} has no var column for {asked}; it has {known}.", asked
+        )
+    if name is None and HIGHLY_VARIABLE not in columns:
+        return table
+    marks = columns[name or HIGHLY_VARIABLE]
+    kind = getattr(marks, "dtype", None)
+    if kind is None or kind.kind != "b":
+        if name is None:
+            return table
+        raise ReadError(f"{table.source}: {asked} is no column of booleans.", asked)
+    without = [one for one, kept in zip(names, marks[:], strict=True) if not kept]
+    if name is None:
+        kept = len(names) - len(without)
+        if 0 < kept < len(names):
+            tell(
+                f"{table.source} marks {kept} of {len(names)} genes as highly variable "
+                f"and all are used; add {asked} to choose among those, as "
+                "tl.sparse_pca does.",
+                asked,
+            )
+        return table
+    return table.without(without) if without else table
 
 
 def _matrix(node: Any, path: Path) -> Any:

@@ -48,8 +48,8 @@ def text_column(message: str, name: str) -> ReadError:
     drop, index = Argument("drop", [name]), Argument("index", name)
     numbers = Argument("numeric_only", True)
     return ReadError(
-        f"{message}; leave it out with {drop}, or all such columns with {numbers}, or "
-        f"use {index} if it names the samples.",
+        f"{message}; use {index} if it names the samples, or leave it out with {drop}, "
+        f"or all such columns with {numbers}.",
         drop,
         index,
         numbers,

@@ -17,6 +17,7 @@ _APPLIES = {
     "key": (".npz", ".h5ad", ".zarr"),
     "index": _TABLES,
     "header": _TEXT,
+    "mask_var": (".h5ad", ".zarr"),
     "label": (*_TABLES, ".h5ad", ".zarr"),
     "encoding": _TEXT,
     "na": _TEXT,
@@ -52,6 +53,8 @@ class Request:
     na: tuple[str, ...] = ()
     #: Whether columns that hold text are left out, and not refused.
     numeric_only: bool = False
+    #: A column of `var` of an h5ad file, True for the features that are read.
+    mask_var: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("drop", "na"):  # any iterable will do

@@ -176,7 +176,7 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         "-" is standard input, as text.
     **wanted
         See `Request`: key, index, drop, header, tick, label, decimal, encoding, na,
-        numeric_only.
+        numeric_only, mask_var.
 
     Raises
     ------
