@@ -21,7 +21,7 @@ from ..result import Result
 from .choose_k import (
     K_MAX,
     ChoiceOfK,
-    Columns,
+    Permutations,
     choose_by_fraction,
     choose_by_permutation,
 )
@@ -31,16 +31,10 @@ SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for t
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choices for components 1, 2, …, with the searched components behind them.
-
-    Attributes
-    ----------
-    choices : tuple of ChoiceOfK
-    supports : tuple of lists of int
-        Of the components as the search found them: supports to start a solve from.
-    """
+    """The choices for components 1, 2, …, with the searched components behind them."""
 
     choices: tuple[ChoiceOfK, ...]
+    #: Of the components as the search found them: supports to start a solve from.
     supports: tuple[list[int], ...]
 
     @property
@@ -116,10 +110,8 @@ def choose_each_k(
         else:
             factors = None if j == 0 else _factors(X, how, problem)
             known = choices[0].reference if choices else None
-            columns = Columns(X, how, factors, known)
-            choice, path = choose_by_permutation(
-                problem, columns, k_max, None, n_jobs, generator, seconds=left
-            )
+            permutations = Permutations(X, how, None, n_jobs, generator, factors, known)
+            choice, path = choose_by_permutation(problem, permutations, k_max, left)
         choices.append(choice)
         earlier.append(path[choice.k])
     supports = tuple(result.support.tolist() for result in earlier)

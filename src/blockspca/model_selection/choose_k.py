@@ -11,14 +11,12 @@ import numpy as np
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
     check_real,
     check_sparsity,
     is_sparse,
-    numeric_array,
-    refuse_other_things,
-    split_names,
 )
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Deadline
@@ -185,10 +183,6 @@ def choose_k(
     rng : int or Generator, optional
         0 by default.
 
-    Returns
-    -------
-    ChoiceOfK
-
     Examples
     --------
     >>> import numpy as np
@@ -205,21 +199,25 @@ def choose_k(
     cov = Covariance.from_data(
         data, **how, constant=constant, feature_names=feature_names
     )
-    columns = Columns(as_rows(data), how)
-    return choose_by_permutation(cov, columns, k_max, n_permutations, n_jobs, rng)[0]
+    permutations = Permutations(as_rows(data), how, n_permutations, n_jobs, rng)
+    return choose_by_permutation(cov, permutations, k_max)[0]
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Data to permute: rows X, and how a covariance is made of them.
+class Permutations:
+    """Data to permute: rows X, how a covariance is made of them, and how often.
 
-    `factors` are what columns are multiplied by, instead of what `how` says of scale;
-    None for no factors. Constant columns have been refused, or ignored, before.
-    `earlier` is the reference of the first component, where there was one.
+    `number` None is few where they are clear, and else 20. `factors` are what columns
+    are multiplied by, instead of what `how` says of scale; None for no factors.
+    Constant columns have been refused, or ignored, before. `earlier` is the reference
+    of the first component, where there was one.
     """
 
     X: Any
     how: dict[str, Any]
+    number: int | None = None
+    n_jobs: int | None = None
+    rng: int | np.random.Generator | None = None
     factors: FloatArray | None = None
     earlier: PermutationReference | None = None
 
@@ -237,12 +235,8 @@ class Columns:
 
 def choose_by_permutation(
     cov: Covariance,
-    columns: Columns,
+    permutations: Permutations,
     k_max: int | None,
-    n_permutations: int | None,
-    n_jobs: int | None,
-    rng: int | np.random.Generator | None,
-    *,
     seconds: float | None = None,
 ) -> tuple[ChoiceOfK, SparsityPath]:
     """Choose k for a matrix by permuted columns; return the path of the choice too.
@@ -251,10 +245,10 @@ def choose_by_permutation(
     k is chosen by the share of the largest eigenvalue.
     """
     clock = Deadline(seconds)
-    found, path = _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
+    found, path = _reference(cov, permutations, k_max, clock)
     if clock.passed() and not found.is_clear:
         return choose_by_fraction(cov, k_max, path=path, why="the time was up; ")
-    hidden = "" if columns.how["scale"] else _about_one_variance(cov)
+    hidden = "" if permutations.how["scale"] else _about_one_variance(cov)
     if not found.is_clear and found.p_value > SIGNIFICANCE:
         reason = (
             f"k = 1: with their columns permuted, the data look as structured as they "
@@ -334,10 +328,6 @@ def permutation_reference(
     k_max, n_permutations, scale, missing, constant, n_jobs, rng
         As in `choose_k`.
 
-    Returns
-    -------
-    PermutationReference
-
     Notes
     -----
     Costs 1 + n_permutations paths, searched but not proved. Gaps stay where they are,
@@ -360,37 +350,33 @@ def permutation_reference(
     """
     how: dict[str, Any] = {"scale": scale, "missing": missing}
     cov = Covariance.from_data(X, **how, constant=constant)
-    columns = Columns(as_rows(X), how)
-    clock = Deadline(None)
-    return _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
+    permutations = Permutations(as_rows(X), how, n_permutations, n_jobs, rng)
+    return _reference(cov, permutations, k_max, Deadline(None))[0]
 
 
 def _reference(
     cov: Covariance,
-    columns: Columns,
+    permutations: Permutations,
     k_max: int | None,
-    n_permutations: int | None,
-    n_jobs: int | None,
-    rng: int | np.random.Generator | None,
     clock: Deadline,
 ) -> tuple[PermutationReference, SparsityPath]:
-    """Walk the paths of a matrix and of permuted columns; None takes few if clear.
+    """Walk the paths of a matrix and of permuted columns.
 
     Permutations that the clock leaves no time for are left out, the last ones first.
     """
     most = N_PERMUTATIONS
-    if n_permutations is not None:
-        most = check_positive_integer(n_permutations, "n_permutations")
+    if permutations.number is not None:
+        most = check_positive_integer(permutations.number, "n_permutations")
     if most < 2:
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
-    n_jobs = check_n_jobs(n_jobs)
+    n_jobs = check_n_jobs(permutations.n_jobs)
     k_max = checked_k_max(k_max, cov.n_features)
-    generators = as_generator(rng).spawn(most)
+    generators = as_generator(permutations.rng).spawn(most)
 
     def objectives(generator: np.random.Generator) -> FloatArray | None:
         if clock.passed():
             return None
-        permuted = columns.permuted(generator)
+        permuted = permutations.permuted(generator)
         refuse_constant(permuted)
         path = searched_path(permuted, k_max, clock.remaining())
         # Of a path that the clock has cut short the rest is no reference.
@@ -400,9 +386,9 @@ def _reference(
     refuse_constant(cov)
     path = searched_path(cov, k_max, clock.remaining())
     ks, observed = np.arange(1, k_max + 1), path.objectives
-    earlier = columns.earlier
+    earlier = permutations.earlier
     few = FEW if earlier is None else FEWER
-    few = few if n_permutations is None else most
+    few = few if permutations.number is None else most
     reference = list(each(objectives, generators[:few], n_jobs))
     found = PermutationReference(ks, observed, _rows(reference, k_max), earlier)
     if few < most and not found.is_clear:
@@ -433,13 +419,6 @@ def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
         permuted[:, j] = np.nan
         permuted[seen, j] = rng.permutation(X[seen, j])
     return permuted
-
-
-def as_rows(X: Any) -> Any:
-    """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
-    refuse_other_things(X, "X")
-    X, _ = split_names(X)
-    return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
 
 
 def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
@@ -17,7 +18,7 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, as_rows, each, permuted_columns
+from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, Permutations, each
 
 N_MAX = 10
 
@@ -91,10 +92,6 @@ def choose_n_components(
         Permutations at a time.
     rng : int or Generator, optional
 
-    Returns
-    -------
-    ChoiceOfComponents
-
     Notes
     -----
     Horn's parallel analysis, with adjusted variances of sparse components in the place
@@ -111,14 +108,10 @@ def choose_n_components(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(80, 12))
-    >>> X[:, :4] += 2 * rng.normal(size=(80, 1))
-    >>> X[:, 4:8] += 2 * rng.normal(size=(80, 1))
-    >>> bs.choose_n_components(X, k=4, n_max=4, rng=0).n_components
-    2
+    >>> from sklearn.datasets import load_iris
+    >>> bs.choose_n_components(load_iris().data, k=2)
+    ChoiceOfComponents(n_components=1, p_values=[0.0476, 1, 1, 1])
     """
     how: dict[str, Any] = {"scale": scale, "missing": missing}
     cov = Covariance.from_data(X, **how, constant=constant)
@@ -134,15 +127,14 @@ def choose_n_components(
         )
     n_jobs = check_n_jobs(n_jobs)
     chosen = as_scheme(scheme, "residual")
-    rows = as_rows(X)
+    permutations = Permutations(as_rows(X), how)
 
     def variances(data: Covariance) -> FloatArray:
         found = solve_components(data, k, m, scheme=chosen, certify=False)
         return found.adjusted_explained_variance
 
     def permuted(generator: np.random.Generator) -> FloatArray:
-        data = permuted_columns(rows, generator)
-        return variances(Covariance.from_data(data, **how, constant="ignore"))
+        return variances(permutations.permuted(generator))
 
     observed = variances(cov)
     generators = as_generator(rng).spawn(n_permutations)
