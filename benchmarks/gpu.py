@@ -4,6 +4,7 @@
 
 Needs CuPy and a GPU. Groups of correlated features, standardised, so that all variances
 are equal and no pair can be passed over: d features, 128 samples, every k ≤ 20 proved.
+Many samples, sparse and dense: A formed on the device, and on the host by all cores.
 DIR/gpu.md is the page docs/benchmark-gpu.md.
 """
 
@@ -16,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from common import Options, Report
-from scale import expression_data, related
+from scale import cell_counts, expression_data, related, timed
 
 SIZES = (100_000, 1_000_000)
 SAMPLES = 128
 K_MAX = 20
+# Samples, features, and the share that is stored of sparse ones.
+SPARSE = ((30_000, 5_000, 0.05), (200_000, 3_000, 0.03), (50_000, 10_000, 0.03))
+DENSE = ((30_000, 3_000), (50_000, 5_000), (100_000, 3_000))
 TARGETS = {100_000: 1.5, 1_000_000: 20.0}  # seconds
 
 
@@ -128,6 +132,47 @@ def same_on_the_host(d: int) -> dict[str, Any]:
     return {"d": d, "host seconds": taken, "same certificates": "yes" if same else "no"}
 
 
+def many_samples(X: Any, there: Any) -> dict[str, Any]:
+    """A of the same samples from the device and from the host."""
+    import cupy
+
+    import blockspca as bs
+    from blockspca.covariance.formed import form
+
+    n, d = X.shape
+    there = there(X)
+    cupy.cuda.runtime.deviceSynchronize()
+    prepared, cov = timed(lambda: bs.Covariance.from_data(there))
+    cov.formed()  # of this shape for the first time
+    formed, A = timed(lambda: form(cov._source))
+    here = bs.Covariance.from_data(X)
+    on_host, B = timed(lambda: form(here._source))
+    apart = float(np.abs(A.A - B.A).max())
+    dense = isinstance(X, np.ndarray)
+    return {
+        "n": n,
+        "d": d,
+        "stored": "all" if dense else f"{X.nnz / n / d:.1%}",
+        "prepare": prepared,
+        "device": formed,
+        "host": on_host,
+        "ratio": on_host / formed,
+        "apart": apart,
+        "error": A.entry_error(),
+    }
+
+
+def of_many_samples() -> list[dict[str, Any]]:
+    import cupy
+    from cupyx.scipy.sparse import csr_matrix
+
+    rows = [many_samples(cell_counts(*size), csr_matrix) for size in SPARSE]
+    for size in DENSE:
+        X = np.random.default_rng(0).normal(size=size)
+        rows.append(many_samples(X, cupy.asarray))
+    return rows
+
+
 def report(options: Options) -> Report:
     """Measure as a case of run.py."""
     warm_up()
@@ -153,4 +198,14 @@ def report(options: Options) -> Report:
     compared = {"d": ("features", ","), "host seconds": ("host seconds", ".3g")}
     compared["same certificates"] = ("same certificates", "")
     found.add("The host, all cores", compared, [same_on_the_host(SIZES[0])])
+    formed = {"n": ("samples", ","), "d": ("features", ","), "stored": ("stored", "")}
+    formed |= {
+        "prepare": ("prepare", ".3g"),
+        "device": ("A, GPU", ".3g"),
+        "host": ("A, host", ".3g"),
+        "ratio": ("ratio", ".3g"),
+        "apart": ("largest difference", ".1e"),
+        "error": ("proved error", ".1e"),
+    }
+    found.add("Many samples", formed, of_many_samples())
     return found

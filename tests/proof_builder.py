@@ -328,7 +328,7 @@ def one_record(version: int, data: Json, A: np.ndarray, record: Json) -> list[Js
         "support": list(S),
         "x": [float(entry).hex() for entry in x],
         "objective": (value - 1e-9 * abs(value)).hex(),
-        "upper_bound": (upper * (1 + 1e-9)).hex(),
+        "upper_bound": (upper + 1e-9 * abs(upper)).hex(),
     }
     header: Json = {"format": "blockspca-proof", "version": version, "data": data}
     header |= {"row_list": 1, "claims": [claim]}
@@ -399,6 +399,68 @@ def rounds_proof(
         return []
     record: Json = {"k": k, "upper": upper.hex(), "rule": "direction"}
     return one_record(4, data, A, record | last.fields() | {"rounds": rounds})
+
+
+def entry_proof(
+    Y: np.ndarray,
+    data: Json,
+    k: int,
+    rng: np.random.Generator,
+    room: float = 2.0**-31,
+) -> list[Json]:
+    """Write a proof of one k by rule "entry", of section 7, with some weights."""
+    A = float_matrix(Y, data)
+    d, top = len(A), float(np.abs(A).max()) or 1.0
+    w = np.sqrt(top / max(k - 1, 1)) * rng.uniform(0, 1, d) ** float(rng.integers(1, 3))
+    w *= rng.random(d) < 0.9
+    value, S, x = best_set(A, k)
+    guided = k > 1 and value > 0 and rng.random() < 0.5
+    if guided:  # by the best component: then the bound is often its value
+        w = np.sqrt(np.maximum(value - np.diagonal(A), 0) / (k - 1)) * 0.95
+        size = np.maximum(np.abs(x), 1e-3)
+        w[[*S]] = w[S[np.argmin(size)]] * size.min() / size
+    dense = np.flatnonzero(rng.random(d) < rng.choice([0.0, 0.5, 1.0]))
+    core = dense[rng.random(len(dense)) < 0.7]
+    v = np.exp(rng.normal(size=d) * float(rng.choice([0.0, 0.3])))
+    shares = [int(s) for s in rng.integers(-(2**14), 2**14 + 1, len(core) ** 2)]
+    pairs = list(itertools.combinations(core.tolist(), 2))
+    if rng.random() < 0.7:  # what clipping the entries comes to
+        product = np.outer(w, w)
+        wanted = np.divide(A, product, out=np.zeros_like(A), where=product > 0)
+        if guided:
+            wanted[np.ix_(S, S)] = np.sign(np.outer(x, x))
+        wanted = np.rint(np.clip(wanted, -1, 1) * 2**14)
+        shares = [int(wanted[i, j]) for i, j in pairs]
+    shares = shares[: len(pairs)]
+    record: Json = {"k": k, "rule": "entry", "weights": [float(x).hex() for x in w]}
+    record |= {"core": core.tolist(), "shares": shares, "dense": dense.tolist()}
+    if len(dense) < d:
+        record["scaling"] = [float(x).hex() for x in v]
+    needed = entry_value(A, record)
+    record["upper"] = (needed + (room * abs(needed))).hex()
+    return one_record(5, data, A, record)
+
+
+def entry_value(A: np.ndarray, record: Json) -> float:
+    """Return the least U for which a record of rule "entry" holds, in floats."""
+    w = np.array([float.fromhex(x) for x in record["weights"]])
+    M = np.sign(A) * np.maximum(np.abs(A) - np.outer(w, w), 0.0)
+    pairs = itertools.combinations(record["core"], 2)
+    for (i, j), share in zip(pairs, record["shares"], strict=True):
+        M[i, j] = M[j, i] = A[i, j] - share * 2.0**-14 * w[i] * w[j]
+    np.fill_diagonal(M, np.diagonal(A) + (record["k"] - 1) * w**2)
+    G = record["dense"]
+    rest = [j for j in range(len(A)) if j not in G]
+    found = []
+    inside = M[np.ix_(G, G)]
+    if rest:
+        v = np.array([float.fromhex(x) for x in record["scaling"]])
+        terms = np.abs(M - np.diag(np.diagonal(M))) * v / v[:, None]
+        found = [M[j, j] + terms[j].sum() for j in rest]
+        inside = inside + np.diag(terms[np.ix_(G, rest)].sum(axis=1))
+    if G:
+        found.append(np.linalg.eigvalsh(inside)[-1])
+    return float(max(found))
 
 
 def random_problem(rng: np.random.Generator, d: int) -> tuple[np.ndarray, Json]:

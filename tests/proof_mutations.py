@@ -25,6 +25,7 @@ from proof_builder import (
     as_bytes,
     describe,
     direction_proof,
+    entry_proof,
     random_problem,
     rounds_proof,
     sha256,
@@ -68,7 +69,8 @@ def moved(value: float, rng: Rng) -> float:
 def change_real(draft: Draft, rng: Rng) -> None:
     places = [(line, "upper") for line in draft.records]
     for line in draft.records:
-        for numbers in (line.get("weights", []), *line.get("directions", [])):
+        lists = [line.get(key, []) for key in ("weights", "scaling")]
+        for numbers in (*lists, *line.get("directions", [])):
             places += [(numbers, i) for i in range(len(numbers))]
         places += [(line, key) for key in ("rho", "rest") if key in line] * 2
         for one in line.get("rounds", []):
@@ -283,6 +285,31 @@ def change_round(draft: Draft, rng: Rng) -> None:
         lower_together(draft, rng)
 
 
+def change_point(draft: Draft, rng: Rng) -> None:
+    """Change a share or the lists of rule "entry"; often lower the bounds as well."""
+    records = [line for line in draft.records if line["rule"] == "entry"]
+    if not records:
+        return change_real(draft, rng)
+    record = records[rng.integers(len(records))]
+    way = rng.integers(4)
+    if way == 0:
+        shares = record["shares"]
+        i = int(rng.integers(len(shares)))
+        shares[i] = int(rng.choice([-shares[i], 2**14, 2**14 + 1, -(2**15), 0]))
+    elif way == 1:
+        rng.shuffle(record[str(rng.choice(["shares", "weights"]))])
+    elif way == 2:
+        record["k"] += int(rng.choice([-1, 1]))
+    else:  # fewer rows that have to be below the bound
+        key = str(rng.choice(["core", "dense"]))
+        del record[key][rng.integers(len(record[key]))]
+        m = len(record["core"])
+        record["shares"] = record["shares"][: m * (m - 1) // 2]
+        record["scaling"] = ["0x1.0p+0"] * draft.Y.shape[1]
+    if rng.random() < 0.7:
+        lower_together(draft, rng)
+
+
 def truncate(draft: Draft, rng: Rng) -> None:
     share = rng.random()
     draft.cut = lambda text: text[: int(share * len(text))]
@@ -312,6 +339,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_records,
     change_support,
     change_round,
+    change_point,
     truncate,
     change_byte,
 )
@@ -324,7 +352,9 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     Y, data = random_problem(rng, d)
     slack = float(rng.choice([0.0, 0.05, 0.3]))
     k = int(rng.integers(2, min(d, 4) + 1))
-    if data["kind"] == "data" and rng.random() < 0.3:
+    if seed % 4 == 3:
+        lines = entry_proof(Y, data, k, rng)
+    elif data["kind"] == "data" and rng.random() < 0.3:
         lines = rounds_proof(Y, data, k, rng) or direction_proof(Y, data, k, rng)
     else:
         lines = Builder(Y, data, rng).build(k, slack)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import blockspca as bs
 import blockspca.covariance.kinds as kinds_module
 import blockspca.covariance.stored as stored_module
+from device_stand_in import DeviceArray, DeviceSparse, use_stand_in
 
 
 def samples() -> np.ndarray:
@@ -27,6 +28,12 @@ def in_place(X: np.ndarray, kind: str, tmp_path, monkeypatch):
         return da.from_array(X, chunks=(30, 4))
     if kind == "dask of csr":
         return da.from_array(X, chunks=(30, 9)).map_blocks(sp.csr_matrix)
+    if "gpu" in kind:
+        use_stand_in(monkeypatch)
+        make = DeviceSparse if "csr" in kind else DeviceArray
+        if "dask" not in kind:
+            return make(X)
+        return da.from_array(X, chunks=(30, 9 if "csr" in kind else 4)).map_blocks(make)
     if kind == "npy":
         np.save(tmp_path / "x.npy", X)
         return np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -36,9 +43,10 @@ def in_place(X: np.ndarray, kind: str, tmp_path, monkeypatch):
 
 
 KINDS = ("dask", "dask of csr", "npy", "h5ad dense", "h5ad sparse")
+GPU_KINDS = ("gpu", "gpu csr", "dask of gpu", "dask of gpu csr")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS + GPU_KINDS)
 def test_fit_transform_and_score_are_those_of_the_array(
     kind, tmp_path, monkeypatch
 ) -> None:
@@ -54,7 +62,7 @@ def test_fit_transform_and_score_are_those_of_the_array(
     assert there.score(stored) == pytest.approx(here.score(X), rel=1e-9)
     assert bs.SparsePCA(1, k="auto").fit(stored).k_ is not None
     with pytest.raises(ValueError, match="expecting 9 features"):
-        there.transform(stored[:, :4] if "dask" in kind else da.ones((5, 4)))
+        there.transform(stored[:, :4] if kind == "dask" else da.ones((5, 4)))
 
 
 def test_a_backed_anndata(tmp_path, monkeypatch) -> None:

@@ -21,6 +21,7 @@ from .components.schemes import Scheme
 from .constraints import Constraints
 from .covariance.contrast import contrastive
 from .covariance.covariance import Covariance, refuse_constant
+from .covariance.device_data import is_on_device
 from .covariance.kinds import stays_in_place
 from .limits import Budget, Limits
 from .model_selection.choose_each_k import Chosen, choose_each_k
@@ -163,8 +164,13 @@ def chosen_ks(
     )
 
 
-def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Covariance:
-    """Set mean_ and scale_; return the matrix whose components are wanted."""
+def covariance_of(
+    estimator: Any, X: Any, precomputed: bool, names: Any, given: Any = None
+) -> Covariance:
+    """Set mean_ and scale_; return the matrix whose components are wanted.
+
+    `given` is what X was before it was copied from a GPU, if it was.
+    """
     d = X.shape[1]
     estimator.mean_, estimator.scale_ = np.zeros(d), np.ones(d)
     if precomputed:
@@ -180,7 +186,7 @@ def covariance_of(estimator: Any, X: Any, precomputed: bool, names: Any) -> Cova
             )
         return Covariance.from_matrix(X, feature_names=names)
     cov = Covariance.from_data(
-        X,
+        given if is_on_device(given) else X,
         scale=estimator.scale,
         missing=estimator.missing,
         constant=estimator.constant,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._validation import FloatArray, is_sparse
 from .covariance.dask_source import is_dask
+from .covariance.device_data import on_host
 from .covariance.kinds import stays_in_place
 from .covariance.stored import StoredSparse
 from .covariance.task_tree import bounds
@@ -52,7 +53,8 @@ def projected(X: Any, mean: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _line_scores(line: list[Any], parts: list[tuple[FloatArray, ...]]) -> FloatArray:
-    scores = [projected(x, *part) for x, part in zip(line, parts, strict=True)]
+    here = [on_host(block)[0] for block in line]
+    scores = [projected(x, *part) for x, part in zip(here, parts, strict=True)]
     return np.sum(scores, axis=0)
 
 
@@ -68,6 +70,7 @@ def total_squares(X: Any, mean: FloatArray, scale: FloatArray) -> float:
             for block, (a, b) in zip(line, edges, strict=True)
         ]
         return float(sum(dask.compute(*parts)))
+    X = on_host(X)[0]  # a chunk may be on a GPU
     if stays_in_place(X):
         return float(sum(total_squares(block, mean, scale) for block in _blocks(X)))
     if not is_sparse(X):

@@ -17,6 +17,7 @@ from ._validation import (
     split_names,
 )
 from .covariance.covariance import Covariance
+from .covariance.device_data import on_host
 from .covariance.kinds import opened
 
 
@@ -29,7 +30,7 @@ def validated(
     """
     refuse_other_things(X, "X")
     X, names = split_names(X)
-    X = opened(X)
+    X = opened(on_host(X)[0])
     if checked_in_place(estimator, X, reset=options.get("reset", True)):
         return X
     if names is not None:

@@ -232,7 +232,8 @@ class SparsePCA(
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Or what `Covariance.from_data` reads in place: a file, a dask array.
+            Or what `Covariance.from_data` reads in place: a file, a dask array; or has
+            on a GPU.
             With covariance="precomputed", the covariance matrix.
         y : ignored
         feature_names : sequence of str, optional
@@ -255,7 +256,7 @@ class SparsePCA(
         names = check_names(self._labels, X.shape[1])
         scheme = as_scheme(self.scheme, "residual")
         with allowed_threads(check_n_jobs(self.n_jobs)):
-            cov = covariance_of(self, X, precomputed, names)
+            cov = covariance_of(self, X, precomputed, names, self._data)
             if background is not None:
                 cov = less_background(self, cov, self._validated(background))
             m = components_wanted(self.n_components, self.k, X.shape, cov, scheme)

@@ -11,6 +11,7 @@ import numpy as np
 
 import judge
 import zoo
+from blockspca._kernels import averaging as kernel
 from blockspca._kernels import selection
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
@@ -431,7 +432,40 @@ def _selections() -> Numbers:
     return found
 
 
+def inclusions() -> Numbers:
+    """What is set aside for rounding when features are fixed, and when sets grow."""
+    said: list[list[float]] = []
+
+    def run(_: object, N: np.ndarray, m: int, *rest: Any) -> bool:
+        error, largest = rest[-2:]
+        said.append([m, len(N), float(error), float(largest)])
+        return True
+
+    def grow(N: np.ndarray, m: int, allowance: float, *_: object) -> int:
+        said.append([m, len(N), float(allowance)])
+        return int(kernel.FINISHED)
+
+    search = growth._Search(deadline=np.inf, sets_left=np.inf)
+    rng = np.random.default_rng(7)
+    found: Numbers = {}
+    for members in ([0, 1], [0, 1, 2], [0, 1, 2, 3, 4]):
+        for error in (0.0, 1e-6):
+            N = rng.uniform(-0.15, 0.15, size=(9, 9))
+            N = (N + N.T) / 2
+            np.fill_diagonal(N, 0.0)
+            said.clear()
+            with patch.object(growth._Search, "run", run):
+                search.fix_features(N, 7, members, np.arange(9), [], error)
+            with patch.object(kernel, "grow", grow):
+                for m in (2, 5):
+                    search.grow(N, m, np.arange(9), [], error)
+            found[f"{len(members)} {error}"] = list(said)
+    return found
+
+
 GROUPS: Groups = {
+    "inclusions": inclusions,
+    "inclusions, large eps": enlarged(inclusions, 1e-7),
     "selections": selections,
     "dropped": dropped,
     "trees": trees,
@@ -449,6 +483,14 @@ GROUPS: Groups = {
     "resisting": resisting,
     "paths, large eps": enlarged(paths, LARGE_EPS_OF_PATHS),
 }
+
+
+def test_inclusions() -> None:
+    assert_as_written(__file__, GROUPS, "inclusions")
+
+
+def test_inclusions_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "inclusions, large eps")
 
 
 def test_selections() -> None:

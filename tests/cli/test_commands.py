@@ -160,7 +160,17 @@ def test_verify_reads_the_file_as_fit_did(here, capsys):
     assert "reading --scale" in capsys.readouterr().err
     assert run(["verify", "out/certificate-1.json", "data.csv"]) == 0
     assert run(["verify", "out", "data.csv", "--drop", "feature 7"]) == 4
-    assert "note: fit has read the file with --scale" in capsys.readouterr().err
+    assert "fit has read the file with --scale" in capsys.readouterr().err
+
+
+def test_an_option_of_reading_does_not_undo_the_others_of_fit(here, capsys):
+    options = ["--scale", "--drop", "feature 7"]
+    assert run(["fit", "data.csv", "-k", "3", *options, "-o", "out"]) == 0
+    capsys.readouterr()
+    assert run(["verify", "out", "data.csv", "--drop", "feature 7"]) == 0
+    assert "reading --scale --drop feature 7, as fit did" in capsys.readouterr().err
+    assert run(["verify", "out", "data.csv", "--no-center"]) == 4
+    assert "note: reading --scale --no-center" in capsys.readouterr().err
 
 
 def test_options_of_reading_are_words_and_back():

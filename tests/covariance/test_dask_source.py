@@ -15,6 +15,7 @@ import scipy.sparse
 import blockspca as bs
 from blockspca import Covariance
 from blockspca.scan.lists import scan
+from device_stand_in import DeviceArray, needs_gpu, use_stand_in
 from exact_covariance import exact_covariance, worst_error
 
 da = pytest.importorskip("dask.array")
@@ -72,6 +73,79 @@ def test_same_covariance(X, chunks, scale):
     np.testing.assert_allclose(cov.gram(x**2), dense.gram(x**2), rtol=1e-9, atol=1e-9)
     assert cov.known_psd
     assert cov.n_samples == 60
+
+
+def on_gpu(values: np.ndarray, chunks: tuple[int, int], place: str, monkeypatch):
+    """A dask array of CuPy arrays, or of stand-ins for them; it is computed here."""
+    remote = da.from_array(values, chunks=chunks)
+    if place == "gpu":
+        import cupy
+
+        return remote.map_blocks(cupy.asarray)
+    use_stand_in(monkeypatch)
+    return remote.map_blocks(DeviceArray)
+
+
+PLACES = ["stand-in", pytest.param("gpu", marks=needs_gpu)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("scale", [False, True])
+def test_chunks_on_gpus_give_the_same(X, scale, place, monkeypatch):
+    """Products where the chunks are; NumPy's arrays never meet those of a GPU."""
+    X, chunks = X[:, :120] * np.where(np.arange(120) == 3, 2.0**-450, 1.0), (25, 50)
+    X = np.delete(X, 7, axis=1) if scale else X
+    cov = Covariance.from_data(on_gpu(X, chunks, place, monkeypatch), scale=scale)
+    here = Covariance.from_data(X, scale=scale)
+    A = here.rows(slice(None))
+    close = {"rtol": 0, "atol": cov.entry_error + here.entry_error}
+    some = np.array([3, 90, 41, 7])
+    np.testing.assert_allclose(cov.diagonal(), np.diag(A), **close)
+    np.testing.assert_allclose(cov.submatrix(some), A[np.ix_(some, some)], **close)
+    np.testing.assert_allclose(cov.rows(some), A[some], **close)
+    x = np.linspace(-1, 1, len(A))
+    for y in (x, np.stack([x, x**2], axis=1)):
+        np.testing.assert_allclose(cov.matvec(y), A @ y, rtol=1e-9, atol=1e-9)
+    found, expected = scan(cov, 9), scan(here, 9)
+    slack = found.rounding + expected.rounding
+    np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=slack)
+    there, known = bs.solve_path(cov, 4), bs.solve_path(here, 4)
+    for k in known:
+        assert there[k].status is bs.Status.OPTIMAL
+        assert there[k].objective == pytest.approx(known[k].objective, rel=1e-12)
+        assert type(there[k].x) is np.ndarray
+    assert there[4].support.tolist() == known[4].support.tolist()
+    assert bs.verify(there[4], here).complete
+    cov.check_unchanged()
+    if not scale:
+        found = bs.solve_components(cov, 3, 2)
+        assert {status.value for status in found.statuses} == {"optimal"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_many_samples_on_gpus_are_formed_there(place, monkeypatch):
+    X = np.random.default_rng(0).gamma(1.0, size=(90, 12))
+    cov = Covariance.from_data(on_gpu(X, (13, 5), place, monkeypatch))
+    formed = cov.formed()
+    A = formed.submatrix(slice(None))
+    assert worst_error(A, exact_covariance(X)) <= formed.entry_error < 1e-12
+    assert (A == A.T).all()
+    assert bs.solve(cov, 4).status is bs.Status.OPTIMAL
+
+
+@needs_gpu
+def test_sparse_chunks_on_gpus_are_formed_there():
+    import cupy
+    import cupyx.scipy.sparse
+
+    X = np.random.default_rng(0).poisson(0.3, size=(500, 40)) * 0.1
+    remote = da.from_array(X, chunks=(130, 40))
+    here = Covariance.from_data(remote.map_blocks(scipy.sparse.csr_matrix))
+    there = Covariance.from_data(
+        remote.map_blocks(lambda x: cupyx.scipy.sparse.csr_matrix(cupy.asarray(x)))
+    )
+    A, B = (cov.formed().submatrix(slice(None)) for cov in (here, there))
+    assert (A == B).all()
 
 
 def test_bad_data(X):

@@ -106,6 +106,35 @@ def test_no_label_of_a_chart_is_cut_off(opened, width):
     assert cut == []
 
 
+def test_names_of_arrows_side_by_side_do_not_cover_each_other(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.normal(size=(60, 12))
+    # Many near 0 and a few far up: the arrows begin low, and the first eight together.
+    X[:, :8] += rng.exponential(size=(60, 1)) ** 2
+    X[:, 8:] += rng.exponential(size=(60, 1)) ** 2
+    names = [f"HLA-DQA{j}" for j in range(12)]
+    cov = bs.Covariance.from_data(X, feature_names=names)
+    found = bs.solve_components(cov, [8, 4], 2)
+    scores = (X - X.mean(axis=0)) @ found.components.T
+    path = tmp_path / "page.html"
+    about = Report(cov=cov, components=found, scores=scores)
+    path.write_text(build_report(about), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1100, "height": 740})
+    page.goto(path.as_uri())
+    boxes = page.evaluate(
+        """[...document.querySelectorAll('.arrow-name')].map(name => {
+            const box = name.getBBox();
+            return [box.x, box.x + box.width, box.y + box.height / 2, box.height];
+        })"""
+    )
+    page.close()
+    assert len(boxes) == 12
+    for i, (left, right, middle, height) in enumerate(boxes):
+        for other_left, other_right, other, _ in boxes[:i]:
+            beside = right <= other_left or other_right <= left
+            assert beside or abs(middle - other) > 0.85 * height
+
+
 def test_the_slider_changes_the_picture(opened):
     page, said, _ = opened
     slider = page.locator("#epsilon")

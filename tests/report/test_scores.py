@@ -36,6 +36,11 @@ def test_groups_are_the_labels_by_size():
     assert len({(g.style, g.shape) for g in groups}) == 3
 
 
+def test_no_two_labels_are_drawn_alike():
+    groups, _ = label_groups(tuple(f"kind {i}" for i in range(MAX_GROUPS)))
+    assert len({(g.style, g.shape) for g in groups}) == MAX_GROUPS
+
+
 def test_more_labels_than_one_can_tell_apart_are_gathered():
     labels = tuple(f"kind {i % 30}" for i in range(100)) + ("kind 0",) * 5
     groups, of = label_groups(labels)

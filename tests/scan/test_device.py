@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,20 +18,8 @@ from blockspca import Covariance
 from blockspca.covariance.device_data import on_host
 from blockspca.scan.device import CAPACITY, HostKernels, device_lists
 from blockspca.scan.lists import scan
+from device_stand_in import needs_gpu
 
-
-def gpu() -> bool:
-    if find_spec("cupy") is None:
-        return False
-    import cupy
-
-    try:
-        return cupy.cuda.runtime.getDeviceCount() > 0
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return False
-
-
-needs_gpu = pytest.mark.skipif(not gpu(), reason="no CuPy with a GPU here")
 PLACES = ["host", pytest.param("gpu", marks=needs_gpu)]
 
 
@@ -176,3 +166,41 @@ def test_arrays_of_a_gpu() -> None:
     assert there.support.tolist() == here.support.tolist()
     sparse = cupyx.scipy.sparse.csr_matrix(cupy.asarray(np.where(X > 1, X, 0)))
     assert Covariance.from_data(sparse).sparse_data() is not None
+
+
+TRY = """
+import numpy as np
+from blockspca.scan.cuda_kernels import CudaKernels
+if {torch}:
+    import torch
+    torch.backends.cuda.matmul.allow_tf32 = True
+    x = torch.ones(64, 64, device="cuda")
+    (x @ x).sum().item()
+for n, d in [(128, 8192), (20, 300), (12, 64)]:
+    kernels = CudaKernels()
+    kernels.load(np.ones((n, d)), np.arange(d), 1.0)
+    kernels.product(slice(0, d), slice(0, d // 2))
+"""
+
+
+@needs_gpu
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        ("", False),
+        ("CUPY_TF32", True),
+        ("NVIDIA_TF32_OVERRIDE", True),
+        ("torch", False),  # has a handle of its own
+    ],
+)
+def test_products_in_less_than_single_precision_are_refused(asked, refused) -> None:
+    """In a process of its own, as libraries read the environment once."""
+    code = TRY.format(torch=asked == "torch")
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | ({asked: "1"} if "TF32" in asked else {}),
+        capture_output=True,
+        text=True,
+    )
+    assert ("less than single precision" in ran.stderr) is refused, ran.stderr
+    assert (ran.returncode == 0) is not refused

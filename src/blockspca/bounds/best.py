@@ -142,7 +142,7 @@ def best_bound(
         run.by_entries(settings.entry_share_first, settings.entry_steps_first)
     run.by_directions()
     run.by_entries(settings.entry_share(k), settings.entry_steps)
-    if effort.is_timed and run.entries_are_near():
+    if effort.is_timed and (run.entries_are_near() or run.is_late()):
         run.by_entries(settings.entry_share_alone, settings.entry_steps)
     run.by_eigenvalue()
     run.by_thresholds()
@@ -219,6 +219,11 @@ class _Run:
         gap = self.entries.best.value - self.problem.target
         worth = abs(self.problem.target) / self.problem.k
         return gap <= self.settings.entry_near * worth
+
+    def is_late(self) -> bool:
+        """Whether too little time is left for a chain: then it is for the duals."""
+        deadline = self.problem.deadline
+        return (deadline.remaining() or 0.0) < deadline.elapsed()
 
     def by_entries(self, share: float, steps: int) -> None:
         """Give the entry dual a share of the time, and at most so many steps."""

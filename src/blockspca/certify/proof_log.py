@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.direction_dual.point import direction_point, direction_rounds
+from ..bounds.entry_dual.check import read_record
+from ..bounds.entry_dual.point import written_point
+from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
 from ..constraints import Constraints
@@ -32,6 +35,7 @@ from ..proof_file import (
     FORMAT,
     VERSION,
     WITH_DIRECTIONS,
+    WITH_ENTRIES,
     WITH_ROUNDS,
     WITH_SECTIONS,
     Proof,
@@ -48,6 +52,10 @@ _SEARCHED = (BoundName.PROOF_TREE, BoundName.GROWTH, BoundName.SCREENING)
 
 # Of the bound by the direction dual; the format page says why it is larger.
 DIRECTION_ROOM = 2.0**-20
+
+# The same of the entry dual: eliminating hundreds of rows in floats errs by more, and
+# half of the tolerance of "optimal" is left.
+ENTRY_ROOM = 2.0**-31
 
 # Nodes of one tree, at the most. As a rule it has as many as the search opened; where
 # that had other arguments than a tree, it may need any number.
@@ -202,6 +210,7 @@ class _Recording:
         steps.sort(key=lambda step: -step.upper_bound)  # the least of a k comes last
         self.targets = {step.k: step.upper_bound / self.unit for step in steps}
         self.names = {step.k: step.bound_name for step in steps}
+        self.duals = {step.k: step.dual for step in steps}
         for result in self.results:
             self.targets[result.k] = _level(result) / self.unit
         self.first = min(self.targets)  # that k alone, where no chain was needed
@@ -217,6 +226,8 @@ class _Recording:
         value, record = np.inf, None
         if self.names.get(k) in _SEARCHED:
             value, record = self._tree(k, target)
+        if self.names.get(k) == BoundName.ENTRY_DUAL:
+            value, record = self._entry(k)
         if record is None:
             value, record = self._closed_form(k)
             if value > target and k > 1 and self.names.get(k) not in _SEARCHED:
@@ -253,6 +264,20 @@ class _Recording:
         rounds, last = found
         said = [self._in_numbers(step.to_dict()) for step in rounds]
         return target, {"rule": "direction", **last.to_dict(), "rounds": said}
+
+    def _entry(self, k: int) -> Found:
+        """The entry dual, which needs no smaller k either: the point of its bound."""
+        dual = read_record(self.duals.get(k) or "", self.cov.n_features)
+        if not isinstance(dual, EntryRecord):
+            return _NOTHING
+        found = written_point(self.cov, k, dual, self.budget)
+        if found is None:
+            return _NOTHING
+        value, said = found
+        for key in ("core", "dense"):
+            said[key] = self.features[said[key]].tolist()
+        value += ENTRY_ROOM * abs(value)
+        return value / self.unit, {"rule": "entry", **said}
 
     def _in_numbers(self, step: dict[str, Any]) -> dict[str, Any]:
         """Name the features of a round by their numbers in A."""
@@ -349,6 +374,8 @@ class _Recording:
             header["version"] = WITH_DIRECTIONS
         if any("rounds" in record for record in records):
             header["version"] = WITH_ROUNDS
+        if any(record["rule"] == "entry" for record in records):
+            header["version"] = WITH_ENTRIES
         section = Section(header, records)
         return Proof((section,), "; ".join(weaker), self.nodes)
 

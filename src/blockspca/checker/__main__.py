@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from .check import check_proof
-from .proof_file import ProofError
+from .fields import ProofError
 
 
 def main(arguments: list[str] | None = None) -> int:

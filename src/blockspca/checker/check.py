@@ -1,6 +1,6 @@
 """Checks the records of a proof, one after the other, and then what it claims.
 
-The rules are those of docs/proof-format.md, sections 3 to 5. The arithmetic is that of
+The rules are those of docs/proof-format.md, sections 3 to 7. The arithmetic is that of
 `IntegerMatrix` or `FloatMatrix`, one of them for a whole proof: all records are about
 one matrix Ã. The vector of a claim is always checked in exact arithmetic on the data.
 """
@@ -18,9 +18,10 @@ import numpy as np
 
 from .columns import quadratic_form
 from .data import as_data, data_hash, read_data
+from .fields import ProofError
 from .floats import FloatMatrix
 from .integers import IntegerMatrix
-from .proof_file import Claim, Problem, ProofError, Record, Section, read_proof
+from .proof_file import Claim, Problem, Record, Section, read_proof
 from .screening import RowLists, UpperBounds, undecided_by_lists
 
 OPTIMAL = Fraction(1, 10**9)
@@ -141,6 +142,8 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_rows(bounds, record.k, upper)
         elif record.rule == "average":
             _check_average(record, kind, matrix, upper, uppers)
+        elif record.entry is not None:
+            matrix.check_entry(bounds, record.k, upper, record.entry)
         elif record.direction is not None:
             matrix.check_direction(record.k, upper, record.direction)
         else:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .proof_file import ProofError
+from .fields import ProofError
 
 
 def read_data(path: str | Path) -> np.ndarray:

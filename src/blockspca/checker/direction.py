@@ -25,8 +25,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from .fields import ProofError
 from .positive import inverse_from_above, largest_eigenvalue_is_below
-from .proof_file import Direction, ProofError, Round
+from .proof_file import Direction, Round
 from .screening import UNIT, above, below
 
 ROUNDS = 60  # of bisection, from 18 decimal digits

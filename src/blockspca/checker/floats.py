@@ -46,9 +46,11 @@ from fractions import Fraction
 import numpy as np
 
 from .direction import FloatDirections
+from .entry import float_point_holds, rest_of_rows, weights_in
+from .fields import ProofError
 from .integers import skip_node
 from .positive import eliminate_all
-from .proof_file import Direction, Node, Problem, ProofError, Record
+from .proof_file import Direction, Entry, Node, Problem, Record
 from .screening import TINY, UNIT, Entries, Level, UpperBounds, above, below, rows_above
 
 
@@ -182,15 +184,35 @@ class FloatMatrix:
             raise ProofError("rho is too small for float64")
         return rho
 
+    def check_entry(
+        self, bounds: UpperBounds, k: int, upper: Fraction, given: Entry
+    ) -> None:
+        """Rule "entry", with weights of the unit in which Ã is."""
+        is_matrix = self.problem.kind == "matrix"
+        w = weights_in(
+            given.weights,
+            self.shift if is_matrix else 2 * self.shift,
+            1.0 if is_matrix else self.divisor,
+        )
+        added = rest_of_rows(bounds, k, float(upper), w, given)
+        dense = list(given.dense)
+        B, error = self._block(dense), self.product_error
+        np.fill_diagonal(B, self.high[dense])
+        if not float_point_holds(B, error, k, float(upper), w[dense], added, given):
+            raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
+
+    def _block(self, features: list[int]) -> np.ndarray:
+        """Return Ã between features, within `product_error`."""
+        if self.problem.kind == "matrix":
+            return self.A[np.ix_(features, features)]
+        H = np.ascontiguousarray(self.A[:, features])
+        B = H.T @ H
+        return np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
+
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
         features = list(record.features)
-        if self.problem.kind == "matrix":
-            B = self.A[np.ix_(features, features)]
-        else:
-            H = np.ascontiguousarray(self.A[:, features])
-            B = H.T @ H
-            B = np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
+        B = self._block(features)
         tree = FloatTree(iter(record.tree), record, B, self.product_error)
         tree.begin({k: float(upper) for k, upper in uppers.items()})
         tree.node(B, np.arange(len(features)), record.k)

@@ -25,12 +25,16 @@ import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled
 from .direction import find_vectors
-from .proof_file import Direction, Node, Problem, ProofError, Record
+from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
+from .fields import ProofError
+from .positive import SMALL, exact_gram, is_nonnegative_in_integers
+from .proof_file import Direction, Entry, Node, Problem, Record
 from .screening import Entries, Level, UpperBounds, above, rows_above
 
 BITS = 64
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 LARGEST_N = 250  # samples: larger matrices take minutes to eliminate
+LARGEST_DENSE = 1200  # features: of as many a matrix of integers takes half a minute
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
 
@@ -227,7 +231,7 @@ class IntegerMatrix:
                 )
         level = (upper - k) * Fraction(2) ** self.exponent - k * Fraction(given.rho)
         level *= data.denominator * 2**data.two_bits * Fraction(4) ** (b - h)
-        X = [[-x for x in row] for row in _gram(whole, bits)]
+        X = [[-x for x in row] for row in exact_gram(whole, bits)]
         for i, row in enumerate(X):
             row[i] += level // 1
         shift = max(abs(x) for row in X for x in row).bit_length() - 48
@@ -236,6 +240,26 @@ class IntegerMatrix:
             row[i] -= n
         if not is_positive_semidefinite(X):
             raise ProofError(f"k = {k}: U is below what the directions show")
+
+    def check_entry(
+        self, bounds: UpperBounds, k: int, upper: int, given: Entry
+    ) -> None:
+        """Rule "entry", with weights in integers, as floats hold them too."""
+        m, t = whole_weights(weights_in(given.weights, self.exponent + BITS))
+        w = np.ldexp(np.array(m, dtype=float), -t)
+        added = rest_of_rows(bounds, k, _rounded_down(upper), w, given)
+        if len(given.dense) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {k}: entry in integers is for {LARGEST_DENSE} dense features"
+            )
+        X = integer_matrix(self.entry, BITS, k, upper, m, t, added, given)
+        is_small = len(X) <= SMALL
+        if not (
+            is_positive_semidefinite(X)
+            if is_small
+            else is_nonnegative_in_integers(X, k)
+        ):
+            raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
     def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""
@@ -390,7 +414,7 @@ def skip_node(nodes: Iterator[Node]) -> None:
 
 
 def is_positive_semidefinite(M: list[list[int]], q: int = 1) -> bool:
-    """Decide by elimination without fractions: section 6."""
+    """Decide by elimination without fractions: section 8."""
     while M:
         if any(row[i] < 0 for i, row in enumerate(M)):
             return False
@@ -414,21 +438,6 @@ def eliminate(
         right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
         found.append(left + right)
     return found
-
-
-def _gram(V: np.ndarray, bits: int) -> list[list[int]]:
-    """Return VV' for integers below 4^bits: products of halves are exact in float64."""
-    high, low = (part.astype(float) for part in (V >> bits, V & (2**bits - 1)))
-    cross = high @ low.T
-    parts = [high @ high.T, cross, cross.T, low @ low.T]
-    rows = zip(*(part.astype(np.int64).tolist() for part in parts), strict=True)
-    return [
-        [
-            (hh << 2 * bits) + ((hl + lh) << bits) + ll
-            for hh, hl, lh, ll in zip(*row, strict=True)
-        ]
-        for row in rows
-    ]
 
 
 def _shift(value: int, bits: int) -> int:

@@ -11,12 +11,14 @@ import sys
 from pathlib import Path
 
 MODULES = (
+    "fields",
     "proof_file",
     "data",
     "columns",
     "screening",
     "positive",
     "direction",
+    "entry",
     "integers",
     "floats",
     "check",

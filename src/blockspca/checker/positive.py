@@ -1,13 +1,14 @@
-"""Positive definite matrices in float64, by elimination: no LAPACK is called."""
+"""Positive definite matrices by elimination in float64: no LAPACK is called."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .proof_file import ProofError
+from .fields import ProofError
 from .screening import UNIT, above
 
 SMALL = 32  # rows that are inverted one by one
+CUT_BITS = 44  # of the entries of an integer matrix that a factor is found of
 
 
 def eliminate_all(B: np.ndarray, tau: float) -> float:
@@ -27,6 +28,103 @@ def eliminate_all(B: np.ndarray, tau: float) -> float:
         B = B[1:, 1:] + np.outer(v, v)
         total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
     return total
+
+
+def is_nonnegative_by_factor(N: np.ndarray, k: int, margin: float) -> bool:
+    """Say whether x'(N + margin I)x ≥ 0 is shown for all x with at most k entries.
+
+    For any matrix L and E = N − LL', x'Nx ≥ x'Ex ≥ −k max |E_ij| x'x: x has k entries,
+    so Σ|x_i| ≤ √k ‖x‖. LL' in float64 is within 1.01 n u ‖L_i‖ ‖L_j‖ of the product,
+    and the difference is rounded once.
+    """
+    L = factor(N)
+    if L is None:
+        return False
+    n = len(N)
+    product = L @ L.T
+    largest = float(above(np.sum(L * L, axis=1).max(), n))
+    error = float(np.abs(N - product).max()) * (1 + 4 * UNIT)
+    error += above(1.01 * n * UNIT * largest)
+    return bool(1.01 * k * error <= margin)
+
+
+def is_nonnegative_in_integers(X: list[list[int]], k: int) -> bool:
+    """Say whether x'Xx ≥ 0 is shown for all x with at most k entries, by a factor.
+
+    With X' = ⌊X/2^s⌋, x'Xx ≥ 2^s (x'X'x − k x'x), as what is cut off is in [0, 1). And
+    x'(X' − kI)x ≥ 0 if for some number a and matrix L of integers all entries of
+    4^h (X' − (k + a)I) − LL' are at most 4^h a/k in size. L comes from float64.
+    """
+    largest = max(max(map(abs, row)) for row in X)
+    cut = largest.bit_length() - CUT_BITS
+    n, a = len(X), 16 * k  # entries of L are rounded to about as many bits as X'
+    X = [[x >> cut if cut >= 0 else x << -cut for x in row] for row in X]
+    for i, row in enumerate(X):
+        row[i] -= k + a
+    L = factor(np.array(X, dtype=float))
+    if L is None:
+        return False
+    bits = (53 - n.bit_length()) // 2
+    h = 2 * bits - int(np.frexp(np.abs(L).max(initial=1.0))[1])
+    product = exact_gram(np.rint(np.ldexp(L, h)).astype(np.int64), bits)
+    most = (a << 2 * h) // k
+    return all(
+        abs((x << 2 * h) - y) <= most
+        for row, of_factor in zip(X, product, strict=True)
+        for x, y in zip(row, of_factor, strict=True)
+    )
+
+
+def factor(G: np.ndarray) -> np.ndarray | None:
+    """Return L with LL' about G; None if a pivot is not positive."""
+    found = _factor_and_inverse(G)
+    return None if found is None else found[0]
+
+
+def _factor_and_inverse(G: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return a lower triangular L with LL' about G, and about L⁻¹, by halves."""
+    n = len(G)
+    if n <= SMALL:
+        L = np.zeros((n, n))
+        for i in range(n):
+            if not G[0, 0] > 0:
+                return None
+            L[i:, i] = G[:, 0] / np.sqrt(G[0, 0])
+            G = G[1:, 1:] - np.outer(L[i + 1 :, i], L[i + 1 :, i])
+        inverse = np.eye(n)
+        for i in range(n):
+            inverse[i] = (inverse[i] - L[i, :i] @ inverse[:i]) / L[i, i]
+        return L, inverse
+    h = n // 2
+    top = _factor_and_inverse(G[:h, :h])
+    if top is None:
+        return None
+    side = G[h:, :h] @ top[1].T
+    side += (G[h:, :h] - side @ top[0].T) @ top[1].T  # L⁻¹ has lost some digits
+    rest = _factor_and_inverse(G[h:, h:] - side @ side.T)
+    if rest is None:
+        return None
+    nothing = np.zeros((h, n - h))
+    corner = -rest[1] @ (side @ top[1])
+    return (
+        np.block([[top[0], nothing], [side, rest[0]]]),
+        np.block([[top[1], nothing], [corner, rest[1]]]),
+    )
+
+
+def exact_gram(V: np.ndarray, bits: int) -> list[list[int]]:
+    """Return VV' for integers below 4^bits: products of halves are exact in float64."""
+    high, low = (part.astype(float) for part in (V >> bits, V & (2**bits - 1)))
+    cross = high @ low.T
+    parts = [high @ high.T, cross, cross.T, low @ low.T]
+    rows = zip(*(part.astype(np.int64).tolist() for part in parts), strict=True)
+    return [
+        [
+            (hh << 2 * bits) + ((hl + lh) << bits) + ll
+            for hh, hl, lh, ll in zip(*row, strict=True)
+        ]
+        for row in rows
+    ]
 
 
 def largest_eigenvalue_is_below(B: np.ndarray, tau: float, margin: float) -> bool:

@@ -1,35 +1,39 @@
 """Reads a proof: strict, by docs/proof-format.md, sections 2 and 3.
 
-Nothing is repaired and nothing is guessed: a key too many or too few, a number of
-another type, a second key of one name, an unknown token make the file invalid. So what
-the other modules are given is of the types below, and every real number in it is a
-finite float64.
+What `fields` refuses and an unknown token make the file invalid. So what the other
+modules are given is of the types below, and every real number in it is a finite
+float64.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-# 1 or 0, up to 13 hexadecimal digits, an exponent of two: what `float.hex` writes.
-# `float.fromhex` alone would also take "nan", "inf", "10" (for 16) and round.
-REAL = re.compile(r"-?0x[01](\.[0-9a-f]{1,13})?p[+-]?[0-9]{1,4}")
+from .fields import (
+    ProofError,
+    Reader,
+    many,
+    parsed,
+    read_boolean,
+    read_integer,
+    read_integers,
+    read_list,
+    read_real,
+    read_reals,
+    read_text,
+    take,
+)
+
 HASH = re.compile(r"[0-9a-f]{64}")
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
-RULES = ("variance", "rows", "average", "tree", "direction")
-
-
-Reader = Callable[[Any, str], Any]  # of a value and where it is, for errors
-
-
-class ProofError(Exception):
-    """The proof is not accepted; the message says why."""
+RULES = ("variance", "rows", "average", "tree", "direction", "entry")
+VERSION = 5
+ONE_SHARE = 2**14
+FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,17 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Entry:
+    """What a rule "entry" is made of: section 7; features are positions."""
+
+    weights: list[float]
+    core: tuple[int, ...]
+    shares: list[int]
+    dense: tuple[int, ...]
+    scaling: list[float]
+
+
+@dataclass(frozen=True)
 class Record:
     """No set of k features has an eigenvalue above `upper`, by `rule`."""
 
@@ -111,6 +126,7 @@ class Record:
     tree: tuple[Node, ...] = ()
     depth: int = 0
     direction: Direction | None = None
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True)
@@ -142,11 +158,11 @@ def read_proof(
     sections: list[Section] = []
     opened: Section | None = None
     for number, line in enumerate(lines, start=1):
-        value, where = _parse(line, number), f"line {number}"
+        value, where = parsed(line, number), f"line {number}"
         if opened is None:
             opened = _header(value, where, shape)
         elif type(value) is dict and "end" in value:
-            end = _take(value, where, end=_integer)["end"]
+            end = take(value, where, end=read_integer)["end"]
             if end != len(opened.records):
                 raise ProofError(
                     f"{where}: {len(opened.records)} records, but the end says {end}"
@@ -163,76 +179,19 @@ def read_proof(
     return sections
 
 
-# -- JSON ---------------------------------------------------------------------------
-
-
-def _parse(line: str, number: int) -> Any:
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ProofError(f"line {number}: a key occurs twice")
-        return found
-
-    def refuse(text: str) -> NoReturn:
-        raise ProofError(f"line {number}: {text} is no integer")
-
-    try:
-        return json.loads(
-            line, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse
-        )
-    except (ValueError, RecursionError) as error:
-        raise ProofError(f"line {number}: no JSON ({error})") from None
-
-
-def _take(value: Any, where: str, **readers: Reader) -> dict[str, Any]:
-    """Return the fields of an object that has exactly the keys of `readers`."""
-    if type(value) is not dict:
-        raise ProofError(f"{where}: an object is expected")
-    if set(value) != set(readers):
-        raise ProofError(
-            f"{where}: the keys are {sorted(value)}, and not {sorted(readers)}"
-        )
-    return {key: read(value[key], f"{where}, {key}") for key, read in readers.items()}
-
-
-def _of(kind: type, name: str) -> Reader:
-    def read(value: Any, where: str) -> Any:
-        if type(value) is not kind:  # and not isinstance: True is an instance of int
-            raise ProofError(f"{where}: {name} is expected")
-        return value
-
-    return read
-
-
-def _many(read: Reader) -> Reader:
-    return lambda value, where: [read(item, where) for item in _list(value, where)]
-
-
-def _real(value: Any, where: str) -> float:
-    text = _text(value, where)
-    if not REAL.fullmatch(text):
-        raise ProofError(f"{where}: {text[:40]!r} is no hexadecimal float")
-    try:
-        number = float.fromhex(text)
-    except OverflowError:
-        raise ProofError(f"{where}: {text} is too large for a float64") from None
-    # fromhex rounds what is below the range of float64; such a number is refused.
-    mantissa, exponent = text.lstrip("-")[2:].split("p")
-    digits = mantissa.replace(".", "")
-    exact = int(digits, 16) * Fraction(2) ** (int(exponent) - 4 * (len(digits) - 1))
-    if exact != abs(Fraction(number)):
-        raise ProofError(f"{where}: {text} is no float64")
-    return number
-
-
-_integer, _boolean = _of(int, "an integer"), _of(bool, "true or false")
-_text, _list = _of(str, "a text"), _of(list, "a list")
-_integers, _reals = _many(_integer), _many(_real)
 DIRECTION: dict[str, Reader] = {
-    "rho": _real,
-    "rest": _real,
-    "weights": _reals,
-    "directions": _many(_reals),
+    "rho": read_real,
+    "rest": read_real,
+    "weights": read_reals,
+    "directions": many(read_reals),
+}
+
+
+ENTRY_LISTS = ("core", "dense")
+ENTRY: dict[str, Reader] = {
+    "weights": read_reals,
+    "shares": read_integers,
+    **dict.fromkeys(ENTRY_LISTS, read_integers),
 }
 
 
@@ -241,18 +200,22 @@ DIRECTION: dict[str, Reader] = {
 
 def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
     readers: dict[str, Reader] = {
-        "format": _text,
-        "version": _integer,
+        "format": read_text,
+        "version": read_integer,
         "data": lambda item, _: item,
-        "row_list": _integer,
-        "claims": _list,
+        "row_list": read_integer,
+        "claims": read_list,
     }
     if type(value) is dict and "without" in value:
-        readers["without"] = _integers
-    header = _take(value, where, **readers)
+        readers["without"] = read_integers
+    header = take(value, where, **readers)
     least = 2 if "without" in header else 1
-    if header["format"] != "blockspca-proof" or not least <= header["version"] <= 4:
-        raise ProofError(f"{where}: no blockspca-proof of version {least} to 4")
+    if (
+        header["format"] != "blockspca-proof"
+        or not least <= header["version"] <= VERSION
+    ):
+        versions = f"{least} to {VERSION}"
+        raise ProofError(f"{where}: no blockspca-proof of version {versions}")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
     problem = _problem(header["data"], header.get("without", []), where)
@@ -269,14 +232,14 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
 
 def _problem(value: Any, without: list[int], where: str) -> Problem:
     readers: dict[str, Reader] = {
-        "sha256": _text,
-        "kind": _text,
-        "n": _integer,
-        "d": _integer,
+        "sha256": read_text,
+        "kind": read_text,
+        "n": read_integer,
+        "d": read_integer,
     }
     if type(value) is dict and value.get("kind") == "data":
-        readers |= {"center": _boolean, "scale": _boolean, "ddof": _integer}
-    problem = Problem(**_take(value, where, **readers), without=tuple(without))
+        readers |= {"center": read_boolean, "scale": read_boolean, "ddof": read_integer}
+    problem = Problem(**take(value, where, **readers), without=tuple(without))
     if problem.kind not in ("matrix", "data"):
         raise ProofError(f"{where}: the kind {problem.kind!r} is not known")
     if not HASH.fullmatch(problem.sha256):
@@ -301,14 +264,14 @@ def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int,
 
 def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
     where += ", claim"
-    found = _take(
+    found = take(
         value,
         where,
-        k=_integer,
-        support=_integers,
-        x=_reals,
-        objective=_real,
-        upper_bound=_real,
+        k=read_integer,
+        support=read_integers,
+        x=read_reals,
+        objective=read_real,
+        upper_bound=read_real,
     )
     k, support = found["k"], found["support"]
     if not 1 <= k <= len(kept):
@@ -323,20 +286,24 @@ def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
 
 def _record(value: Any, where: str, section: Section) -> Record:
     readers: dict[str, Reader] = {
-        "k": _integer,
-        "upper": _real,
-        "rule": _text,
+        "k": read_integer,
+        "upper": read_real,
+        "rule": read_text,
     }
     rule = value.get("rule") if type(value) is dict else None
     if rule == "average":
-        readers["from"] = _integer
+        readers["from"] = read_integer
     if rule == "tree":
-        readers |= {"features": _integers, "tree": _text}
+        readers |= {"features": read_integers, "tree": read_text}
     if rule == "direction":
         readers |= DIRECTION
         if "rounds" in value:
-            readers["rounds"] = _list
-    found = _take(value, where, **readers)
+            readers["rounds"] = read_list
+    if rule == "entry":
+        readers |= ENTRY
+        if "scaling" in value:
+            readers["scaling"] = read_reals
+    found = take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
     kept = section.kept
@@ -363,7 +330,33 @@ def _record(value: Any, where: str, section: Section) -> Record:
         tree,
         depth,
         direction,
+        _entry(found, where, section) if rule == "entry" else None,
     )
+
+
+def _entry(found: dict[str, Any], where: str, section: Section) -> Entry:
+    d, m = len(section.kept), len(found["core"])
+    weights, shares = found["weights"], found["shares"]
+    if section.version < 5:
+        raise ProofError(f"{where}: entry is of version 5")
+    if len(weights) != d or min(weights) < 0:
+        raise ProofError(f"{where}: a weight of at least 0 is needed per feature")
+    for key in ENTRY_LISTS:
+        if found[key] != sorted(found[key]):
+            raise ProofError(f"{where}: {key} must be ascending")
+    core, dense = (_positions(found[key], section.kept, where) for key in ENTRY_LISTS)
+    if not {*core} <= {*dense}:
+        raise ProofError(f"{where}: dense must contain the core")
+    if len(shares) != m * (m - 1) // 2 or max(map(abs, shares), default=0) > ONE_SHARE:
+        raise ProofError(f"{where}: a share of -2^14 to 2^14 is needed per pair")
+    scaling = found.get("scaling", [])
+    if ("scaling" in found) == (len(found["dense"]) == d) or not all(
+        1 / FARTHEST <= v <= FARTHEST for v in scaling
+    ):
+        raise ProofError(f"{where}: scaling is needed beside dense, from 2^-100 on")
+    if len(scaling) not in (0, d):
+        raise ProofError(f"{where}: a scaling is needed per feature")
+    return Entry(weights, core, shares, dense, scaling)
 
 
 def _direction(found: dict[str, Any], where: str, section: Section) -> Direction:
@@ -379,10 +372,10 @@ def _direction(found: dict[str, Any], where: str, section: Section) -> Direction
 
 
 def _round(value: Any, where: str, section: Section) -> Round:
-    readers = {**DIRECTION, "in": _integers, "free": _integers}
+    readers = {**DIRECTION, "in": read_integers, "free": read_integers}
     if type(value) is dict and "vector" in value:
-        readers["vector"] = _reals
-    found = _take(value, f"{where}, round", **readers)
+        readers["vector"] = read_reals
+    found = take(value, f"{where}, round", **readers)
     vector = found.get("vector", [])
     for key in ("in", "free"):
         if found[key] != sorted(found[key]):

@@ -5,7 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import (
+    MISSING,
+    Field,
+    dataclass,
+    field,
+    fields,
+    is_dataclass,
+    replace,
+)
 from enum import Enum
 from functools import partial, wraps
 from pathlib import Path
@@ -186,6 +194,15 @@ class ReadOptions:
             else:
                 words += [flag, value.value if isinstance(value, Enum) else str(value)]
         return words
+
+    def replaced_by(self, given: ReadOptions) -> ReadOptions:
+        """Return these options with those of `given` that are not its defaults."""
+        changed = {
+            field.name: getattr(given, field.name)
+            for field in fields(given)
+            if getattr(given, field.name) != field.default
+        }
+        return replace(self, **changed)
 
     @classmethod
     def from_arguments(cls, words: Sequence[str]) -> ReadOptions:

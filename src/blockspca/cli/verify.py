@@ -189,15 +189,17 @@ def _compare_written(
 def _as_fit_did(
     reading: ReadOptions, summary: _Summary | None, display: Display
 ) -> ReadOptions:
-    """Read the file with the options of fit, unless others are given."""
-    if summary is None or summary.reading == reading:
+    """Read the file with the options of fit; those that are given replace its own."""
+    if summary is None:
         return reading
-    words = " ".join(summary.reading.as_arguments()) or "no options"
-    if reading != ReadOptions():
-        display.note(f"note: fit has read the file with {words}.")
-        return reading
-    display.note(f"reading {words}, as fit did.")
-    return summary.reading
+    chosen = summary.reading.replaced_by(reading)
+    words = " ".join(chosen.as_arguments()) or "no options"
+    if chosen != summary.reading:
+        before = " ".join(summary.reading.as_arguments()) or "no options"
+        display.note(f"note: reading {words}; fit has read the file with {before}.")
+    elif reading != chosen:
+        display.note(f"reading {words}, as fit did.")
+    return chosen
 
 
 def _before(certificate: Path, summary: _Summary | None) -> list[Path]:

@@ -156,7 +156,8 @@ class Covariance:
             and groups of h5py and Zarr. A dask array, of dense or CSR chunks of rows
             and columns, stays where it is: dask tasks compute what is needed of it. If
             these change later, `solve` and `verify` raise `DataChangedError`. Arrays of
-            CuPy and CUDA tensors of torch are scanned on their GPU (extra `gpu`).
+            CuPy, matrices of cupyx and CUDA tensors of torch are scanned, or A formed
+            of them, on their GPU (extra `gpu`); chunks of dask may be such arrays.
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray, is_sparse
+from .device_data import is_on_device, on_host
 from .sparse_chunks import Tick, _no_tick, added
 from .task_tree import TREE_ARITY, bounds, tree
 
 
 def has_sparse_chunks(X: Any) -> bool:
-    """Tell whether the chunks of a dask array are scipy sparse matrices."""
-    return is_sparse(X._meta)
+    """Tell whether the chunks of a dask array are sparse, of scipy or of cupyx."""
+    return is_sparse(on_host(X._meta)[0])
 
 
 class DaskChunks:
@@ -33,6 +34,7 @@ class DaskChunks:
         self.shape = (int(n), int(d))
         levels = math.ceil(math.log(max(2, X.numblocks[0]), TREE_ARITY))
         self.joins = (TREE_ARITY - 1) * levels
+        self.on_device = is_on_device(X._meta)
 
     def lines(self) -> list[tuple[int, Any]]:
         """The first row of each chunk of rows, and the chunk as a task, in CSR."""
@@ -77,6 +79,7 @@ def _beside(line: list[Any]) -> Any:
     """Chunks of the same rows as one, float64, in CSR; refuses what is not finite."""
     from scipy.sparse import csr_array, hstack
 
+    line = [on_host(block)[0] for block in line]
     whole = line[0] if len(line) == 1 else hstack(line)
     block = csr_array(whole, dtype=np.float64, copy=True)  # the user's stay as they are
     block.sum_duplicates()

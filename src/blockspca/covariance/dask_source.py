@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray, describe
+from .device_data import is_on_device, on_host
+from .device_gram import double_product, refuse_less_than_double
 from .fingerprint import Fingerprint, part_fingerprint, refuse_change
 from .rounding import (
     UNIT_ROUNDOFF,
@@ -61,7 +63,7 @@ class DaskSource(UncentredSource):
         self.given_moments = (np.zeros(d), np.ones(d))
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
-        block = np.asarray(self.X[start:stop, index].compute(), dtype=np.float64)
+        block = np.asarray(computed(self.X[start:stop, index]), dtype=np.float64)
         return (block - self.mean[index]) * self.factor[index]
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
@@ -74,15 +76,15 @@ class DaskSource(UncentredSource):
 
     def _rows(self, left: FloatArray) -> FloatArray:
         """left' C without gathering C."""
-        product = (left.T @ self.X).compute() - np.outer(left.sum(axis=0), self.mean)
-        return product * self.factor
+        product = computed(beside(self.X, left, axis=0).T @ self.X)
+        return (product - np.outer(left.sum(axis=0), self.mean)) * self.factor
 
     def matvec(self, x: FloatArray) -> FloatArray:
         weights = self.factor if x.ndim == 1 else self.factor[:, None]
         scaled = weights * x
-        scores = (self.X @ scaled).compute() - self.mean @ scaled
+        scores = computed(self.X @ beside(self.X, scaled)) - self.mean @ scaled
         total = scores.sum(axis=0)
-        back = (self.X.T @ scores).compute()
+        back = computed(self.X.T @ beside(self.X, scores, axis=0))
         back = back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
         return weights * back
 
@@ -123,6 +125,32 @@ class DaskSource(UncentredSource):
         return int(max(rows)) + len(rows)
 
 
+def computed(*arrays: Any) -> Any:
+    """Compute dask arrays, or lists of tasks; what is on a GPU comes to the host."""
+    import dask
+
+    found = [on_host(value)[0] for value in dask.compute(*arrays)]
+    return found if len(found) > 1 else found[0]
+
+
+def beside(X: Any, values: np.ndarray, axis: int = 1) -> Any:
+    """Return values for an operation with X, whose `axis` is the first of them.
+
+    They are on the GPU of every chunk, if chunks are, and as they are otherwise.
+    """
+    if not is_on_device(X._meta):
+        return values
+    import dask.array as da
+
+    chunks = (X.chunks[axis], *values.shape[1:])
+    return da.from_array(values, chunks=chunks).map_blocks(_like, X._meta)
+
+
+def _like(values: np.ndarray, other: Any) -> Any:
+    """Values where another array is: in its library's memory."""
+    return np.asarray(values, like=other)
+
+
 def _fingerprints(X: Any) -> list[list[Any]]:
     """The fingerprint of every chunk, as a task."""
     import dask
@@ -149,8 +177,11 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     X = X.astype(np.float64)
     n, d = X.shape
     first = X[0]
+    if is_on_device(X._meta):
+        chunk = X.to_delayed()[0, 0]
+        computed(dask.delayed(refuse_less_than_double)(chunk, chunk))
     # Relative to the first sample, so that a constant column has variance 0 exactly.
-    offset, constant, finite, lines = dask.compute(
+    offset, constant, finite, lines = computed(
         (X - first).mean(axis=0),
         (first == X).all(axis=0),
         da.isfinite(X).all(axis=0),
@@ -166,19 +197,19 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     mean, point, scales = np.zeros(d), np.zeros(d), np.ones(d)
     units = np.zeros(d, dtype=np.intc)
     if prepare.center:
-        start = np.asarray(first.compute())
+        start = np.asarray(computed(first))
         point, mean = split_mean(start, np.where(constant, 0.0, offset))
-        X = X - point
+        X = X - beside(X, point)
     else:
-        constant &= np.asarray(first.compute()) == 0
+        constant &= np.asarray(computed(first)) == 0
     given_mean = point + mean
     variance = _variances(X, mean, prepare)
     lost = prepare.scale & ~constant & out_of_range(variance)
     if lost.any():  # any unit of a feature gives the same correlations
-        units = np.where(lost, column_exponents(abs(X).max(axis=0).compute()), 0)
-        X = da.ldexp(X, -units)
+        units = np.where(lost, column_exponents(computed(abs(X).max(axis=0))), 0)
+        X = da.ldexp(X, beside(X, -units))
         if prepare.center:  # now with all its digits
-            mean = np.where(lost, np.array(X.mean(axis=0).compute()), mean)
+            mean = np.where(lost, np.array(computed(X.mean(axis=0))), mean)
         variance = _variances(X, mean, prepare)
     variance[constant] = 0.0
     refuse_out_of_range(variance, constant, prepare)
@@ -193,9 +224,11 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
 
 
 def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
-    squares = ((X - mean) ** 2).sum(axis=0) / (len(X) - prepare.ddof)
+    centred = X - beside(X, mean)
+    # a product, as a power need not be rounded correctly on a GPU
+    squares = (centred * centred).sum(axis=0) / (len(X) - prepare.ddof)
     with np.errstate(over="ignore", invalid="ignore"):  # refused by the caller
-        return np.array(squares.compute())
+        return np.array(computed(squares))
 
 
 def _prepared(
@@ -281,7 +314,10 @@ def dask_tops(
     return np.ascontiguousarray(values), np.ascontiguousarray(indices)
 
 
-def _centred(block: FloatArray, mean: FloatArray, factor: FloatArray) -> FloatArray:
+def _centred(block: Any, mean: FloatArray, factor: FloatArray) -> Any:
+    """A chunk of C, where the chunk is."""
+    if is_on_device(block):
+        return (block - _like(mean, block)) * _like(factor, block)
     return (np.asarray(block) - mean) * factor
 
 
@@ -295,7 +331,10 @@ def _rows_of(
     return [part[index[where]] for where in at for part in correction]
 
 
-def _product(left: FloatArray, right: FloatArray) -> FloatArray:
+def _product(left: Any, right: Any) -> FloatArray:
+    """left' right, computed where they are."""
+    if is_on_device(left):
+        return on_host(double_product(left, right))[0]
     return left.T @ right
 
 
@@ -307,14 +346,14 @@ def _sum(parts: list[FloatArray]) -> FloatArray:
 
 
 def _product_tops(
-    left: FloatArray,
-    right: FloatArray,
+    left: Any,
+    right: Any,
     corner: tuple[int, int],
     width: int,
     less: list[FloatArray] | None,
 ) -> tuple[Tops, Tops]:
     """The tops of a product, which need not be kept."""
-    return _tile_tops(left.T @ right, corner, width, less)
+    return _tile_tops(_product(left, right), corner, width, less)
 
 
 def _tile_tops(

@@ -1,8 +1,8 @@
 """Data on a GPU, told by their type: CuPy arrays, cupyx matrices, torch tensors.
 
 The factor C of A = C'C is computed on the host, in double, as for any data: proofs and
-certificates need it there. That the data came from a GPU says that the scan, nearly all
-of the work, is done there (`scan.device`).
+certificates need it there. That the data came from a GPU says that nearly all of the
+work is done there: the scan (`scan.device`), or A of many samples (`device_gram`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ from importlib.util import find_spec
 from typing import Any
 
 
+def is_on_device(X: Any) -> bool:
+    """Tell whether X is in the memory of a GPU, without importing what it is of."""
+    library = type(X).__module__.split(".")[0]
+    if library in ("cupy", "cupyx"):
+        return hasattr(X, "get")
+    return library == "torch" and hasattr(X, "detach") and bool(X.is_cuda)
+
+
 def on_host(X: Any) -> tuple[Any, bool]:
     """Return X in the memory of the host, and whether it was on a GPU."""
-    library = type(X).__module__.split(".")[0]
-    if library in ("cupy", "cupyx") and hasattr(X, "get"):
+    was_there = is_on_device(X)
+    if was_there and hasattr(X, "get"):
         return X.get(), True
-    if library == "torch" and hasattr(X, "detach"):
-        on_device = bool(X.is_cuda)
-        if on_device and find_spec("cupy") is None:
-            raise ImportError(
-                "X is a torch tensor on a GPU, whose kernels need CuPy: pip install "
-                "'blockspca[gpu]', or pass X.cpu()."
-            )
-        return X.detach().cpu().numpy(), on_device
+    if was_there and find_spec("cupy") is None:
+        raise ImportError(
+            "X is a torch tensor on a GPU, whose kernels need CuPy: pip install "
+            "'blockspca[gpu]', or pass X.cpu()."
+        )
+    if type(X).__module__.split(".")[0] == "torch" and hasattr(X, "detach"):
+        return X.detach().cpu().numpy(), was_there
     return X, False

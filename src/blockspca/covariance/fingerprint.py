@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .device_data import on_host
+
 Fingerprint = NDArray[np.uint64]
 
 
@@ -23,6 +25,7 @@ class DataChangedError(RuntimeError):
 
 def part_fingerprint(block: Any, start: int) -> Fingerprint:
     """Return the sums over samples start, start + 1, … of all data."""
+    block = on_host(block)[0]  # a chunk may be on a GPU
     mixed = mixed_bits(np.ascontiguousarray(block, dtype=np.float64))
     return sample_weights(start, start + len(mixed)) @ mixed
 

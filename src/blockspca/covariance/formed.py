@@ -9,6 +9,7 @@ sparse data the sums of blocks are compensated, and their rounding does not grow
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,6 @@ MEMORY = 2**30
 _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 # Sums of so many products go to A at a time, which costs d operations: a 64th part.
 _PRODUCTS_AT_ONCE = 64
-_PRODUCTS = 2e8  # of nonzeros, a second and thread: half of what was measured
 
 
 class FormedSource(MomentSource):
@@ -79,10 +79,10 @@ def seconds_to_form(source: Source) -> float:
     d, n = source.n_features, source.n_samples
     if isinstance(source, SparseChunksSource):  # as if all samples stored as many
         pairs = source.stored**2 / source.n_samples
-        return pairs / 2 / _PRODUCTS + _cost.passes(4, d * d * source.chunks.joins)
+        return _cost.sparse_gram(pairs) + _cost.passes(4, d * d * source.chunks.joins)
     if isinstance(source, SparseDataSource):
         stored = np.bincount(source.X.indices, minlength=n or 0).astype(float)
-        return float((stored**2).sum()) / 2 / _PRODUCTS + _cost.passes(4, d * d)
+        return _cost.sparse_gram(float((stored**2).sum())) + _cost.passes(4, d * d)
     dense = (DenseDataSource, MappedDataSource, DaskSource)
     if isinstance(source, dense) and n is not None:
         return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
@@ -116,6 +116,10 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
     else:
         block, features = _block(n), _FEATURES_AT_ONCE
         error = source.rounding_of(additions(n, block))
+    if isinstance(source, DenseDataSource) and source.on_device:
+        A = _dense_on_device(source, block, tick)
+        _mirror(A)
+        return FormedSource(A, source, error)
     A = np.zeros((d, d))
     for i in range(0, d, features):
         rows = slice(i, min(i + features, d))
@@ -129,6 +133,20 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
                 target += C[:, beside].T @ C[:, j - i :]
     _mirror(A)
     return FormedSource(A, source, error)
+
+
+def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatArray:
+    """C'C by the GPU that the data came from, in the same blocks of samples."""
+    from .device_gram import dense_gram
+
+    n, d = source.n_samples, source.n_features
+
+    def blocks() -> Iterator[FloatArray]:
+        for start in range(0, n, block):
+            tick(start, n)
+            yield source.columns(slice(None), start, min(start + block, n))
+
+    return dense_gram(blocks(), d)
 
 
 def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
@@ -152,9 +170,11 @@ def _block(n: int) -> int:
 
 
 def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
-    d = source.n_features
-    A = np.zeros((d, d))
-    _add_products(source.X.tocsr(), source.X, A, scan_threads(), tick)
+    by_sample, by_feature = source.X.tocsr(), source.X
+    if source.on_device:
+        A = _products_on_device(by_sample, by_feature, tick)
+    else:
+        A = _products(by_sample, by_feature, scan_threads(), tick)
     _centre(A, source)
     stored = source.longest
     products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
@@ -165,31 +185,29 @@ def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
     """X'X of each chunk where it is, added up: a rounding more for each addition."""
     # A worker of a cluster has a core; here there may be more.
     threads = scan_threads() if source.chunks.is_local else 1
-    A = source.chunks.total(partial(chunk_gram, threads), tick)
+    of_chunk = partial(chunk_gram, threads, source.on_device)
+    A = source.chunks.total(of_chunk, tick)
     _centre(A, source)
     joins = source.chunks.joins
     return FormedSource(A, source, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins))
 
 
-def chunk_gram(threads: int, block: Any, start: int) -> FloatArray:
+def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatArray:
     """The upper half of X'X of a chunk of sparse samples (CSR)."""
-    d = block.shape[1]
-    A = np.zeros((d, d))
-    _add_products(block.tocsr(), block.tocsc(), A, threads, _no_tick)
-    return A
+    by_sample, by_feature = block.tocsr(), block.tocsc()
+    if on_device:
+        return _products_on_device(by_sample, by_feature, _no_tick)
+    return _products(by_sample, by_feature, threads, _no_tick)
 
 
-def _add_products(
-    by_sample: Any, by_feature: Any, A: FloatArray, threads: int, tick: Tick
-) -> None:
-    """Write the upper half of X'X to A, rows shared out among threads."""
+def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> FloatArray:
+    """Return the upper half of X'X, rows shared out among threads."""
     from .._kernels.loading import load
 
     load("sparse_gram")
-    d = len(A)
-    by_feature = by_feature.sorted_indices()
-    by_sample.sort_indices()
-    given = (*_arrays(by_sample), *_arrays(by_feature))
+    d = by_sample.shape[1]
+    A = np.zeros((d, d))
+    given = _both_ways(by_sample, by_feature)
 
     def rows(start: int) -> None:
         from .._kernels.sparse_gram import add_rows
@@ -205,6 +223,7 @@ def _add_products(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
+    return A
 
 
 def _centre(A: FloatArray, source: SparseDataSource) -> None:
@@ -219,6 +238,19 @@ def _centre(A: FloatArray, source: SparseDataSource) -> None:
     # Subtracting nμ² loses digits; the two-pass variance does not.
     A[np.arange(d), np.arange(d)] = source.diagonal()
     _mirror(A)
+
+
+def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArray:
+    """Return the same from a GPU, to the last bit."""
+    from .device_gram import sparse_gram
+
+    return sparse_gram(_both_ways(by_sample, by_feature), _PRODUCTS_AT_ONCE, tick)
+
+
+def _both_ways(by_sample: Any, by_feature: Any) -> tuple[np.ndarray, ...]:
+    """The arrays of X by samples (CSR) and by features (CSC), each in order."""
+    by_sample.sort_indices()
+    return (*_arrays(by_sample), *_arrays(by_feature.sorted_indices()))
 
 
 def _arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

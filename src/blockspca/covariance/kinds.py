@@ -29,7 +29,7 @@ from .ingest import (
 )
 from .origin import Origin, data_origin
 from .pairwise import pairwise_data
-from .sources import DenseDataSource, Source
+from .sources import DenseDataSource, Source, SparseDataSource
 from .sparse_chunks import FileChunks, chunks_data
 from .stored import StoredRows, StoredSparse, as_stored
 
@@ -72,7 +72,7 @@ def source_of(
     if source is None:
         values = X.to_memory() if isinstance(X, StoredRows) else X
         source = _in_memory(numeric_array(values, "X"), prepare, missing)
-    if on_device and isinstance(source, DenseDataSource):
+    if on_device and isinstance(source, (DenseDataSource, SparseDataSource)):
         source.on_device = True
     return refuse_overflow(source), names, data_origin(X, source, prepare)
 

@@ -131,7 +131,7 @@ class DenseDataSource:
 
     known_psd = True
     has_columns = True
-    on_device = False  # whether the data came from a GPU, which then scans them
+    on_device = False  # whether the data came from a GPU, which then does the work
 
     def __init__(
         self,
@@ -335,6 +335,8 @@ class UncentredSource:
 
 class SparseDataSource(UncentredSource):
     """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
+
+    on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(
         self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray

@@ -41,6 +41,8 @@ class Chunks(Protocol):
     shape: tuple[int, int]
     #: Whether chunks are worked on here, or by the workers of a cluster.
     is_local: bool
+    #: Whether they are on GPUs, which then form X'X.
+    on_device: bool
     #: How many roundings adding up the results of all chunks takes, at the most.
     joins: int
 
@@ -57,6 +59,7 @@ class FileChunks:
     """Blocks of rows of a table in a file."""
 
     is_local = True
+    on_device = False
 
     def __init__(self, table: StoredSparse) -> None:
         self.table = table
@@ -190,6 +193,7 @@ class SparseChunksSource(SparseDataSource):
         self.n_samples, self.n_features = chunks.shape
         self.seen = sums.seen
         self.given_moments = (mean, np.ones(len(mean)))
+        self.on_device = chunks.on_device
         self.stored = int(sums.stored.sum())
         self.longest = int(sums.stored.max()) + chunks.joins
         self.sums = additions_by_levels(self.longest) + chunks.joins

@@ -6,9 +6,10 @@ of operations and the rates below.
 
 The rates are measured, with one thread of OpenBLAS 0.3 on a shared virtual machine
 with two cores, for orders 1000 to 2000: products 25, Cholesky factors 14 to 17, QR 12
-to 15, eigenvalues 9 to 12 · 10⁹ operations a second, gathered entries 2.7 · 10⁸ a
-second. Half of that or less is counted on, as the machine may have others to serve. A
-machine that is slower still misses a limit by one such operation.
+to 15, eigenvalues 9 to 12 · 10⁹ operations a second, gathered entries 2.7 · 10⁸ and
+products of two stored entries 4 · 10⁸ a second. Half of that or less is counted on, as
+the machine may have others to serve. A machine that is slower still misses a limit by
+one such operation.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ PRODUCTS = 1e10
 FACTORS = 6e9
 EIGENVALUES = 4e9
 ENTRIES = 1e8
+PAIRS = 2e8
 
 
 def product(m: int, n: int, p: int) -> float:
@@ -42,6 +44,11 @@ def inverse(n: int) -> float:
 def eigenvalues(n: int) -> float:
     """Seconds for the eigenvalues of order n, or for one eigenvector."""
     return 4 / 3 * n**3 / EIGENVALUES
+
+
+def sparse_gram(pairs: float) -> float:
+    """Seconds for X'X of sparse data with Σ nnz(x_s)² = `pairs` over its samples."""
+    return pairs / 2 / PAIRS
 
 
 def passes(count: float, entries: float) -> float:

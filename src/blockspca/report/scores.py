@@ -70,13 +70,18 @@ def label_groups(labels: tuple[str, ...] | None) -> tuple[list[Group], NDArray[A
     rank = np.argsort(order)[inverse]
     kept = len(order) if len(order) <= MAX_GROUPS else MAX_GROUPS - 1
     groups = [
-        Group(str(names[i]), int(sizes[i]), f"g{j % N_COLOURS}", j % N_SHAPES)
+        Group(str(names[i]), int(sizes[i]), f"g{j % N_COLOURS}", _shape(j))
         for j, i in enumerate(order[:kept])
     ]
     if kept < len(order):
         rest = int(sizes[order[kept:]].sum())
         groups.append(Group(f"{OTHER} ({len(order) - kept} labels)", rest, "gx", 0))
     return groups, np.minimum(rank, len(groups) - 1)
+
+
+def _shape(j: int) -> int:
+    """The shape of group j: with its colour, none of 32 groups has that of another."""
+    return (j + j // N_COLOURS) % N_SHAPES
 
 
 def _as_numbers(labels: tuple[str, ...]) -> FloatArray | None:

@@ -1,8 +1,8 @@
 """The kernels of the scan for NVIDIA GPUs, by CuPy; `device.HostKernels` says in NumPy
 what each does.
 
-Products are in IEEE single precision, not TF32: `load` tries whether they are, as the
-environment may ask CuPy for less.
+Products are in IEEE single precision, not TF32: `product` tries whether they are, in
+every shape that it is asked for, as the environment may ask CuPy for less.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ class CudaKernels:
         self._compact = module.get_function("compact")
         self._listed = module.get_function("listed")
         self._tile: Any = None
+        self._tried: set[tuple[int, ...]] = set()  # shapes of products
         self._most = cupy.zeros((), dtype=cupy.int32)
 
     def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
@@ -136,18 +137,32 @@ class CudaKernels:
         self.exact /= unit
         del given
         self.data = self.exact.astype(xp.float32)
-        self._refuse_less_than_single()
 
-    def _refuse_less_than_single(self) -> None:
-        """Multiply numbers with 24 bits by 1: TF32, if it is on, keeps 11 of them."""
-        xp = self.xp
-        probe = xp.full((256, 256), 1 + 2.0**-23, dtype=xp.float32)
-        if not bool((xp.matmul(probe, xp.eye(256, dtype=xp.float32)) == probe).all()):
+    def _refuse_less_than_single(self, shape: tuple[int, int]) -> None:
+        """Multiply numbers of 24 bits as a tile of this shape is multiplied.
+
+        A row is a number in one place, so that products are 0, or those of two numbers,
+        rounded once; TF32 keeps 11 bits of each number.
+        """
+        xp, n = self.xp, self.data.shape[1]
+        sides = []
+        for size in shape:
+            row = xp.arange(size)
+            numbers = (1 + row * 2654435761 % 2**23 * 2.0**-23).astype(xp.float32)
+            side = xp.zeros((size, n), dtype=xp.float32)
+            side[row, row % n] = numbers
+            sides.append((side, row % n, numbers))
+        (left, at_rows, one), (right, at_columns, other) = sides
+        expected = one[:, None] * other
+        expected *= at_rows[:, None] == at_columns
+        if not bool((self._multiply(left, right) == expected).all()):
             raise RuntimeError(
                 "this GPU multiplies in less than single precision, for which the "
-                "error of a scan is not bounded; unset CUPY_TF32 and start again, or "
-                "pass the data as a NumPy array."
+                "error of a scan is not bounded; unset CUPY_TF32 and "
+                "NVIDIA_TF32_OVERRIDE and start again, or pass the data as a NumPy "
+                "array."
             )
+        self._tried.add(shape)
 
     def empty_lists(self, d: int) -> Lists:
         xp = self.xp
@@ -158,12 +173,17 @@ class CudaKernels:
         )
 
     def product(self, rows: slice, columns: slice) -> Any:
-        left, right = self.data[rows], self.data[columns].T
-        shape = (left.shape[0], right.shape[1])
+        left, right = self.data[rows], self.data[columns]
+        shape = (len(left), len(right))
         if self._tile is None or self._tile.shape != shape:
             self._tile = self.xp.empty(shape, dtype=self.xp.float32)
-        # Single precision throughout, without TF32, as `load` has tried.
-        return self.xp.matmul(left, right, out=self._tile)
+        if shape not in self._tried:
+            self._refuse_less_than_single(shape)
+        return self._multiply(left, right)
+
+    def _multiply(self, left: Any, right: Any) -> Any:
+        """left right', in single precision, into the tile."""
+        return self.xp.matmul(left, right.T, out=self._tile)
 
     def append(
         self, tile: Any, lists: Lists, corner: tuple[int, int], part: Any, sides: int

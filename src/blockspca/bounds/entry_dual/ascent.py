@@ -52,7 +52,10 @@ class Point:
 
 
 class Ascent:
-    """One core, from a start to wherever time, the target or progress end it."""
+    """One core, from a start to wherever time, the target or progress end it.
+
+    With less than 1 as `patience`, steps go on that gain as much less.
+    """
 
     progress = _PROGRESS
 
@@ -63,8 +66,10 @@ class Ascent:
         target: float,
         may_grow: bool = False,
         enough: float = -np.inf,
+        patience: float = 1.0,
     ) -> None:
         self.matrix, self.target, self.may_grow = matrix, target, may_grow
+        self.patience = patience
         self.enough = max(enough, target)  # a value that ends it
         self.kind = matrix.kind
         self.best = replace(start, shares=start.shares.astype(self.kind))
@@ -87,7 +92,8 @@ class Ascent:
             mu = max(mu, _LEAST_MU * abs(self.target))
             taken, point = self._smoothed(point, mu, steps, deadline)
             steps -= taken
-            if np.isfinite(before) and before - self.best.value < _GAIN * gap:
+            least = self.patience * _GAIN * gap
+            if np.isfinite(before) and before - self.best.value < least:
                 if self._outside() > _OUTSIDE_AT_END:
                     break  # a larger core gains more than a sharper μ
                 level += 1
@@ -182,8 +188,8 @@ class Ascent:
             if self.best.value <= self.enough or self.leaves_core(steps - taken):
                 break
             if len(values) > _STALE:
-                gap = self.best.value - self.target
-                if values[-_STALE - 1] - values[-1] < self.progress * gap:
+                least = self.patience * self.progress * (self.best.value - self.target)
+                if values[-_STALE - 1] - values[-1] < least:
                     break
         return taken, replace(self.best, weights=w, shares=V)
 

@@ -14,10 +14,10 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics.rounding import EPS, TINY
 from .log import Screen, SearchRecord
-from .matrix import DualMatrix
+from .matrix import DualMatrix, Slope
 from .node import Node
 from .pairs import Pairs, strong_pairs
-from .proof import largest_eigenvalue, priced_matrix
+from .proof import Priced, largest_eigenvalue, priced_matrix
 from .record import EntryRecord
 from .screening import survivors
 from .search import EntrySearch, LogMismatch
@@ -63,11 +63,18 @@ def checked_value(
     >>> round(checked_value(cov, 2, record), 6)  # M = (1 + (k - 1) w²) I
     2.0
     """
+    pairs = checked_pairs(cov, record, deadline)
+    return proved_value(cov, k, record, pairs, agreed=0.0)
+
+
+def checked_pairs(
+    cov: Covariance, record: EntryRecord, deadline: Deadline | None = None
+) -> Pairs:
+    """The pairs above w_i w_j of a record that keeps its inequalities, in its units."""
     record.check()
     levels = record.weights_in(1.0)
     found = strong_pairs(cov, levels, deadline)
-    pairs = Pairs(found.rows, found.columns, found.values / record.unit)
-    return proved_value(cov, k, record, pairs, agreed=0.0)
+    return Pairs(found.rows, found.columns, found.values / record.unit)
 
 
 def read_record(text: str, n_features: int) -> EntryRecord | SearchRecord:
@@ -189,6 +196,25 @@ def proved_value(
     agreed : float
         Raise the bound by this part of it, so that it is found again elsewhere.
     """
+    M, slope = priced_point(cov, k, record, pairs)
+    value = largest_eigenvalue(M, slope.presence, slope.largest) * record.unit
+    return with_errors(value, cov, k, agreed)
+
+
+def with_errors(value: float, cov: Covariance, k: int, agreed: float = 0.0) -> float:
+    """What λmax of a point says about A, errors of entries included."""
+    error = k * cov.entry_error
+    slack = agreed * abs(value + error) + 4 * EPS * (abs(value) + error)
+    return float(value + error + slack)
+
+
+def priced_point(
+    cov: Covariance, k: int, record: EntryRecord, pairs: Pairs
+) -> tuple[Priced, Slope]:
+    """M of a record, in units of it, and where its leading eigenvectors are.
+
+    The proof does not rely on the latter.
+    """
     unit, core = record.unit, record.core
     d = cov.n_features
     members = np.zeros(d, dtype=bool)
@@ -201,13 +227,8 @@ def proved_value(
     refuse_large(unit, k, max(float(np.abs(v).max(initial=0.0)) for v in entries))
     block = block / unit
     shares = record.shares_as_floats
-    # Where the leading eigenvectors are; the proof does not rely on it.
     largest = float((diagonal + (k - 1) * w * w).max())
     prices = np.full(d, k - 1.0)
     matrix = _InDoubles(diagonal, prices, core, block, pairs, w)
     slope = matrix.slope(w, shares, _MU * abs(largest) or 1.0)
-    M = priced_matrix(diagonal, k, prices, w, core, shares, block, pairs)
-    value = largest_eigenvalue(M, slope.presence, slope.largest) * unit
-    error = k * cov.entry_error
-    slack = agreed * abs(value + error) + 4 * EPS * (abs(value) + error)
-    return float(value + error + slack)
+    return priced_matrix(diagonal, k, prices, w, core, shares, block, pairs), slope

@@ -68,6 +68,10 @@ _FEW_STEPS = 15  # with a larger core, for which there must be time
 _OFTEN = 25  # a proof on the way may take this part of the time that is left
 _LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
+# Where the core cannot grow and there is time, an ascent goes on that gains as much
+# less in its steps: 2,308 or 765 features, k = 100, are 5.9 and 3.4 % off after 7 s,
+# not 6.2 and 5.4 %. With less at first, steps are lost on small cores.
+_PATIENCE = (1.0, 0.2, 0.04)
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ class GrowingCore:
         self.point: Point | None = None
         self.size = int(max(_FIRST_CORE, _CORE_PER_K * k))
         self.is_done = False  # nothing is to be gained by more steps
+        self.patience = 0  # place in the list of them
         self.until_fixable = False
 
     def improve(
@@ -238,14 +243,18 @@ class GrowingCore:
                 break
             if self._is_enough(point):
                 break
-            largest, gained = self._largest_core(), before - point.value
-            if len(core) == largest and gained < _GAIN * (point.value - self.target):
-                self.is_done = not deadline.passed()
-                break
+            self.size = self._next_size(len(core), deadline)
+            is_slow = before - point.value < _GAIN * (point.value - self.target)
+            if is_slow and self.size == len(core):
+                is_timed = not deadline.affords(np.inf)
+                if is_timed and self.patience < len(_PATIENCE) - 1:
+                    self.patience += 1
+                elif len(core) == self._largest_core():
+                    self.is_done = not deadline.passed()
+                    break
             if deadline.affords(_OFTEN * self._proof_seconds(core)):
                 self._prove(point, core, deadline)
                 proved = True
-            self.size = self._next_size(len(core), deadline)
         if not proved:
             self._prove(point, self.core, deadline)
 
@@ -349,7 +358,8 @@ class GrowingCore:
         enough = self.target
         if self.until_fixable:
             enough += self._enough()
-        ascent = Ascent(matrix, start, self.target, may_grow, enough)
+        patience = _PATIENCE[self.patience]
+        ascent = Ascent(matrix, start, self.target, may_grow, enough, patience)
         best = ascent.run(self.iterations, inner)
         deadline.step = inner.step
         self._remember(matrix, features)

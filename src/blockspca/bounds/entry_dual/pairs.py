@@ -70,6 +70,10 @@ def seconds_of_pass(cov: Covariance) -> float:
         return _cost.passes(_PASSES, stored.nnz)
     d = cov.n_features
     seconds = _cost.passes(_PASSES, d * d / 2)
+    sparse = cov.sparse_data()
+    if sparse is not None:
+        per_sample = np.diff(sparse[0].tocsr().indptr).astype(np.float64)
+        return seconds + _cost.sparse_gram(float(per_sample @ per_sample))
     if not cov.in_memory:
         seconds += _cost.product(d, cov.n_samples or d, d) / 2
     return seconds

@@ -153,8 +153,15 @@ def largest_eigenvalue(
     most : int
         Features that K may have.
     """
-    d = M.order
-    inside = np.zeros(d, dtype=bool)
+    inside, grown, rows = dense_features(M, presence, estimate, most)
+    return bound_beside(M, inside, grown, rows, deadline)
+
+
+def dense_features(
+    M: Priced, presence: FloatArray, estimate: float, most: int = 3000
+) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+    """Choose K; return it with v and the rows of the rest, as `largest_eigenvalue`."""
+    inside = np.zeros(M.order, dtype=bool)
     inside[M.core] = True
     v = np.sqrt(np.maximum(presence, 0.0))
     v = np.maximum(v, _FLOOR * (float(v.max(initial=0.0)) or 1.0))
@@ -167,6 +174,17 @@ def largest_eigenvalue(
             break
         inside[wanted[:room]] = True
         grown, rows = grown_from(M, inside, v, t)
+    return inside, grown, rows
+
+
+def bound_beside(
+    M: Priced,
+    inside: NDArray[np.bool_],
+    grown: FloatArray,
+    rows: FloatArray,
+    deadline: Deadline | None = None,
+) -> float:
+    """Bound λmax(M) by K, v and the rows of the rest; infinite if there is no time."""
     order = np.flatnonzero(inside)
     late = deadline is not None and not deadline.affords(_cost.cholesky(len(order)))
     if late:

@@ -254,8 +254,6 @@ class EntrySearch:
         if out.any():
             self.settled = max(self.settled, self.tau)
             node = _restricted(node, ~out)
-            if len(node.free) < node.places(self.k):
-                pass  # one set is left, at most: a leaf
         if len(node.features) <= _WHOLE:
             M, rounding = self._matrix(node)
             level = self.tau - rounding

@@ -113,12 +113,16 @@
       const box = name.getBBox();
       let x = arrow.dx < 0 ? arrow.x - 4 - box.width : arrow.x + 4;
       x = Math.max(2, Math.min(width - 2 - box.width, x));
-      let y = arrow.y + 4;
-      const covers = (other) =>
+      const covers = (y) => taken.some((other) =>
         x < other.x + other.width && other.x < x + box.width &&
-        Math.abs(y - other.y) < box.height * 0.92;
-      for (let tries = 0; tries < 40 && taken.some(covers); tries++) y += 2;
-      y = Math.min(y, frame.bottom - 2);
+        Math.abs(y - other.y) < box.height * 0.92);
+      const fits = (y) => y <= frame.bottom - 2 && y - box.height >= frame.top;
+      const level = Math.max(frame.top + box.height, Math.min(frame.bottom - 2, arrow.y + 4));
+      let y = level;
+      for (let step = 2; step <= 120 && covers(y); step += 2) {
+        const free = [level + step, level - step].filter((tried) => fits(tried) && !covers(tried));
+        if (free.length) y = free[0];
+      }
       name.setAttribute("x", x);
       name.setAttribute("y", y);
       taken.push({ x, y, width: box.width });
