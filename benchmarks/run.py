@@ -33,6 +33,7 @@ CASES = {
     "bounds": "upper bounds of every method that has one, with their times",
     "standardised": "correlations and given matrices, k from 30 to 300, ten seconds",
     "constraints": "constraints and alternatives on real sets",
+    "automatic_k": 'k="auto" against the fit at the k that it chooses',
     "limits": "calls with a limit on time: how long they take",
     "gpu": "the scan on a GPU, from data there to proofs",
     "cluster": "a dask cluster: bytes that move, against the cost model",

@@ -12,12 +12,25 @@ import itertools
 import json
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 Json = dict[str, Any]
 ROOM = 1e-9
+
+# The worked example of docs/proof-format.md: its matrix, and its proof.
+FIVE = np.array(
+    [
+        [4.0, 2, 2, 1, 0],
+        [2, 4, 0, 0, 1],
+        [2, 0, 3, 1, 0],
+        [1, 0, 1, 3, 1],
+        [0, 1, 0, 1, 2],
+    ]
+)
+EXAMPLE = Path(__file__).parent / "proofs" / "example-5x5.proof"
 
 
 def as_bytes(lines: Iterable[Json]) -> bytes:

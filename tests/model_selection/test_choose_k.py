@@ -8,7 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.model_selection.choose_k import FEW, permuted_columns, searched_path
+from blockspca.model_selection.choose_k import FEW
+from blockspca.model_selection.permuting import (
+    permuted_columns,
+    permuted_covariance,
+    unit_columns,
+)
+from blockspca.model_selection.searched_path import searched_path
 
 
 def with_factor(size: int, n: int = 60, d: int = 20, seed: int = 0) -> np.ndarray:
@@ -137,3 +143,36 @@ def test_bad_data():
         bs.choose_k(np.array([[1.0, np.nan], [2.0, 1.0]]))
     with pytest.raises(ValueError, match=r"fraction = 2\.0 is above 1"):
         bs.choose_k(bs.Covariance.from_matrix(np.eye(2)), fraction=2.0)
+
+
+def test_covariances_of_permuted_units():
+    X = with_factor(5) * np.linspace(1, 1e-120, 20)
+    X[:, 7] = 2.0
+    units = unit_columns(X)
+    variances = bs.Covariance.from_data(X, scale=True, constant="ignore").diagonal()
+    permuted = permuted_covariance(units, variances, np.random.default_rng(0))
+    A = permuted.submatrix(np.arange(20))
+    np.testing.assert_array_equal(np.diagonal(A), variances)
+    again = permuted_columns(X, np.random.default_rng(0))
+    again = bs.Covariance.from_data(again, scale=True, constant="ignore")
+    spread = np.std(again.submatrix(np.arange(20))[np.triu_indices(20, 1)])
+    assert np.std(A[np.triu_indices(20, 1)]) == pytest.approx(spread, rel=0.25)
+    assert not A[7].any()
+    assert unit_columns(X.T) is None  # more features than samples
+    assert unit_columns(np.where(X > 1, np.nan, X)) is None
+
+
+@pytest.mark.parametrize("scale", [False, True])
+def test_the_reference_of_tall_data_is_that_of_their_covariance(scale):
+    X = with_factor(5) * np.linspace(1, 3, 20) + 7
+    found = bs.permutation_reference(X, 8, n_permutations=12, scale=scale)
+    plain = []
+    for seed in range(12):
+        permuted = permuted_columns(X, np.random.default_rng(seed))
+        cov = bs.Covariance.from_data(permuted, scale=scale)
+        plain.append(searched_path(cov, 8).objectives)
+    assert found.reference.shape == (12, 8)
+    np.testing.assert_allclose(found.reference[:, 0], np.array(plain)[:, 0])
+    means = [np.mean(np.log(curves), axis=0) for curves in (found.reference, plain)]
+    error = np.std(np.log(plain), axis=0, ddof=1) * np.sqrt(2 / 12)
+    assert (np.abs(means[0] - means[1]) < 4 * error + 1e-12).all()

@@ -236,7 +236,8 @@ class _Recording:
                 value, record = min(
                     (value, record), searched, key=lambda found: found[0]
                 )
-        if value > wanted and k in self.claimed and self._needs_no_chain(k):
+        no_chain = (BoundName.DIRECTION_DUAL, BoundName.NONE)
+        if value > wanted and k in self.claimed and self.names.get(k) in no_chain:
             directed = self._direction(k, wanted)
             value, record = min((value, record), directed, key=lambda found: found[0])
         self._add(k, (value, record))
@@ -248,10 +249,6 @@ class _Recording:
             self.upper[k] = value
             bound = float(value * self.unit).hex()
             self.records[k] = {"k": k, "upper": bound, **record}
-
-    def _needs_no_chain(self, k: int) -> bool:
-        """Whether the result has its bound by the direction dual, or by nothing."""
-        return self.names.get(k) in (BoundName.DIRECTION_DUAL, BoundName.NONE)
 
     def _direction(self, k: int, target: float) -> Found:
         """The direction dual, which needs no smaller k: its root, or rounds at it."""

@@ -21,10 +21,10 @@ from ..result import Result
 from .choose_k import (
     K_MAX,
     ChoiceOfK,
-    Columns,
     choose_by_fraction,
     choose_by_permutation,
 )
+from .permuting import Columns, unit_columns
 
 SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for the fit
 
@@ -104,6 +104,8 @@ def choose_each_k(
         k_max = max(1, min(k_max, usable // n_components))
     generators = as_generator(rng).spawn(n_components)
     ends = None if budget.limits.time is None else SHARE * budget.limits.time
+    cov = cov.formed(budget, budget.limits.memory)  # which the fit takes, too
+    units = None if X is None else unit_columns(X)
     earlier: list[Result] = []
     choices: list[ChoiceOfK] = []
     for j, generator in enumerate(generators):
@@ -114,9 +116,10 @@ def choose_each_k(
         if X is None:
             choice, path = choose_by_fraction(problem, k_max, seconds=left)
         else:
-            factors = None if j == 0 else _factors(X, how, problem)
+            same = j == 0 or units is not None
+            factors = None if same else _factors(X, how, problem)
             known = choices[0].reference if choices else None
-            columns = Columns(X, how, factors, known)
+            columns = Columns(X, how, factors, known, units)
             choice, path = choose_by_permutation(
                 problem, columns, k_max, None, n_jobs, generator, seconds=left
             )

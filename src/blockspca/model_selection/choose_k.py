@@ -23,7 +23,8 @@ from .._validation import (
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Deadline
 from ..sparsity_path import SparsityPath
-from .searched_path import searched_path
+from .permuting import Columns, permuted_covariance, unit_columns
+from .searched_path import searched, searched_path
 
 K_MAX = 30
 FRACTION = 0.9
@@ -205,34 +206,9 @@ def choose_k(
     cov = Covariance.from_data(
         data, **how, constant=constant, feature_names=feature_names
     )
-    columns = Columns(as_rows(data), how)
+    rows = as_rows(data)
+    columns = Columns(rows, how, units=unit_columns(rows))
     return choose_by_permutation(cov, columns, k_max, n_permutations, n_jobs, rng)[0]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Data to permute: rows X, and how a covariance is made of them.
-
-    `factors` are what columns are multiplied by, instead of what `how` says of scale;
-    None for no factors. Constant columns have been refused, or ignored, before.
-    `earlier` is the reference of the first component, where there was one.
-    """
-
-    X: Any
-    how: dict[str, Any]
-    factors: FloatArray | None = None
-    earlier: PermutationReference | None = None
-
-    def permuted(self, rng: np.random.Generator) -> Covariance:
-        """The covariance of the data with every column permuted by itself."""
-        shuffled, how = permuted_columns(self.X, rng), self.how
-        if self.factors is not None:
-            how = {**how, "scale": False}
-            if is_sparse(shuffled):
-                shuffled = shuffled.multiply(self.factors[None, :]).tocsc()
-            else:
-                shuffled *= self.factors
-        return Covariance.from_data(shuffled, **how, constant="ignore")
 
 
 def choose_by_permutation(
@@ -360,7 +336,8 @@ def permutation_reference(
     """
     how: dict[str, Any] = {"scale": scale, "missing": missing}
     cov = Covariance.from_data(X, **how, constant=constant)
-    columns = Columns(as_rows(X), how)
+    rows = as_rows(X)
+    columns = Columns(rows, how, units=unit_columns(rows))
     clock = Deadline(None)
     return _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
 
@@ -390,11 +367,14 @@ def _reference(
     def objectives(generator: np.random.Generator) -> FloatArray | None:
         if clock.passed():
             return None
-        permuted = columns.permuted(generator)
+        if columns.units is None:
+            permuted = columns.permuted(generator)
+        else:
+            permuted = permuted_covariance(columns.units, cov.diagonal(), generator)
         refuse_constant(permuted)
-        path = searched_path(permuted, k_max, clock.remaining())
+        path = searched(permuted, k_max, clock.remaining())
         # Of a path that the clock has cut short the rest is no reference.
-        return None if clock.passed() else path.objectives
+        return None if clock.passed() else np.array([f.objective for f in path])
 
     # First the data alone: what is wrong with them is said once, and plainly.
     refuse_constant(cov)
@@ -415,24 +395,6 @@ def _rows(reference: list[FloatArray | None], k_max: int) -> FloatArray:
     """The curves of the permutations that there was time for."""
     known = [curve for curve in reference if curve is not None]
     return np.array(known).reshape(len(known), k_max)
-
-
-def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
-    """Permute every column by itself; NaNs stay in place, sparse data stays sparse."""
-    if is_sparse(X):
-        permuted = X.tocsc(copy=True)
-        for start, stop in zip(permuted.indptr, permuted.indptr[1:], strict=False):
-            rows = rng.choice(X.shape[0], size=stop - start, replace=False)
-            permuted.indices[start:stop] = rows
-        permuted.has_sorted_indices = False
-        permuted.sort_indices()
-        return permuted
-    permuted = rng.permuted(X, axis=0)
-    for j in np.flatnonzero(np.isnan(X).any(axis=0)):
-        seen = ~np.isnan(X[:, j])
-        permuted[:, j] = np.nan
-        permuted[seen, j] = rng.permutation(X[seen, j])
-    return permuted
 
 
 def as_rows(X: Any) -> Any:

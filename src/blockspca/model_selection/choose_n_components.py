@@ -17,7 +17,8 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, as_rows, each, permuted_columns
+from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, as_rows, each
+from .permuting import permuted_columns
 
 N_MAX = 10
 
