@@ -61,12 +61,11 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def dorothea(k_max: int = 50) -> dict[str, Any]:
+def scanned_and_proved(X: Any, k_max: int) -> dict[str, Any]:
     """The full scan, and the whole path proved from it."""
     import blockspca as bs
     from blockspca.scan import scan
 
-    X = sp.load_npz(DATA / "Dorothea_train.npz")
     cov = bs.Covariance.from_data(X)
     scanned, found = timed(lambda: scan(cov, k_max - 1))
     proved_in, path = timed(lambda: bs.solve_path(cov, k_max))
@@ -78,6 +77,10 @@ def dorothea(k_max: int = 50) -> dict[str, Any]:
         "ok": proved == k_max,
         "width": found.width,
     }
+
+
+def dorothea() -> dict[str, Any]:
+    return scanned_and_proved(sp.load_npz(DATA / "Dorothea_train.npz"), 50)
 
 
 def dorothea_solve(k: int = 10) -> dict[str, Any]:
@@ -158,21 +161,8 @@ def related(n: int, size: int, seed: int = 0) -> np.ndarray:
     return own + rng.normal(size=(n, 1)) * loading
 
 
-def glabra(k_max: int = 15) -> dict[str, Any]:
-    import blockspca as bs
-    from blockspca.scan import scan
-
-    X = expression_data(180, 49_151)
-    cov = bs.Covariance.from_data(X)
-    scanned, _ = timed(lambda: scan(cov, k_max - 1))
-    taken, path = timed(lambda: bs.solve_path(cov, k_max))
-    proved = sum(r.status is bs.Status.OPTIMAL for r in path.values())
-    return {
-        "seconds": scanned + taken,
-        "scan": scanned,
-        "proved": f"{proved} of {k_max}",
-        "ok": proved == k_max,
-    }
+def glabra() -> dict[str, Any]:
+    return scanned_and_proved(expression_data(180, 49_151), 15)
 
 
 def growth(d: int) -> dict[str, Any]:

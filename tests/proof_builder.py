@@ -12,12 +12,25 @@ import itertools
 import json
 from collections.abc import Iterable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 Json = dict[str, Any]
 ROOM = 1e-9
+
+# The worked example of docs/proof-format.md: its matrix, and its proof.
+FIVE = np.array(
+    [
+        [4.0, 2, 2, 1, 0],
+        [2, 4, 0, 0, 1],
+        [2, 0, 3, 1, 0],
+        [1, 0, 1, 3, 1],
+        [0, 1, 0, 1, 2],
+    ]
+)
+EXAMPLE = Path(__file__).parent / "proofs" / "example-5x5.proof"
 
 
 def as_bytes(lines: Iterable[Json]) -> bytes:
@@ -461,6 +474,106 @@ def entry_value(A: np.ndarray, record: Json) -> float:
     if G:
         found.append(np.linalg.eigvalsh(inside)[-1])
     return float(max(found))
+
+
+class EntryTree:
+    """Writes the nodes of rule "entry-tree": points at random, for one U."""
+
+    def __init__(
+        self, A: np.ndarray, k: int, upper: float, rng: np.random.Generator
+    ) -> None:
+        self.A, self.k, self.rng, self.upper = A, k, rng, upper
+        self.level = upper - 2.0**-31 * abs(upper)
+        self.nodes: list[Json] = []
+
+    def node(self, inside: list[int], free: list[int]) -> None:
+        m = self.k - len(inside)
+        if m <= 0 or len(free) <= m:
+            self.nodes.append({"last": True})
+            return
+        T = sorted([*inside, *free])
+        point, M = self.point(T, inside, m)
+        if np.linalg.eigvalsh(M)[-1] <= self.level:
+            self.nodes.append({"close": point})
+            return
+        out = {i: found for i in free if (found := self.out(T, inside, m, i))}
+        left = [T.index(i) for i in T if i not in out]
+        needed = [
+            i
+            for i in free
+            if i not in out and self.is_below(M, [j for j in left if T[j] != i])
+        ]
+        if out or needed:
+            own, prices = zip(*out.values(), strict=True) if out else ((), ())
+            fix = {"fix": point, "out": [*out], "in": needed}
+            fix |= {"own": [u.hex() for u in own], "prices": [a.hex() for a in prices]}
+            self.nodes.append(fix)
+            free = [i for i in free if i not in out and i not in needed]
+            self.node(sorted([*inside, *needed]), free)
+            return
+        p = int(self.rng.choice(free))
+        self.nodes.append({"split": p})
+        free = [i for i in free if i != p]
+        self.node(sorted([*inside, p]), free)
+        self.node(inside, free)
+
+    def is_below(self, M: np.ndarray, left: list[int]) -> bool:
+        values = np.linalg.eigvalsh(M[np.ix_(left, left)])
+        return bool((values <= self.level).all())
+
+    def point(self, T: list[int], inside: list[int], m: int) -> tuple[Json, np.ndarray]:
+        rng, n = self.rng, len(T)
+        self.ratio = float(rng.choice([1.0, 0.5, 2.0]))
+        B = self.A[np.ix_(T, T)]
+        room = np.maximum(self.upper - np.diagonal(B), 0.0) / self.k
+        self.w = w = np.sqrt(room) * rng.uniform(0.3, 1.0, n)
+        product = np.outer(w, w)
+        wanted = np.divide(B, product, out=np.zeros_like(B), where=product > 0)
+        self.shares = s = np.rint(np.clip(wanted, -1, 1) * 2**14)
+        np.fill_diagonal(s, 0.0)
+        self.rho = np.where(np.isin(T, inside), self.ratio, 1.0)
+        M = self.moved(T, m + len(inside) * self.ratio)
+        point = {
+            "ratio": self.ratio.hex(),
+            "weights": [x.hex() for x in w.tolist()],
+            "shares": s[np.triu_indices(n, 1)].astype(int).tolist(),
+        }
+        return point, M
+
+    def moved(self, T: list[int], R: float) -> np.ndarray:
+        M = self.A[np.ix_(T, T)] - self.shares * 2.0**-14 * np.outer(self.w, self.w)
+        price = np.maximum(R / self.rho - 1, 0.0) * self.w**2
+        return M + np.diag(price)
+
+    def out(
+        self, T: list[int], inside: list[int], m: int, i: int
+    ) -> tuple[float, float] | None:
+        """Return u and a with which i is out, if it is."""
+        at, a = T.index(i), float(self.rng.uniform(1, 5) * self.k)
+        R = (m - 1 + len(inside) * self.ratio) * (1 + 1 / a)
+        B = self.upper * np.eye(len(T)) - self.moved(T, R)
+        if np.linalg.eigvalsh(B)[0] < 2.0**-19 * abs(self.upper):
+            return None
+        u = float(self.w[at] * self.rng.uniform(0, 1))
+        c = self.A[T, i] - self.shares[:, at] * 2.0**-14 * u * self.w
+        left = [j for j in range(len(T)) if j != at]
+        form = c[left] @ np.linalg.solve(B[np.ix_(left, left)], c[left])
+        fits = self.A[i, i] + a * u * u + form <= self.upper - 1e-8 * abs(self.upper)
+        return (u, a) if fits else None
+
+
+def entry_tree_proof(
+    Y: np.ndarray, data: Json, k: int, rng: np.random.Generator
+) -> list[Json]:
+    """Write a proof of one k by rule "entry-tree", without screening."""
+    A = float_matrix(Y, data)
+    value = best_set(A, k)[0]
+    upper = value + abs(value) * float(rng.choice([1e-8, 1e-3, 0.05]))
+    tree = EntryTree(A, k, upper, rng)
+    tree.node([], list(range(len(A))))
+    record: Json = {"k": k, "upper": upper.hex(), "rule": "entry-tree"}
+    record |= {"features": list(range(len(A))), "nodes": tree.nodes}
+    return one_record(6, data, A, record)
 
 
 def random_problem(rng: np.random.Generator, d: int) -> tuple[np.ndarray, Json]:

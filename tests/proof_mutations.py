@@ -26,6 +26,7 @@ from proof_builder import (
     describe,
     direction_proof,
     entry_proof,
+    entry_tree_proof,
     random_problem,
     rounds_proof,
     sha256,
@@ -287,6 +288,8 @@ def change_round(draft: Draft, rng: Rng) -> None:
 
 def change_point(draft: Draft, rng: Rng) -> None:
     """Change a share or the lists of rule "entry"; often lower the bounds as well."""
+    if any("nodes" in line for line in draft.records):
+        return change_nodes(draft, rng)
     records = [line for line in draft.records if line["rule"] == "entry"]
     if not records:
         return change_real(draft, rng)
@@ -307,6 +310,38 @@ def change_point(draft: Draft, rng: Rng) -> None:
         record["shares"] = record["shares"][: m * (m - 1) // 2]
         record["scaling"] = ["0x1.0p+0"] * draft.Y.shape[1]
     if rng.random() < 0.7:
+        lower_together(draft, rng)
+
+
+def change_nodes(draft: Draft, rng: Rng) -> None:
+    """Change the nodes of rule "entry-tree"; often lower the bounds as well."""
+    nodes = draft.records[0]["nodes"]
+    at = int(rng.integers(len(nodes)))
+    node, way = nodes[at], rng.integers(6)
+    points = [one[key] for one in nodes for key in ("fix", "close") if key in one]
+    if way == 0 and points:
+        numbers = points[rng.integers(len(points))]["weights"]
+        i = int(rng.integers(len(numbers)))
+        numbers[i] = moved(float.fromhex(numbers[i]), rng).hex()
+    elif way == 1:  # a feature more is out, or in
+        fixes = [one for one in nodes if "fix" in one]
+        one = fixes[rng.integers(len(fixes))]
+        i = int(rng.integers(draft.Y.shape[1]))
+        if rng.random() < 0.5:
+            one["out"].append(i)
+            one["own"].append("0x0.0p+0")
+            one["prices"].append("0x1.0p+1")
+        else:
+            one["in"] = sorted({*one["in"], i})
+    elif way == 2:
+        nodes[at] = {"last": True}
+    elif way == 3 and points:
+        nodes[at] = {"close": copy.deepcopy(points[rng.integers(len(points))])}
+    elif way == 4:
+        del nodes[at]
+    elif "split" in node:
+        node["split"] = int(rng.integers(draft.Y.shape[1]))
+    if rng.random() < 0.6:
         lower_together(draft, rng)
 
 
@@ -352,7 +387,9 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     Y, data = random_problem(rng, d)
     slack = float(rng.choice([0.0, 0.05, 0.3]))
     k = int(rng.integers(2, min(d, 4) + 1))
-    if seed % 4 == 3:
+    if seed % 8 == 7:
+        lines = entry_tree_proof(Y, data, k, rng)
+    elif seed % 4 == 3:
         lines = entry_proof(Y, data, k, rng)
     elif data["kind"] == "data" and rng.random() < 0.3:
         lines = rounds_proof(Y, data, k, rng) or direction_proof(Y, data, k, rng)

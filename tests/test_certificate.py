@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+import zoo
 from blockspca.certificate import BoundName
 from blockspca.certify.claims import BoundChecks
 
 
 @pytest.fixture(scope="module")
 def A() -> np.ndarray:
-    X = np.random.default_rng(6).normal(size=(25, 30)) * np.linspace(1, 3, 30)
-    return np.cov(X.T)
+    return zoo.graded(30)
 
 
 @pytest.fixture(scope="module")

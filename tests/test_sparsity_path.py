@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+import zoo
 
 
 @pytest.fixture(scope="module")
 def A() -> np.ndarray:
-    X = np.random.default_rng(6).normal(size=(25, 12)) * np.linspace(1, 3, 12)
-    return np.cov(X.T)
+    return zoo.graded(12)
 
 
 @pytest.fixture(scope="module")

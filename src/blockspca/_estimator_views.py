@@ -89,10 +89,6 @@ class Views:
         force : bool
             Replace a file that exists.
 
-        Returns
-        -------
-        Path
-
         Examples
         --------
         >>> import numpy as np

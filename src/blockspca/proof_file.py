@@ -15,6 +15,7 @@ WITH_SECTIONS = 2  # of what is about A without some features
 WITH_DIRECTIONS = 3  # of what has a bound by the direction dual
 WITH_ROUNDS = 4  # and fixes features by it
 WITH_ENTRIES = 5  # of what has a bound by the entry dual
+WITH_ENTRY_TREES = 6  # or by its search
 
 
 @dataclass(frozen=True)

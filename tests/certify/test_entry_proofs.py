@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.bounds.entry_dual import bound as entry_bounds
 from blockspca.bounds.entry_dual import proof as entry_proof
+from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.check import checked_value
-from blockspca.bounds.entry_dual.point import written_point
+from blockspca.bounds.entry_dual.log import SearchRecord
+from blockspca.bounds.entry_dual.point import written_point, written_search
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.certificate import BoundName, Certificate, StepClaim
 from blockspca.certify.proof_log import record_proof
@@ -129,3 +132,94 @@ def test_without_time_nothing_is_written():
     (step,) = bounded_by_entries(cov, 32, 40).certificate.steps
     record = EntryRecord.from_text(step.dual, 70)
     assert written_point(cov, 32, record, Late(1.0)) is None
+
+
+def spiked(n: int, d: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X + rng.normal(size=(n, 1)) * (np.arange(d) < 15) * rng.uniform(0.5, 1.5, d)
+
+
+def searched_by_entries(
+    cov: bs.Covariance, k: int, nodes: int, target: float | None = None
+) -> Result:
+    """A result whose bound is that of a search by the entry dual."""
+    d = cov.n_features
+    A = cov.submatrix(np.arange(d))
+    x = np.linalg.eigh(A)[1][:, -1]
+    for _ in range(20):
+        support = np.sort(np.argsort(-np.abs(x))[:k])
+        y = np.zeros(d)
+        y[support] = np.linalg.eigh(A[np.ix_(support, support)])[1][:, -1]
+        x = A @ y
+    objective = float(np.linalg.eigvalsh(A[np.ix_(support, support)])[-1])
+    level = objective if target is None else target
+    bound = entry_bound(
+        cov, k, support, target=level, time_limit=100, iterations=40, nodes=nodes
+    )
+    assert isinstance(bound.record, SearchRecord)
+    step = StepClaim(k, bound.value, BoundName.ENTRY_DUAL, dual=bound.record.to_text())
+    certificate = Certificate(
+        k=k,
+        n_features=d,
+        support=tuple(support.tolist()),
+        loadings=tuple(y[support].tolist()),
+        objective=objective,
+        upper_bound=bound.value,
+        status=Status.FEASIBLE,
+        tolerance=0.0,
+        steps=(step,),
+    )
+    return certificate.as_result(bound_name=step.bound_name, nodes=bound.nodes)
+
+
+def assert_search_holds(result: Result, cov: bs.Covariance, Y: np.ndarray) -> list[str]:
+    """The proof says what the result says; return the kinds of its nodes."""
+    proof = record_proof(cov, [result])
+    assert proof.message == ""
+    assert proof.sections[0].header["version"] == 6
+    verdict = check_proof(proof.to_text().encode(), Y, floats=True)
+    (claim,) = verdict.sections[0].claims
+    assert claim.upper_bound <= result.upper_bound * (1 + 1e-9)
+    return [key for node in proof.sections[0].records[-1]["nodes"] for key in node]
+
+
+def test_searches_are_written_and_hold():
+    """To the end and cut short, where nodes are open at the bound."""
+    kinds = set()
+    problems = ((12, 30, 8, 1, 60), (15, 40, 10, 2, 60), (10, 36, 6, 3, 5))
+    for n, d, k, seed, nodes in problems:
+        X = spiked(n, d, seed)
+        cov = bs.Covariance.from_data(X, scale=True)
+        kinds |= {*assert_search_holds(searched_by_entries(cov, k, nodes), cov, X)}
+        A = cov.submatrix(np.arange(d)) - 0.4 * np.eye(d)
+        matrix = bs.Covariance.from_matrix((A + A.T) / 2)
+        result = searched_by_entries(matrix, k, nodes)
+        kinds |= {*assert_search_holds(result, matrix, (A + A.T) / 2)}
+    assert kinds >= {"fix", "split", "last", "close"}
+
+
+def test_features_are_ruled_out_before_a_search(monkeypatch):
+    """By the point of k − 1, whose record comes before that of k."""
+    monkeypatch.setattr(entry_bounds, "_DENSE", 40)
+    monkeypatch.setattr(entry_bounds, "_SCREENABLE", 2.0)
+    rng = np.random.default_rng(0)
+    X = 0.3 * rng.normal(size=(25, 60))
+    X += rng.normal(size=(25, 1)) * (np.arange(60) < 12) * rng.uniform(0.8, 1.2, 60)
+    cov = bs.Covariance.from_data(X)
+    result = searched_by_entries(cov, 6, 40)
+    assert_search_holds(result, cov, X)
+    first, last = record_proof(cov, [result]).sections[0].records
+    assert (first["k"], first["rule"]) == (5, "entry")
+    assert (last["k"], last["rule"]) == (6, "entry-tree")
+    assert len(last["features"]) < 60
+
+
+def test_a_log_that_does_not_repeat_is_not_written():
+    X = spiked(12, 30, 1)
+    cov = bs.Covariance.from_data(X, scale=True)
+    (step,) = searched_by_entries(cov, 8, 60).certificate.steps
+    record = SearchRecord.from_text(step.dual, 30)
+    del record.log.points[:]
+    found = written_search(cov, 8, record, Deadline(100.0))
+    assert found is None

@@ -18,17 +18,7 @@ from blockspca.certify.proof_log import NotRecordable, record_proof
 from blockspca.covariance.origin import data_sha256
 from blockspca.limits import Budget, Limits
 from blockspca.proof_file import Proof
-
-EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
-FIVE = np.array(
-    [
-        [4.0, 2, 2, 1, 0],
-        [2, 4, 0, 0, 1],
-        [2, 0, 3, 1, 0],
-        [1, 0, 1, 3, 1],
-        [0, 1, 0, 1, 2],
-    ]
-)
+from proof_builder import EXAMPLE, FIVE
 
 
 def lines_of(proof: Proof) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import blockspca as bs
+import zoo
 from blockspca.certificate import StepClaim
 from conftest import brute_force
 from strategies import problems
@@ -18,8 +19,7 @@ from strategies import problems
 
 @pytest.fixture(scope="module")
 def A() -> np.ndarray:
-    X = np.random.default_rng(6).normal(size=(25, 30)) * np.linspace(1, 3, 30)
-    return np.cov(X.T)
+    return zoo.graded(30)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,8 @@ from blockspca.checker.floats import FloatMatrix
 from blockspca.checker.integers import IntegerMatrix, is_positive_semidefinite
 from blockspca.checker.proof_file import Problem, ProofError, read_proof
 from proof_builder import (
+    EXAMPLE,
+    FIVE,
     Builder,
     Truth,
     as_bytes,
@@ -28,16 +29,7 @@ from proof_builder import (
     sha256,
 )
 
-EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
-A = np.array(
-    [
-        [4.0, 2, 2, 1, 0],
-        [2, 4, 0, 0, 1],
-        [2, 0, 3, 1, 0],
-        [1, 0, 1, 3, 1],
-        [0, 1, 0, 1, 2],
-    ]
-)
+A = FIVE
 
 
 def test_the_worked_example_holds():

@@ -26,7 +26,7 @@ def example() -> list[Json]:
 def assert_refused(lines: list[Json], why: str) -> None:
     for mode in ({"exact": True}, {"floats": True}, {}):
         # Floats alone cannot decide a row sum of the example before they come to it.
-        with pytest.raises(ProofError, match=why if mode != {"floats": True} else ""):
+        with pytest.raises(ProofError, match=why if mode != {"floats": True} else None):
             check_proof(as_bytes(lines), A, **mode)
 
 

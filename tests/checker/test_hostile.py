@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, read_data
 from blockspca.checker.proof_file import ProofError
 from proof_builder import (
+    EXAMPLE,
+    FIVE,
     Builder,
     Json,
     as_bytes,
@@ -32,17 +33,8 @@ from proof_builder import (
     sha256,
 )
 
-EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
 LINES = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
-A = np.array(
-    [
-        [4.0, 2, 2, 1, 0],
-        [2, 4, 0, 0, 1],
-        [2, 0, 3, 1, 0],
-        [1, 0, 1, 3, 1],
-        [0, 1, 0, 1, 2],
-    ]
-)
+A = FIVE
 MODES = ({"exact": True}, {"floats": True}, {})
 
 

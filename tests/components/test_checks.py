@@ -9,25 +9,12 @@ import pytest
 
 import blockspca as bs
 from blockspca.components.variance import joint_bounds
+from component_problems import SCHEMES, overlapping_factors
 
 
 @pytest.fixture(scope="module")
 def A() -> np.ndarray:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(40, 30))
-    for j in range(3):
-        X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(40, 1))
-    return np.cov(X.T)
-
-
-SCHEMES = (
-    bs.DisjointSupports(),
-    bs.ProjectionDeflation(),
-    bs.Orthogonalised(),
-    bs.HotellingDeflation(),
-    bs.ResidualDeflation(),
-    bs.ResidualDeflation(disjoint=True),
-)
+    return np.cov(overlapping_factors().T)
 
 
 def tampered_x(found: bs.Components, j: int, x: np.ndarray) -> bs.Components:

@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+import component_problems
 from blockspca.components.earlier import check_earlier_bound, with_earlier_bound
 from blockspca.components.orthogonal import best_orthogonal
 from blockspca.components.schemes import scheme_name
 
-SCHEMES = (
-    bs.DisjointSupports(),
-    bs.Orthogonalised(),
-    bs.HotellingDeflation(),
-    bs.ResidualDeflation(),
-    bs.ResidualDeflation(disjoint=True),
-)
+SCHEMES = [s for s in component_problems.SCHEMES if s != bs.ProjectionDeflation()]
 ids = [scheme_name(scheme) for scheme in SCHEMES]
 NAME = "earlier component"
 

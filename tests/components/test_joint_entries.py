@@ -17,7 +17,7 @@ from blockspca.components.joint_entries import (
     smoothed_sum,
 )
 from blockspca.limits import Deadline
-from orthogonal_problems import correlated, matrix
+from component_problems import correlated, matrix
 
 
 def best_orthogonal(A: np.ndarray, supports: tuple, rng: np.random.Generator) -> float:

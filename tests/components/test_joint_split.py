@@ -22,7 +22,7 @@ from blockspca.components.joint_split import (
 )
 from blockspca.components.variance import SPLIT
 from blockspca.limits import Deadline
-from orthogonal_problems import correlated, matrix
+from component_problems import correlated, matrix
 
 
 def leading(A: np.ndarray, support: tuple[int, ...]) -> float:

@@ -10,25 +10,8 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 from blockspca.components.schemes import scheme_name
+from component_problems import SCHEMES, ids, overlapping_factors
 from strategies import problems
-
-SCHEMES = (
-    bs.DisjointSupports(),
-    bs.ProjectionDeflation(),
-    bs.Orthogonalised(),
-    bs.HotellingDeflation(),
-    bs.ResidualDeflation(),
-    bs.ResidualDeflation(disjoint=True),
-)
-ids = [scheme_name(scheme) for scheme in SCHEMES]
-
-
-def overlapping_factors(n: int = 40, d: int = 30, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    for j in range(3):
-        X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(n, 1))
-    return X
 
 
 def is_disjoint(scheme: bs.components.Scheme) -> bool:

@@ -10,18 +10,8 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import BoundName
-from blockspca.components.schemes import scheme_name
 from blockspca.components.sweeps import others, swept, total
-
-SCHEMES = (
-    bs.DisjointSupports(),
-    bs.ProjectionDeflation(),
-    bs.Orthogonalised(),
-    bs.HotellingDeflation(),
-    bs.ResidualDeflation(),
-    bs.ResidualDeflation(disjoint=True),
-)
-ids = [scheme_name(scheme) for scheme in SCHEMES]
+from component_problems import SCHEMES, ids
 
 
 def best_disjoint_pairs(A: np.ndarray) -> float:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import blockspca as bs
 from blockspca.certificate import BoundName
 from blockspca.components.constrained import best_orthogonal
+from component_problems import overlapping_factors
 
 SCHEMES = (bs.UncorrelatedScores(), bs.Orthogonalised())
 
@@ -22,17 +23,9 @@ def correlations(A: np.ndarray, V: np.ndarray) -> float:
     return float(np.abs(scores / np.outer(sizes, sizes) - np.eye(len(V))).max())
 
 
-def data(seed: int = 0, n: int = 40, d: int = 20) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    for j in range(3):
-        X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(n, 1))
-    return X
-
-
 @pytest.mark.parametrize("kind", ["dense", "sparse", "matrix"])
 def test_scores_are_uncorrelated_and_proved(kind):
-    X = data()
+    X = overlapping_factors(d=20)
     A = np.cov(X.T)
     cov = {
         "dense": lambda: bs.Covariance.from_data(X),
@@ -102,7 +95,7 @@ def test_a_claim_under_conditions_is_searched_again(scheme):
 
 
 def test_scores_that_correlate_are_refused():
-    A = np.cov(data().T)
+    A = np.cov(overlapping_factors(d=20).T)
     found = bs.solve_components(A, 5, 2, certify=False)
     assert correlations(A, found.components) > 0.01
     pretended = replace(
@@ -121,7 +114,7 @@ def test_more_conditions_than_features():
 
 
 def test_limits_leave_valid_claims():
-    cov = bs.Covariance.from_matrix(np.cov(data(1, 30, 60).T))
+    cov = bs.Covariance.from_matrix(np.cov(overlapping_factors(30, 60, 1).T))
     for scheme in SCHEMES:
         for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0)):
             found = bs.solve_components(cov, 8, 3, scheme=scheme, limits=limits)

@@ -10,6 +10,7 @@ import pytest
 import blockspca as bs
 from blockspca.checker.proof_file import Direction, Node, Record, Round, read_proof
 from blockspca.report.proof_page import _rounds, _tree, proof_lines, proof_page
+from proof_builder import as_bytes, describe, entry_proof, entry_tree_proof
 
 
 class Balanced(HTMLParser):
@@ -95,3 +96,22 @@ def test_rounds_are_told():
     assert_well_formed(text)
     assert "in every better set: &lt;f3&gt;, &lt;f4&gt;; still open: 2 of 9" in text
     assert "k = 3: directions, 2 rounds" in text
+
+
+def test_weights_and_their_searches_are_told():
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(8, 6))
+    data = describe(Y, "data")
+    lines = entry_proof(Y, data, 2, rng)
+    text = proof_page(read_proof(as_bytes(lines)))
+    assert "moved towards 0" in text
+    lines = entry_tree_proof(Y, data, 3, rng)
+    split, last = {"split": 2}, {"last": True}
+    fix = {"fix": {"ratio": "0x1.0p+0", "weights": [], "shares": []}, "out": [1]}
+    fix |= {"own": ["0x1.0p+0"], "prices": ["0x1.0p+0"], "in": [4, 5]}
+    lines[1]["nodes"] = [fix, split, last, {"close": fix["fix"]}]
+    text = proof_page(read_proof(as_bytes(lines)), [f"<{i}>" for i in range(6)])
+    assert_well_formed(text)
+    assert "In no better set: &lt;1&gt;; in every better set: &lt;4&gt;, &lt;5" in text
+    assert "Split: with &lt;2&gt;, then without." in text
+    assert "k = 3: weights, 3 nodes" in text

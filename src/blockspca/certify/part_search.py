@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +49,7 @@ _POOL = 300  # features among which the first set with those to include is looke
 ChooseProver = Callable[[Covariance, int, int], Prover]
 
 
-@dataclass(frozen=True)
-class Best:
+class Best(NamedTuple):
     """The best component so far."""
 
     support: NDArray[np.intp]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.direction_dual.point import direction_point, direction_rounds
 from ..bounds.entry_dual.check import read_record
-from ..bounds.entry_dual.point import written_point
+from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName
@@ -36,6 +36,7 @@ from ..proof_file import (
     VERSION,
     WITH_DIRECTIONS,
     WITH_ENTRIES,
+    WITH_ENTRY_TREES,
     WITH_ROUNDS,
     WITH_SECTIONS,
     Proof,
@@ -235,17 +236,19 @@ class _Recording:
                 value, record = min(
                     (value, record), searched, key=lambda found: found[0]
                 )
-        if value > wanted and k in self.claimed and self._needs_no_chain(k):
+        no_chain = (BoundName.DIRECTION_DUAL, BoundName.NONE)
+        if value > wanted and k in self.claimed and self.names.get(k) in no_chain:
             directed = self._direction(k, wanted)
             value, record = min((value, record), directed, key=lambda found: found[0])
-        if record is not None:
+        self._add(k, (value, record))
+
+    def _add(self, k: int, found: Found) -> None:
+        """Keep a record that is better than what there is for this k."""
+        value, record = found
+        if record is not None and value <= self.upper[k]:
             self.upper[k] = value
             bound = float(value * self.unit).hex()
             self.records[k] = {"k": k, "upper": bound, **record}
-
-    def _needs_no_chain(self, k: int) -> bool:
-        """Whether the result has its bound by the direction dual, or by nothing."""
-        return self.names.get(k) in (BoundName.DIRECTION_DUAL, BoundName.NONE)
 
     def _direction(self, k: int, target: float) -> Found:
         """The direction dual, which needs no smaller k: its root, or rounds at it."""
@@ -268,16 +271,38 @@ class _Recording:
     def _entry(self, k: int) -> Found:
         """The entry dual, which needs no smaller k either: the point of its bound."""
         dual = read_record(self.duals.get(k) or "", self.cov.n_features)
-        if not isinstance(dual, EntryRecord):
+        if isinstance(dual, EntryRecord):
+            return self._entry_point(k, dual)
+        if dual.screen is not None:
+            self._add(k - 1, self._entry_point(k - 1, dual.screen.record))
+        found = written_search(self.cov, k, dual, self.budget)
+        if found is None:
             return _NOTHING
+        value, said = found
+        self._rename(said)
+        return self._with_room(value), {"rule": "entry-tree", **said}
+
+    def _entry_point(self, k: int, dual: EntryRecord) -> Found:
+        """A point of the entry dual."""
         found = written_point(self.cov, k, dual, self.budget)
         if found is None:
             return _NOTHING
         value, said = found
         for key in ("core", "dense"):
             said[key] = self.features[said[key]].tolist()
-        value += ENTRY_ROOM * abs(value)
-        return value / self.unit, {"rule": "entry", **said}
+        return self._with_room(value), {"rule": "entry", **said}
+
+    def _with_room(self, value: float) -> float:
+        return (value + ENTRY_ROOM * abs(value)) / self.unit
+
+    def _rename(self, said: dict[str, Any]) -> None:
+        """Name the features of a search by their numbers in A."""
+        said["features"] = self.features[said["features"]].tolist()
+        for node in said["nodes"]:
+            if "split" in node:
+                node["split"] = int(self.features[node["split"]])
+            for key in {"out", "in"} & {*node}:
+                node[key] = self.features[node[key]].tolist() if node[key] else []
 
     def _in_numbers(self, step: dict[str, Any]) -> dict[str, Any]:
         """Name the features of a round by their numbers in A."""
@@ -376,6 +401,8 @@ class _Recording:
             header["version"] = WITH_ROUNDS
         if any(record["rule"] == "entry" for record in records):
             header["version"] = WITH_ENTRIES
+        if any(record["rule"] == "entry-tree" for record in records):
+            header["version"] = WITH_ENTRY_TREES
         section = Section(header, records)
         return Proof((section,), "; ".join(weaker), self.nodes)
 
@@ -409,6 +436,8 @@ class _Recording:
                 record = self.records[q]
                 if record["rule"] == "tree":
                     waiting += range(1, q)
+                elif record["rule"] == "entry-tree":
+                    waiting.append(q - 1)
                 elif record["rule"] == "average":
                     waiting.append(record["from"])
         return tuple(self.records[k] for k in sorted(needed))

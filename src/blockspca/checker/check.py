@@ -24,6 +24,7 @@ from .integers import IntegerMatrix
 from .proof_file import Claim, Problem, Record, Section, read_proof
 from .screening import RowLists, UpperBounds, undecided_by_lists
 
+SCREENED = ("tree", "entry-tree")
 OPTIMAL = Fraction(1, 10**9)
 Matrix = Any  # IntegerMatrix or FloatMatrix: numbers are integers or fractions
 
@@ -144,6 +145,9 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             _check_average(record, kind, matrix, upper, uppers)
         elif record.entry is not None:
             matrix.check_entry(bounds, record.k, upper, record.entry)
+        elif record.rule == "entry-tree":
+            screening.check(record, upper, uppers.get(record.k - 1))
+            matrix.check_entry_tree(record, upper)
         elif record.direction is not None:
             matrix.check_direction(record.k, upper, record.direction)
         else:
@@ -217,7 +221,8 @@ class Screening:
         before, levels = None, []
         for record in self.section.records:
             number = self.matrix.number(record.upper)
-            if record.rule == "tree" and len(record.features) < d and record.k > 1:
+            is_screened = record.rule in SCREENED and len(record.features) < d
+            if is_screened and record.k > 1:
                 left = np.ones(d, dtype=bool)
                 if before is not None and before[0] == record.k - 1:
                     level = self.matrix.level(record.k, number, before[1])

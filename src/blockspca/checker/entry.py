@@ -44,7 +44,7 @@ def weights_in(given: list[float], shift: int, factor: float = 1.0) -> np.ndarra
     root = float(np.sqrt(factor * 2.0 ** -(shift % 2)))
     with np.errstate(over="ignore"):
         found = np.ldexp(np.array(given) * root, -(shift // 2))
-    if not found.max() <= LARGEST_WEIGHT:
+    if not found.max(initial=0.0) <= LARGEST_WEIGHT:
         raise ProofError("a weight is out of all proportion to the data")
     return np.asarray(found)
 

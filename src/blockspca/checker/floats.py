@@ -47,6 +47,7 @@ import numpy as np
 
 from .direction import FloatDirections
 from .entry import float_point_holds, rest_of_rows, weights_in
+from .entry_tree import FloatEntryTree
 from .fields import ProofError
 from .integers import skip_node
 from .positive import eliminate_all
@@ -188,18 +189,29 @@ class FloatMatrix:
         self, bounds: UpperBounds, k: int, upper: Fraction, given: Entry
     ) -> None:
         """Rule "entry", with weights of the unit in which Ã is."""
-        is_matrix = self.problem.kind == "matrix"
-        w = weights_in(
-            given.weights,
-            self.shift if is_matrix else 2 * self.shift,
-            1.0 if is_matrix else self.divisor,
-        )
+        w = self._weights(given.weights)
         added = rest_of_rows(bounds, k, float(upper), w, given)
         dense = list(given.dense)
         B, error = self._block(dense), self.product_error
         np.fill_diagonal(B, self.high[dense])
         if not float_point_holds(B, error, k, float(upper), w[dense], added, given):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
+
+    def _weights(self, given: list[float]) -> np.ndarray:
+        if self.problem.kind == "matrix":
+            return weights_in(given, self.shift)
+        return weights_in(given, 2 * self.shift, self.divisor)
+
+    def check_entry_tree(self, record: Record, upper: Fraction) -> None:
+        """Rule "entry-tree", after screening."""
+        features = list(record.features)
+        A = self._block(features)
+        np.fill_diagonal(A, self.high[features])
+        nodes = (node.in_units(self._weights) for node in record.nodes)
+        tree = FloatEntryTree(nodes, A, self.product_error, record.k, float(upper))
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            tree.node(np.arange(0), np.arange(len(features)))
+        self.nodes += len(record.nodes)
 
     def _block(self, features: list[int]) -> np.ndarray:
         """Return Ã between features, within `product_error`."""

@@ -261,6 +261,10 @@ class IntegerMatrix:
         ):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
+    def check_entry_tree(self, record: Record, upper: int) -> None:
+        """Refuse: rule "entry-tree" is decided in floats."""
+        raise ProofError(f"k = {record.k}: entry-tree is not done in integers")
+
     def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""
         tau = uppers[record.k]

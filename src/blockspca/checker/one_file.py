@@ -12,6 +12,7 @@ from pathlib import Path
 
 MODULES = (
     "fields",
+    "entry_file",
     "proof_file",
     "data",
     "columns",
@@ -19,6 +20,7 @@ MODULES = (
     "positive",
     "direction",
     "entry",
+    "entry_tree",
     "integers",
     "floats",
     "check",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .entry_file import ONE_SHARE, EntryNode, read_nodes
 from .fields import (
     ProofError,
     Reader,
@@ -30,9 +31,8 @@ from .fields import (
 HASH = re.compile(r"[0-9a-f]{64}")
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
-RULES = ("variance", "rows", "average", "tree", "direction", "entry")
-VERSION = 5
-ONE_SHARE = 2**14
+RULES = ("variance", "rows", "average", "tree", "direction", "entry", "entry-tree")
+VERSION = 6
 FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
@@ -127,6 +127,7 @@ class Record:
     depth: int = 0
     direction: Direction | None = None
     entry: Entry | None = None
+    nodes: tuple[EntryNode, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,8 @@ def _record(value: Any, where: str, section: Section) -> Record:
         readers |= ENTRY
         if "scaling" in value:
             readers["scaling"] = read_reals
+    if rule == "entry-tree":
+        readers |= {"features": read_integers, "nodes": read_list}
     found = take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
@@ -331,7 +334,18 @@ def _record(value: Any, where: str, section: Section) -> Record:
         depth,
         direction,
         _entry(found, where, section) if rule == "entry" else None,
+        _nodes(found, where, section) if rule == "entry-tree" else (),
     )
+
+
+def _nodes(
+    found: dict[str, Any], where: str, section: Section
+) -> tuple[EntryNode, ...]:
+    if section.version < 6:
+        raise ProofError(f"{where}: entry-tree is of version 6")
+    if found["features"] != sorted(found["features"]):
+        raise ProofError(f"{where}: features must be ascending")
+    return read_nodes(found["nodes"], where, found["features"])
 
 
 def _entry(found: dict[str, Any], where: str, section: Section) -> Entry:

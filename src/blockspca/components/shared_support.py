@@ -272,10 +272,6 @@ def solve_shared(
     n_jobs : int, optional
         Most threads of BLAS.
 
-    Returns
-    -------
-    SharedSupport
-
     Notes
     -----
     Sets are found by alternating ascent (`shared_heuristic`); the bound is the least of

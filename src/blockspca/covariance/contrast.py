@@ -21,7 +21,14 @@ import numpy as np
 from .._validation import FloatArray, check_real
 from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
-from .sources import EPS, Indices, MatrixSource, MomentSource, Source
+from .sources import (
+    EPS,
+    Indices,
+    MatrixSource,
+    MomentSource,
+    Source,
+    WithoutFactor,
+)
 
 
 def contrastive(
@@ -89,11 +96,11 @@ def contrastive(
     )
 
 
-class ContrastSource:
+class ContrastSource(WithoutFactor):
     """A_t − g A_b, entry by entry."""
 
     known_psd = False
-    n_samples = None
+    no_factor = "a contrast of two has no factor"
 
     def __init__(self, target: Any, background: Any, weight: float) -> None:
         self.target, self.background, self.weight = target, background, weight
@@ -117,11 +124,6 @@ class ContrastSource:
 
     def matvec(self, x: FloatArray) -> FloatArray:
         return self.target.matvec(x) - self.weight * self.background.matvec(x)
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs a covariance made from data; a contrast of two has no factor."
-        )
 
     def check_unchanged(self) -> None:
         """Ask both, where they read data in place."""

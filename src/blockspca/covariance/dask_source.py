@@ -20,12 +20,11 @@ from .fingerprint import Fingerprint, part_fingerprint, refuse_change
 from .rounding import (
     UNIT_ROUNDOFF,
     column_exponents,
-    factor_norm_error,
     moment_error,
     out_of_range,
     split_mean,
 )
-from .sources import Indices
+from .sources import Indices, UncentredSource
 from .task_tree import bounds, tree
 
 if TYPE_CHECKING:
@@ -39,16 +38,13 @@ def is_dask(value: object) -> bool:
     return type(value).__module__.startswith("dask.array")
 
 
-class DaskSource:
+class DaskSource(UncentredSource):
     """A = C'C with C = (X − μ) D, X a dask array in chunks of rows and columns.
 
     `given` is the array as it was passed and `seen` its fingerprint; X is that less its
     rounded means, which leaves means μ as small as rounding. `given_moments` are the
     means of `given`, and what its columns are divided by.
     """
-
-    known_psd = True
-    has_columns = True
 
     def __init__(
         self,
@@ -65,9 +61,6 @@ class DaskSource:
         self.n_samples, self.n_features = X.shape
         d = self.n_features
         self.given_moments = (np.zeros(d), np.ones(d))
-
-    def diagonal(self) -> FloatArray:
-        return self._diagonal.copy()
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         block = np.asarray(computed(self.X[start:stop, index]), dtype=np.float64)
@@ -108,14 +101,6 @@ class DaskSource:
 
         lines = dask.compute(_fingerprints(self.given))[0]
         refuse_change(self.seen, _added(lines))
-
-    def moments(self) -> FloatArray:
-        """‖D x_j‖² of the stored X, before the means that are left are subtracted."""
-        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
-
-    def factor_error(self) -> float:
-        """Bound ‖error of C‖, from centring and scaling."""
-        return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
         # μ is subtracted before the product in tiles, after it in rows and products.
@@ -222,7 +207,7 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     lost = prepare.scale & ~constant & out_of_range(variance)
     if lost.any():  # any unit of a feature gives the same correlations
         units = np.where(lost, column_exponents(computed(abs(X).max(axis=0))), 0)
-        X = _ldexp(X, -units)
+        X = da.ldexp(X, beside(X, -units))
         if prepare.center:  # now with all its digits
             mean = np.where(lost, np.array(computed(X.mean(axis=0))), mean)
         variance = _variances(X, mean, prepare)
@@ -244,12 +229,6 @@ def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
     squares = (centred * centred).sum(axis=0) / (len(X) - prepare.ddof)
     with np.errstate(over="ignore", invalid="ignore"):  # refused by the caller
         return np.array(computed(squares))
-
-
-def _ldexp(X: Any, exponents: NDArray[np.intc]) -> Any:
-    import dask.array as da
-
-    return da.ldexp(X, beside(X, exponents))
 
 
 def _prepared(
@@ -352,16 +331,6 @@ def _rows_of(
     return [part[index[where]] for where in at for part in correction]
 
 
-def _corrected(
-    tile: FloatArray,
-    row_left: FloatArray,
-    row_right: FloatArray,
-    column_left: FloatArray,
-    column_right: FloatArray,
-) -> FloatArray:
-    return tile - (row_left @ column_right.T + row_right @ column_left.T)
-
-
 def _product(left: Any, right: Any) -> FloatArray:
     """left' right, computed where they are."""
     if is_on_device(left):
@@ -395,7 +364,8 @@ def _tile_tops(
 
     i0, j0 = corner
     if less is not None:
-        tile = _corrected(tile, *less)
+        row_left, row_right, column_left, column_right = less
+        tile = tile - (row_left @ column_right.T + row_right @ column_left.T)
     tops = []
     for block, own, other in ((tile, i0, j0), (tile.T, j0, i0)):
         block = np.array(block, dtype=np.float64, order="C")

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from .covariance import Covariance
 from .rounding import SMALLEST
-from .sources import EPS, DenseDataSource, Indices, MatrixSource, MomentSource, Source
+from .sources import (
+    EPS,
+    DenseDataSource,
+    Indices,
+    MatrixSource,
+    MomentSource,
+    Source,
+    WithoutFactor,
+)
 
 
 class DerivedCovariance(Covariance):
@@ -287,14 +295,14 @@ class MaskedSource:
         return factor_error(self.base)
 
 
-class LowRankSource:
+class LowRankSource(WithoutFactor):
     """A − (L R' + R L'), entry by entry.
 
     A correction that takes most of A away leaves the rounding errors of the larger
     matrix, which `entry_error` states. No factor is known, so it has no samples.
     """
 
-    n_samples = None
+    no_factor = "this one has a low-rank correction, and its factor is not known"
 
     def __init__(
         self, base: Source, left: FloatArray, right: FloatArray, psd: bool
@@ -333,12 +341,6 @@ class LowRankSource:
     def matvec(self, x: FloatArray) -> FloatArray:
         correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)
         return self.base.matvec(x) - correction
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs a covariance made from data; this one has a low-rank "
-            "correction, and its factor is not known."
-        )
 
 
 class ResidualSource(LowRankSource):

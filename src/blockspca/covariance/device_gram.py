@@ -124,9 +124,10 @@ def refuse_less_than_double(left: Any, right: Any) -> None:
 
     Numbers of 53 bits are multiplied that are 0 in all samples but one, so that each
     product is rounded once, as those of single numbers are; then with 2⁶⁰ beside them,
-    which a fixed-point unit would have to reach. cuBLAS can emulate double so well that
-    this does not show it (1.7 u for a single product, on an H200): if the environment
-    asks for that, it is refused without being tried.
+    which a fixed-point unit would have to reach. This shows single precision and fixed
+    point. It does not show the emulation of cuBLAS 13, which has errors of 1.7 u for a
+    single product on other numbers: if the environment asks for that, it is refused
+    without being tried.
     """
     asked = os.environ.get("CUBLAS_EMULATE_DOUBLE_PRECISION", "0") not in ("", "0")
     if asked or not all(_rounds_once(left, right, above) for above in (0.0, 2.0**60)):

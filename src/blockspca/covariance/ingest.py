@@ -271,23 +271,34 @@ def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
             columns.data = np.ldexp(columns.data, -np.repeat(units, stored))
             mean, variance, constant = _sparse_moments(columns, prepare)
     refuse_out_of_range(variance, constant, prepare)
-    n = X.shape[0]
+    _, variance, factor = sparse_scales(prepare, variance, constant, X.shape[0])
+    source = SparseDataSource(columns, mean, variance, factor)
+    refuse_overflow(source)
+    warn_of_means(source, "Pass X as a dense array, or subtract a constant.")
+    return source
+
+
+def sparse_scales(
+    prepare: Preparation, variance: FloatArray, constant: np.ndarray, n: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """By what columns are divided, their variances then, and their factors in C."""
     if prepare.scale:
         scales = prepare.scales(variance, constant)
         variance = np.ones(len(variance))
     else:  # exactly zero, whatever the rounding of the mean
         scales = np.where(constant, np.inf, 1.0)
     variance[constant] = 0.0
-    factor = 1 / (scales * np.sqrt(n - prepare.ddof))
-    source = SparseDataSource(columns, mean, variance, factor)
-    refuse_overflow(source)
-    if source.entry_error() > 1e-9 * float(variance.max()) > 0:
+    return scales, variance, 1 / (scales * np.sqrt(n - prepare.ddof))
+
+
+def warn_of_means(source: SparseDataSource, remedy: str) -> None:
+    """Warn where means cost so many digits that proofs cannot close."""
+    if source.entry_error() > 1e-9 * float(source.diagonal().max()) > 0:
         warn_caller(
             "X is sparse with means that are large beside its deviations: its "
             f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Pass X as a dense array, or subtract a constant."
+            f"proofs from closing. {remedy}"
         )
-    return source
 
 
 def _sparse_moments(

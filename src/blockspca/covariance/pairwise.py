@@ -36,21 +36,21 @@ import numpy as np
 from .._validation import FloatArray, describe
 from .ingest import Preparation, refuse_out_of_range
 from .rounding import EPS, SMALLEST, column_exponents
-from .sources import ENTRIES_AT_ONCE, Indices, product_by_rows
+from .sources import ENTRIES_AT_ONCE, Indices, WithoutFactor
 
 # Where `rough_error` is below this share of the largest variance, no closer look is
 # taken: a proof for k sets 2k of it aside, 2e-10 for k = 100, and is done at 1e-9.
 _SMALL_ENOUGH = 1e-12
 
 
-class PairwiseSource:
+class PairwiseSource(WithoutFactor):
     """Each A_ij from the samples where both i and j are observed; see the module.
 
     `rest` are the |b_j|, the second shifts of the columns.
     """
 
     known_psd = False
-    n_samples = None
+    no_factor = "a pairwise-complete covariance has no factor"
 
     def __init__(
         self,
@@ -92,14 +92,6 @@ class PairwiseSource:
             product /= self.scale[rows][:, None]
             product /= self.scale[columns]
         return product
-
-    def matvec(self, x: FloatArray) -> FloatArray:
-        return product_by_rows(self, x)
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs complete data; a pairwise-complete covariance has no factor."
-        )
 
     def entry_error(self) -> float:
         """Bound |computed A_ij − A_ij|; see the module."""

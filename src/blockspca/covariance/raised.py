@@ -19,7 +19,7 @@ import numpy as np
 from .._validation import FloatArray
 from .covariance import Covariance
 from .derived import DerivedCovariance
-from .sources import Indices, MomentSource, Source, product_by_rows
+from .sources import Indices, MomentSource, Source, WithoutFactor
 
 MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
 
@@ -38,11 +38,11 @@ def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covarianc
     return DerivedCovariance(source, cov.feature_names, "negative entries raised to 0")
 
 
-class RaisedSource:
+class RaisedSource(WithoutFactor):
     """Another source with its negative entries off the diagonal raised to 0."""
 
     known_psd = False
-    n_samples = None
+    no_factor = "this one has entries raised to 0"
 
     def __init__(self, base: Any, kept: tuple[tuple[int, int], ...]) -> None:
         self.base = base
@@ -62,14 +62,6 @@ class RaisedSource:
             stays |= np.logical_and.outer(at_rows == j, at_columns == i)
         block[~stays & (block < 0)] = 0.0
         return block
-
-    def matvec(self, x: FloatArray) -> FloatArray:
-        return product_by_rows(self, x)
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs a covariance made from data; this one has entries raised to 0."
-        )
 
     def entry_error(self) -> float:
         return self.base.entry_error()

@@ -37,16 +37,6 @@ def sample_parts(n: int, d: int) -> Iterator[slice]:
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
 
-def product_by_rows(source: Source, x: FloatArray) -> FloatArray:
-    """A x from rows of A, some at a time: for sources that have no factor."""
-    d = source.n_features
-    step = max(1, ENTRIES_AT_ONCE // d)
-    parts = [
-        source.submatrix(slice(i, i + step), slice(None)) @ x for i in range(0, d, step)
-    ]
-    return np.concatenate(parts)
-
-
 class Source(Protocol):
     """What `Covariance` needs to know about a matrix."""
 
@@ -73,21 +63,39 @@ class Source(Protocol):
         ...
 
 
-def _cross(rows: Indices | slice, columns: Indices | slice) -> Any:
-    if isinstance(rows, slice) or isinstance(columns, slice):
-        return rows, columns
-    return rows[:, None], columns
+class WithoutFactor:
+    """A source of which no C with A = C'C is known; `no_factor` says why."""
+
+    n_samples: int | None = None
+    n_features: int
+    no_factor: str
+
+    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
+        raise NotImplementedError
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        """A x from rows of A, some at a time."""
+        d = self.n_features
+        step = max(1, ENTRIES_AT_ONCE // d)
+        parts = (slice(i, i + step) for i in range(0, d, step))
+        return np.concatenate([self.submatrix(part, slice(None)) @ x for part in parts])
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        raise ValueError(
+            "gram needs a covariance made from data (Covariance.from_data); "
+            f"{self.no_factor}."
+        )
 
 
-class MatrixSource:
+class MatrixSource(WithoutFactor):
     """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
 
     A dense one is made read-only: it is this object's own, and what is computed from it
     is kept.
     """
 
-    n_samples = None
     known_psd = False
+    no_factor = "this one was made from a matrix, whose factor is not known"
 
     def __init__(self, A: Any) -> None:
         self.A = A
@@ -102,16 +110,12 @@ class MatrixSource:
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         if self.sparse:
             return self.A[rows][:, columns].toarray()
-        return self.A[_cross(rows, columns)]
+        if isinstance(rows, slice) or isinstance(columns, slice):
+            return self.A[rows, columns]
+        return self.A[rows[:, None], columns]
 
     def matvec(self, x: FloatArray) -> FloatArray:
         return self.A @ x
-
-    def gram(self, weights: FloatArray) -> FloatArray:
-        raise ValueError(
-            "gram needs a covariance made from data (Covariance.from_data); this one "
-            "was made from a matrix, whose factor is not known."
-        )
 
     def entry_error(self) -> float:
         return 0.0
@@ -307,11 +311,31 @@ class MomentSource(MatrixSource):
         return new
 
 
-class SparseDataSource:
-    """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
+class UncentredSource:
+    """A = C'C with C = (X − μ) D, of which X is multiplied and nμμ' then subtracted."""
 
     known_psd = True
     has_columns = True
+    n_samples: int
+    mean: FloatArray
+    factor: FloatArray
+    _diagonal: FloatArray
+
+    def diagonal(self) -> FloatArray:
+        return self._diagonal.copy()
+
+    def moments(self) -> FloatArray:
+        """‖D x_j‖², before nμμ' is subtracted: a large mean costs digits."""
+        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
+
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖: every entry carries the rounding of its mean."""
+        return factor_norm_error(self.n_samples, float(self.moments().sum()))
+
+
+class SparseDataSource(UncentredSource):
+    """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
+
     on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(
@@ -333,9 +357,6 @@ class SparseDataSource:
     def sums(self) -> int:
         """Roundings in the sum of a column."""
         return additions_by_levels(self.longest)
-
-    def diagonal(self) -> FloatArray:
-        return self._diagonal.copy()
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray]:
         """X, μ and D of A = D (X'X − n μμ') D."""
@@ -388,14 +409,6 @@ class SparseDataSource:
             C = self.columns(index, 0, n)
             gram += (C * weights[index]) @ C.T
         return gram
-
-    def moments(self) -> FloatArray:
-        """‖D x_j‖², before nμμ' is subtracted: a large mean costs digits."""
-        return self._diagonal + self.n_samples * (self.mean * self.factor) ** 2
-
-    def factor_error(self) -> float:
-        """Bound ‖error of C‖: every entry carries the rounding of its mean."""
-        return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
     def entry_error(self) -> float:
         return self.rounding_of(self.longest)  # only what is stored is added up

@@ -15,9 +15,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from .._validation import FloatArray, describe
-from .._warnings import warn_caller
 from .fingerprint import Fingerprint, mixed_bits, refuse_change, sample_weights
-from .ingest import Preparation, refuse_out_of_range, refuse_overflow
+from .ingest import (
+    Preparation,
+    refuse_out_of_range,
+    refuse_overflow,
+    sparse_scales,
+    warn_of_means,
+)
 from .rounding import additions_by_levels, column_sums, out_of_range
 from .sources import Indices, SparseDataSource
 from .stored import StoredSparse
@@ -250,21 +255,10 @@ def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:
             f"X holds numbers of feature(s) {bad} whose squares leave the range of "
             "float64; rescale X, or read it into memory first."
         )
-    if prepare.scale:
-        scales = prepare.scales(variance, constant)
-        variance = np.ones(d)
-    else:  # exactly zero, whatever the rounding of the mean
-        scales = np.where(constant, np.inf, 1.0)
-    variance[constant] = 0.0
-    factor = 1 / (scales * np.sqrt(n - prepare.ddof))
+    scales, variance, factor = sparse_scales(prepare, variance, constant, n)
     source = SparseChunksSource(chunks, mean, variance, factor, sums)
     if prepare.scale:
         source.given_moments = (mean, scales)
     refuse_overflow(source)
-    if source.entry_error() > 1e-9 * float(variance.max()) > 0:
-        warn_caller(
-            "X is sparse with means that are large beside its deviations: its "
-            f"covariances are computed to {source.entry_error():.1g} only, which keeps "
-            "proofs from closing. Subtract a constant, or read X into memory."
-        )
+    warn_of_means(source, "Subtract a constant, or read X into memory.")
     return source

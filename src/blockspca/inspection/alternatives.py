@@ -154,10 +154,6 @@ def alternatives(
     n_jobs : int, optional
         As in `solve`.
 
-    Returns
-    -------
-    Alternatives
-
     Examples
     --------
     >>> import numpy as np

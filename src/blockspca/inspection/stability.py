@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import joblib
@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
-    is_sparse,
-    numeric_array,
     split_names,
 )
 from ..components import Scheme, solve_components
@@ -157,14 +156,11 @@ def stability(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(60, 8))
-    >>> X[:, :2] += 3 * rng.normal(size=(60, 1))
-    >>> found = bs.stability(X, k=2, n_resamples=20)
-    >>> found.frequency[:2], found.stable().tolist()
-    (array([1., 1.]), [0, 1])
+    >>> from sklearn.datasets import load_iris
+    >>> found = bs.stability(load_iris().data, k=2, n_resamples=20)
+    >>> found.frequency, found.stable().tolist()
+    (array([0.55, 0.  , 1.  , 0.45]), [2])
     """
     n_resamples = check_positive_integer(n_resamples, "n_resamples")
     if method not in ("bootstrap", "subsample"):
@@ -172,8 +168,7 @@ def stability(
             f"method = {method!r} is not known; pass 'bootstrap' or 'subsample'."
         )
     n_jobs = check_n_jobs(n_jobs)
-    _, names = split_names(X)
-    values = X.tocsr() if is_sparse(X) else numeric_array(X, "X")
+    values, names = as_rows(X), split_names(X)[1]
     n, d = values.shape
     if n < 4:
         raise ValueError(f"X has {n} samples; pass at least 4 to draw from.")
@@ -187,27 +182,12 @@ def stability(
         left = clock.remaining()
         if left == 0:
             return None
-        share = None if given.time is None else given.time * at_once / n_resamples
-        cov = Covariance.from_data(
-            values[draw],
-            center=center,
-            scale=scale,
-            constant="ignore",
-            feature_names=names,
-        )
-        seconds = None if left is None or share is None else min(left, share)
-        found = solve_components(
-            cov,
-            k,
-            n_components,
-            scheme=scheme,
-            limits=Limits(seconds, given.nodes, given.gap, given.memory),
-            n_jobs=1,
-            constraints=constraints,
-        )
-        support = np.flatnonzero(found.components.any(axis=0))
-        good = (Status.OPTIMAL, Status.GAP_LIMIT)
-        return support, all(status in good for status in found.statuses)
+        if left is not None and given.time is not None:
+            left = min(left, given.time * at_once / n_resamples)
+        how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
+        cov = Covariance.from_data(values[draw], **how, feature_names=names)
+        options = {"scheme": scheme, "constraints": constraints, "n_jobs": 1}
+        return _selected(cov, k, n_components, replace(given, time=left), options)
 
     work = joblib.Parallel(n_jobs=at_once, prefer="threads", return_as="generator")(
         joblib.delayed(one)(draw) for draw in draws
@@ -224,18 +204,21 @@ def stability(
         )
     supports = tuple(support for support, _ in done)
     counts = np.bincount(np.concatenate(supports), minlength=d)
-    low, high = wilson(counts, len(done))
+    frequency, proved = counts / len(done), float(np.mean([p for _, p in done]))
+    intervals = wilson(counts, len(done))
     return Stability(
-        frequency=counts / len(done),
-        low=low,
-        high=high,
-        supports=supports,
-        proved=float(np.mean([proved for _, proved in done])),
-        k=int(k),
-        n_components=n_components,
-        method=method,
-        feature_names=names,
+        frequency, *intervals, supports, proved, int(k), n_components, method, names
     )
+
+
+def _selected(
+    cov: Covariance, k: int, n_components: int, limits: Limits, options: dict[str, Any]
+) -> tuple[NDArray[np.intp], bool]:
+    """The features of components, and whether all are proved."""
+    found = solve_components(cov, k, n_components, limits=limits, **options)
+    support = np.flatnonzero(found.components.any(axis=0))
+    good = (Status.OPTIMAL, Status.GAP_LIMIT)
+    return support, all(status in good for status in found.statuses)
 
 
 def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:

@@ -10,17 +10,13 @@ import numpy as np
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
     is_sparse,
 )
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import (
-    as_rows,
-    checked_k_max,
-    each,
-    smallest_within_error,
-)
+from .choose_k import checked_k_max, each, smallest_within_error
 from .searched_path import searched_path
 
 
@@ -93,10 +89,6 @@ def cross_validate(
         its feature in the sum over the fold.
     n_folds : int
         From 2 to the number of samples.
-
-    Returns
-    -------
-    CrossValidation
 
     Notes
     -----

@@ -25,16 +25,8 @@ def path_of(
 ) -> SparsityPath:
     """Return the path up to twice the largest k, and up to 10 at least.
 
-    Parameters
-    ----------
-    cov : Covariance
-    components : Components
-    limits : Limits
-        Of the components and this path together.
-    spent : float
-        Seconds that the components took.
-    n_jobs, progress
-        As in `solve_path`.
+    The limits are those of the components, which have `spent` so many seconds, and of
+    this path together.
     """
     from ..pipeline import solve_path
 

@@ -36,16 +36,13 @@ def about_alternatives(found: Alternatives) -> list[str]:
         said = f"No other set of {k} features was found that is"
     said += f" within {within} of the best"
     said += ", and proved: there is no other." if found.complete else "; more may be."
-    sentences = [said if found.complete else f"{said} {_sentence(found.message)}"]
+    why = "" if found.complete else found.message
+    sentences = [f"{said} {why[0].upper()}{why[1:]}." if why else said]
     if n > 1:
         everywhere = ", ".join(found.names_of(found.in_all)) or "none"
         some = ", ".join(found.names_of(found.in_some)) or "none"
         sentences += [f"In all of them: {everywhere}.", f"In some of them: {some}."]
     return sentences
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 def about_stability(found: Stability) -> list[str]:

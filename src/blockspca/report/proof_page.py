@@ -35,7 +35,10 @@ RULES = {
     "average": "averages over all subsets of {source} features",
     "tree": "screening, then a tree of all sets that it leaves",
     "direction": "(c'y)² ≤ ρ + κ(z'y)² for every feature, and one eigenvalue",
+    "entry": "every entry moved towards 0 by w_i w_j, for (k − 1) w_i² on the diagonal",
+    "entry-tree": "features fixed and split, and what is left bounded by such weights",
 }
+SCREENED = ("tree", "entry-tree")
 STEPS = {
     "D": "dropped: features i with Σ B_ij² ≤ (τ − B_ii)(τ − u), in no better set",
     "L": "closed: too few features are left, or every feature or pair is below τ",
@@ -133,7 +136,7 @@ def _bounds(section: Section, claims: dict[int, Claim]) -> str:
     for record in section.records:
         claim = claims.get(record.k)
         width = 160 * abs(record.upper) / (largest or 1.0)
-        left = len(record.features) if record.rule == "tree" else "–"
+        left = len(record.features) if record.rule in SCREENED else "–"
         rows.append(
             (
                 record.k,
@@ -150,7 +153,8 @@ def _bounds(section: Section, claims: dict[int, Claim]) -> str:
 
 
 def _nodes(record: Record) -> int:
-    return sum(node.letter != "D" for node in record.tree)
+    closed = sum(node.kind != "fix" for node in record.nodes)
+    return closed + sum(node.letter != "D" for node in record.tree)
 
 
 def _details(section: Section, name: Name) -> str:
@@ -159,6 +163,8 @@ def _details(section: Section, name: Name) -> str:
     for record in section.records:
         if record.direction is not None:
             parts.append(_rounds(record, d, name))
+        if record.nodes:
+            parts.append(_fixings(record, d, name))
         if record.rule != "tree":
             before = None
             continue
@@ -199,6 +205,29 @@ def _rounds(record: Record, d: int, name: Name) -> str:
     )
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     summary = f"k = {record.k}: directions, {len(direction.rounds)} rounds"
+    return f"<details><summary>{summary}</summary>{text}</details>"
+
+
+def _fixings(record: Record, d: int, name: Name) -> str:
+    """What each node of a search by weights does."""
+    lines = [f"{len(record.features)} of {d} features are left by screening."]
+    for node in record.nodes[:_MOST_NODES]:
+        out, needed = (
+            _list([record.features[p] for p in places], name)
+            for places in (node.features, node.needed)
+        )
+        said = {
+            "fix": f"In no better set: {out}; in every better set: {needed}.",
+            "split": f"Split: with {out}, then without.",
+            "close": "Closed: UI − M is positive semidefinite.",
+            "last": "Closed: one set is left at the most, and is no better.",
+        }
+        lines.append(said[node.kind])
+    if len(record.nodes) > _MOST_NODES:
+        more = len(record.nodes) - _MOST_NODES
+        lines.append(f"… and {more} more steps, not shown.")
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    summary = f"k = {record.k}: weights, {_nodes(record)} nodes"
     return f"<details><summary>{summary}</summary>{text}</details>"
 
 

@@ -131,9 +131,10 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
     """Return the texts and loadings of one component."""
     result = report.components.results[index]
     widest = max(abs(value) for value in result.loadings.values())
+    price = "" if result.price is None else f"; constraints cost {result.price}"
     return {
         "number": index + 1,
-        "proof": proof_in_words(result) + _price(result),
+        "proof": proof_in_words(result) + price,
         "optimal": result.status is Status.OPTIMAL,
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
@@ -174,11 +175,6 @@ def _about_blocks(result: Result) -> str:
         f"{count(len(result.blocks), 'block')}, the largest of "
         f"{count(result.blocks.largest, 'feature')}."
     )
-
-
-def _price(result: Result) -> str:
-    """What the constraints cost, if there were any."""
-    return "" if result.price is None else f"; constraints cost {result.price}"
 
 
 def certificate_steps(result: Result) -> list[dict[str, Any]]:

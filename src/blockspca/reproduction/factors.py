@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .guarantee_table import GuaranteeRow, guarantee_table
+from .guarantee_table import guarantee_table
 from .measurements import Measurements
 from .printed_values import Verdict
 from .table import ReproducedTable, make_table
@@ -38,18 +38,6 @@ def _one(k: int, d: int) -> float:
     return 1.0
 
 
-def _chan(k: int, d: int) -> float:
-    return min(math.sqrt(k), d ** (1 / 3))
-
-
-def _misdp(k: int, d: int) -> float:
-    return min(k, d / k)
-
-
-def _greedy(k: int, d: int) -> float:
-    return float(k)
-
-
 PRINTED = (
     PrintedRow(
         "Chan et al.",
@@ -58,7 +46,7 @@ PRINTED = (
         "0",
         "min(√k, d*^(1/3))",
         "kε / factor",
-        _chan,
+        lambda k, d: min(math.sqrt(k), d ** (1 / 3)),
     ),
     PrintedRow(
         "MISDP",
@@ -67,9 +55,9 @@ PRINTED = (
         "0",
         "min(k, d*/k)",
         "kε / factor",
-        _misdp,
+        lambda k, d: min(k, d / k),
     ),
-    PrintedRow("Greedy", "greedy", "k", "0", "k", "ε", _greedy),
+    PrintedRow("Greedy", "greedy", "k", "0", "k", "ε", lambda k, d: k),
     PrintedRow("Exact", "branch-and-bound", "1", "0", "1", "kε", _one),
     PrintedRow(
         "Asteris et al.", "low-rank, with δ", "1", "δ", "1", "kε + δ", _one, DELTA
@@ -89,7 +77,8 @@ def factors(measurements: Measurements) -> ReproducedTable:
 
 
 def _row(printed: PrintedRow, k: int, d: int, block: int) -> dict[str, Any]:
-    found = _guarantee(printed.solver, k, d, block)
+    promised = guarantee_table(k, d, EPSILON, block, delta=DELTA)
+    found = next(row for row in promised if row.algorithm == printed.solver)
     m = printed.m(k, block)
     expected = (printed.m(k, d), printed.a, m, printed.a + k * EPSILON / m)
     measured = (found.factor, found.error, found.block_factor, found.block_error)
@@ -115,8 +104,3 @@ def _row(printed: PrintedRow, k: int, d: int, block: int) -> dict[str, Any]:
 
 def _with_value(formula: str, value: float) -> str:
     return formula if formula in ("0", "1") else f"{formula} = {value:.4g}"
-
-
-def _guarantee(solver: str, k: int, d: int, block: int) -> GuaranteeRow:
-    rows = guarantee_table(k, d, EPSILON, block, delta=DELTA)
-    return next(row for row in rows if row.algorithm == solver)

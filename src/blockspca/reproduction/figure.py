@@ -44,20 +44,17 @@ def figure(measurements: Measurements) -> ReproducedTable:
         notes.append("Not drawn: pip install 'blockspca[plot]'.")
     else:
         pictures[PICTURE] = _draw(A, result)
+    sizes = sorted(result.blocks.sizes.tolist(), reverse=True)
     rows = (
         {"what": "features", "value": "9"},
         {"what": f"blocks at ε = {EPSILON:g}", "value": str(len(result.blocks))},
-        {"what": "their sizes", "value": _sizes(result.blocks.sizes)},
+        {"what": "their sizes", "value": ", ".join(map(str, sizes))},
         {"what": f"best component, k = {K}", "value": str(result.support.tolist())},
         {"what": "its objective", "value": f"{result.objective:.4f}"},
         {"what": "on the original matrix", "value": str(result.status)},
     )
     table = make_table(NAME, rows, pictures=pictures)
     return replace(table, notes=(*table.notes, *notes))
-
-
-def _sizes(sizes: np.ndarray) -> str:
-    return ", ".join(str(int(size)) for size in sorted(sizes, reverse=True))
 
 
 def _draw(A: np.ndarray, result: object) -> bytes:

@@ -50,17 +50,27 @@ def fixed_out(A: FloatArray, node: Node, k: int, tau: float) -> NDArray[np.bool_
     A : array of shape (n, n)
         Between the node's features.
     """
+    return out_with_weights(A, node, k, tau)[0]
+
+
+def out_with_weights(
+    A: FloatArray, node: Node, k: int, tau: float
+) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
+    """Return which features are out, with u and a of each."""
     out = np.zeros(len(A), dtype=bool)
+    own, prices = np.zeros(len(A)), np.ones(len(A))
     q = node.places(k)
     if q < 1:
-        return out
+        return out, own, prices
     R = q - 1 + int(node.inside.sum()) * node.ratio
     for factor in _TRIED:
         a = factor * max(R, 1.0)
         g = np.maximum(R * (1 + 1 / a) / node.rho() * (1 + 8 * EPS) - 1.0, 0.0)
         left = np.flatnonzero(~out & ~node.inside)
-        out[left[_ruled_out(A, node, k, tau, a, g, left)]] = True
-    return out
+        ruled_out, u = _ruled_out(A, node, k, tau, a, g, left)
+        out[left[ruled_out]] = True
+        own[left[ruled_out]], prices[left[ruled_out]] = u[ruled_out], a
+    return out, own, prices
 
 
 def _ruled_out(
@@ -71,12 +81,12 @@ def _ruled_out(
     a: float,
     g: FloatArray,
     candidates: NDArray[np.intp],
-) -> NDArray[np.bool_]:
-    """The test for one a; False for all if N is not below τ."""
+) -> tuple[NDArray[np.bool_], FloatArray]:
+    """The test for one a, with u; False for all if N is not below τ."""
     from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
     n, w = len(A), node.weights
-    none = np.zeros(len(candidates), dtype=bool)
+    none = np.zeros(len(candidates), dtype=bool), np.zeros(len(candidates))
     largest = float(np.abs(A).max()) + float(w.max()) ** 2
     level = tau - 2 * k * EPS * largest
     N = A - node.shares * w * w[:, None]
@@ -117,7 +127,7 @@ def _ruled_out(
     total = own[at] + extra + forms
     total += 4 * EPS * (np.abs(own[at]) + extra + forms)
     limit = level - 2 * k * EPS * u * float(w.max())
-    return total <= limit
+    return total <= limit, u
 
 
 def fixed_in(M: FloatArray, tau: float, candidates: NDArray[np.intp]) -> list[int]:

@@ -1,8 +1,29 @@
-"""Matrices for several orthogonal components."""
+"""Schemes, data and matrices for several components."""
 
 from __future__ import annotations
 
 import numpy as np
+
+import blockspca as bs
+from blockspca.components.schemes import scheme_name
+
+SCHEMES = (
+    bs.DisjointSupports(),
+    bs.ProjectionDeflation(),
+    bs.Orthogonalised(),
+    bs.HotellingDeflation(),
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
+)
+ids = [scheme_name(scheme) for scheme in SCHEMES]
+
+
+def overlapping_factors(n: int = 40, d: int = 30, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    for j in range(3):
+        X[:, 4 * j : 4 * j + 8] += (2 - 0.3 * j) * rng.normal(size=(n, 1))
+    return X
 
 
 def matrix(seed: int, d: int) -> np.ndarray:
