@@ -55,6 +55,9 @@ def test_what_is_in_all_and_in_some(cov: bs.Covariance) -> None:
     assert total == cov.n_features
     assert found.supports[0].tolist() == found.best.support.tolist()
     assert "and no other" in str(found)
+    assert str(found).startswith(f"{len(found)} sets of 5 features")
+    alone = bs.alternatives(cov, 5, within=1e-6)
+    assert str(alone).startswith("1 set of 5 features")
     assert found.to_rows()[0]["share"] == pytest.approx(1.0)
 
 

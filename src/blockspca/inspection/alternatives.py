@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.loading import load
+from .._messages import count
 from .._validation import (
     FloatArray,
     check_n_jobs,
@@ -121,8 +122,8 @@ class Alternatives:
     def __str__(self) -> str:
         proved = "and no other" if self.complete else "at least"
         lines = [
-            f"{len(self)} sets of {self.best.k} features within {self.within:.3%} of "
-            f"{self.best.objective:.6g}, {proved}",
+            f"{count(len(self), 'set')} of {count(self.best.k, 'feature')} within "
+            f"{self.within:.3%} of {self.best.objective:.6g}, {proved}",
             f"  in all: {', '.join(self.names_of(self.in_all)) or 'none'}",
             f"  in some: {', '.join(self.names_of(self.in_some)) or 'none'}",
         ]
