@@ -470,13 +470,14 @@ def test_the_data_are_made_a_covariance_once(monkeypatch):
     X = np.random.default_rng(0).normal(size=(20, 5))
     SparsePCA(1, k=2, scale=True).fit(X)
     assert len(made) == 1
-    SparsePCA(1, scale=True, random_state=0).fit(
-        X
-    )  # k="auto": once more for each permutation
-    assert len(made) == 1 + 1 + N_PERMUTATIONS
+    automatic = SparsePCA(1, scale=True, random_state=0)
+    automatic.fit(X)  # permuted correlations need no data where there are few features
+    assert len(made) == 1 + 1
     made.clear()
-    X[:, :3] += 9 * X[:, [0]]
-    SparsePCA(1, scale=True, random_state=0).fit(
-        X
-    )  # of which a few suffice where it is clear
+    X = np.random.default_rng(0).normal(size=(20, 25))
+    automatic.fit(X)  # and are made of permuted data where there are more
+    assert len(made) == 1 + N_PERMUTATIONS
+    made.clear()
+    X[:, :12] += 30 * X[:, [0]]
+    automatic.fit(X)  # of which a few suffice where it is clear
     assert len(made) == 1 + FEW

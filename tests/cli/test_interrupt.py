@@ -131,6 +131,8 @@ def test_ctrl_c_ends_a_report_soon(tmp_path):
         [
             sys.executable,
             "-c",
+            # In the background SIGINT is ignored, and children ignore it as well.
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
             "from blockspca.cli import main; main()",
             *words.split(),
         ],

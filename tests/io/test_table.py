@@ -269,7 +269,7 @@ def test_an_error_names_the_arguments_of_a_call(tmp_path):
     """Its text is for Python; who has other words for an argument finds them apart."""
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,red\n2,blue\n")
-    with pytest.raises(ReadError, match=r"drop=\['y'\], or .* index='y'") as found:
+    with pytest.raises(ReadError, match=r"index='y' if .* drop=\['y'\], or") as found:
         read_table(path)
     named = [(argument.name, argument.value) for argument in found.value.arguments]
     assert named == [("drop", ["y"]), ("index", "y"), ("numeric_only", True)]
