@@ -82,12 +82,8 @@ def test_gene_panel():
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_sp500():
-    import os
-
-    folder = os.environ.get("BLOCKSPCA_DATA")
-    if folder is None or not (Path(folder) / "snp500.npz").exists():
-        pytest.skip("needs snp500.npz in the folder named by BLOCKSPCA_DATA")
+def test_sp500(data_dir, monkeypatch):
+    monkeypatch.setenv("BLOCKSPCA_DATA", str(data_dir))
     assert_reproduced("sp500")
 
 
