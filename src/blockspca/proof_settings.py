@@ -40,6 +40,12 @@ class ProofSettings:
     #: From this k on the chain from k = 1 up is long, while the duals, one for columns
     #: of data, one for entries, are often within a per cent at once.
     single_k_from: int = 30
+    #: Up to this k, and for this part of a limit on time, the chain comes first: within
+    #: ten seconds it proves k = 30 of most correlations in one or two (Prostate_GE 0.1,
+    #: gordon 1.0, Leukemia 1.2, srbct_khan 1.7 s), where the duals leave some tenths of
+    #: a per cent; CovColon is proved by them only.
+    chain_first_up_to: int = 40
+    chain_first_share: float = 0.2
     #: Beyond this k the chain, a search for every smaller k, is too long to be walked
     #: for one k; `solve_path`, which is asked for all of them, walks it.
     chain_up_to: int = 500
