@@ -137,14 +137,11 @@ def solve(
             result = run.proved(k, given)
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
-    if result.status in _PROVED:
+    if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
         return replace(result, proof=recorded(cov, [result], budget.limits))
     return result
-
-
-_PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
 @dataclass(frozen=True)
@@ -158,12 +155,7 @@ class _Run:
     callback: Listener
 
     def certified(
-        self,
-        k_min: int,
-        k_max: int,
-        incumbents: Mapping[int, list[int]],
-        limits: Limits | None = None,
-        prover: Prover | None = None,
+        self, k_min: int, k_max: int, incumbents: Mapping[int, list[int]]
     ) -> Mapping[int, Result]:
         """Prove k_min, …, k_max in the time that is left."""
         from .certify.results import certified_results
@@ -172,40 +164,18 @@ class _Run:
             self.cov,
             k_min,
             k_max,
-            limits or self.budget.left(),
+            self.budget.left(),
             {k: support for k, support in incumbents.items() if support},
             n_jobs=self.n_jobs,
             callback=self.callback,
-            prover=prover or choose_prover(self.cov, k_min, k_max),
+            prover=choose_prover(self.cov, k_min, k_max),
             settings=SETTINGS,
         )
 
     def proved(self, k: int, incumbent: list[int]) -> Result:
         """Prove one k; its time is that of the whole call."""
-        from .certify.results import with_status
-
-        chained = self._by_chain_first(k, incumbent)
-        if chained is None:
-            result = self.certified(k, k, {k: incumbent})[k]
-        elif chained.status in (*_PROVED, Status.INTERRUPTED):
-            result = chained
-        else:
-            self.budget.nodes += chained.nodes
-            alone = self.certified(k, k, {k: chained.support.tolist()})[k]
-            result = alone
-            if chained.gap < alone.gap:
-                result = with_status(chained, alone.status)
-            result = replace(result, nodes=chained.nodes + alone.nodes)
+        result = self.certified(k, k, {k: incumbent})[k]
         return replace(result, time=self.budget.elapsed())
-
-    def _by_chain_first(self, k: int, incumbent: list[int]) -> Result | None:
-        """Let the chain have a part of a limit on time, where it is short enough."""
-        limits = self.budget.left()
-        alone = choose_prover(self.cov, k, k) is Prover.SINGLE_K_THEN_CHAIN
-        if not alone or limits.time is None or k > SETTINGS.chain_first_up_to:
-            return None
-        part = replace(limits, time=SETTINGS.chain_first_share * limits.time)
-        return self.certified(k, k, {k: incumbent}, part, Prover.CHAIN)[k]
 
 
 def _solve_by_blocks(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from .limits import Limits
+
 
 class Prover(Enum):
     """Who proves a range of k, in which order; `pipeline.choose_prover` says so."""
@@ -141,6 +143,10 @@ class ProofSettings:
     growth_share: float = 0.25
     #: Survivors up to which growth is tried: it holds dense matrices of them.
     growth_up_to: int = 3000
+
+    def chain_is_first(self, k: int, limits: Limits) -> bool:
+        """Whether a single k is left to the chain for a part of its time."""
+        return limits.time is not None and k <= self.chain_first_up_to
 
     def entry_share(self, k: int) -> float:
         """Of the time that is left, for the entry dual where it is the better one."""

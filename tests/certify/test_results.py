@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certify import results
+from blockspca.certify.results import certified_results
+from blockspca.proof_settings import DEFAULT_SETTINGS, Prover
 
 
 def interrupted_at(number: int, run: Any) -> tuple[Any, int]:
@@ -30,13 +34,14 @@ def problems() -> list[tuple[bs.Covariance, int, bs.Limits | None]]:
     return [
         (bs.Covariance.from_data(X), 35, bs.Limits(gap=0.05)),  # the dual alone
         (bs.Covariance.from_data(noise), 31, bs.Limits(nodes=12)),  # dual, then chain
+        (bs.Covariance.from_data(noise), 32, bs.Limits(time=0.5, nodes=12)),
         (bs.Covariance.from_data(X), 6, None),  # blocks and chain
         (bs.Covariance.from_matrix(np.cov(X.T)), 5, None),
         (bs.Covariance.from_data(wide), 4, None),  # a scan
     ]
 
 
-@pytest.mark.parametrize("case", range(5))
+@pytest.mark.parametrize("case", range(6))
 def test_result_and_certificate_agree_after_every_interrupt(case: int) -> None:
     cov, k, limits = problems()[case]
     number, stopped = 1, 0
@@ -57,6 +62,47 @@ def test_result_and_certificate_agree_after_every_interrupt(case: int) -> None:
         number += 1
     assert number > 2
     assert stopped > 0
+
+
+def test_the_chain_is_first_where_time_is_limited(monkeypatch) -> None:
+    """It proves a block at once; where it may not, the duals have its component."""
+    X = np.random.default_rng(0).normal(size=(60, 80))
+    X[:, :32] += 3 * np.random.default_rng(1).normal(size=(60, 1))
+    cov = bs.Covariance.from_data(X, scale=True)
+    asked: list[Any] = []
+    alone = results.prove_single_k
+
+    def spy(cov: Any, k: int, limits: bs.Limits, given: Any, *rest: Any) -> Any:
+        asked.append((limits.time, list(given)))
+        return alone(cov, k, limits, given, *rest)
+
+    monkeypatch.setattr(results, "prove_single_k", spy)
+    found = bs.solve(cov, 32, limits=600)
+    assert found.status is bs.Status.OPTIMAL
+    assert asked == []
+    assert bs.verify(found, cov).complete
+
+    at_once = replace(DEFAULT_SETTINGS, chain_first_share=0.0)
+    told: list[Any] = []
+    limits = bs.Limits(time=600)
+    only = certified_results(
+        cov,
+        32,
+        32,
+        limits,
+        {32: range(30)},
+        callback=told.append,
+        prover=Prover.SINGLE_K_THEN_CHAIN,
+        settings=at_once,
+    )[32]
+    assert len(asked) == 1
+    assert 590 < asked[0][0] < 600
+    assert only.status is bs.Status.OPTIMAL
+    assert only.support.tolist() == found.support.tolist()
+    # the walk that was cut short settles nothing, and the last word is the proof
+    statuses = [event.status for event in told if event.k == 32 and event.status]
+    assert statuses == [bs.Status.OPTIMAL]
+    assert bs.verify(only, cov).complete
 
 
 def test_the_last_report_of_a_single_k_can_be_interrupted() -> None:

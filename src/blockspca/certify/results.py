@@ -22,6 +22,8 @@ from .path import certified_path
 from .records import CertifiedStep
 from .single_k import prove_single_k
 
+_PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
+
 
 def certified_results(
     cov: Covariance,
@@ -52,47 +54,77 @@ def certified_results(
             settled.add(event.k)
         callback(event)
 
+    def report_proofs(event: Event) -> None:
+        """Of a walk that is not the last, limits settle nothing."""
+        report(event if event.status in _PROVED else replace(event, status=None))
+
     # Events are made only where somebody hears of them.
-    heard = silent if callback is silent else report
-    direct = None
-    if prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
-        given = incumbents.get(k_max)
-        direct = prove_single_k(cov, k_max, limits, given, heard, settings)
-        result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, direct.nodes)
-        ends = direct.status is not Status.FEASIBLE or prover is Prover.SINGLE_K
-        event = direct.event(k_max)
-        try:
-            report(event if ends else replace(event, done=k_max - 1, status=None))
-        except KeyboardInterrupt:
-            return {k_max: with_status(result, Status.INTERRUPTED)}
-        if ends:
-            return {k_max: result}
-        budget.nodes = direct.nodes
-        incumbents = {**incumbents, k_max: direct.support.tolist()}
-    steps = certified_path(
+    is_heard = callback is not silent
+
+    def walked(within: Limits, heard: Listener) -> dict[int, CertifiedStep]:
+        return certified_path(
+            cov,
+            k_max,
+            limits=within,
+            incumbents=incumbents,
+            n_jobs=joblib.effective_n_jobs(n_jobs),
+            callback=heard if is_heard else silent,
+            settings=settings,
+            single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
+            prove=prove,
+            groups=groups,
+        )
+
+    def finished(
+        steps: Mapping[int, CertifiedStep], direct: CertifiedStep | None, before: int
+    ) -> Mapping[int, Result]:
+        """Tell of what is not told yet; `before` are the nodes of an earlier walk."""
+        nodes = before + sum(step.nodes for step in steps.values())
+        last, is_by_chain = _tighter(steps[k_max], direct, limits.gap)
+        steps = {**steps, k_max: last}
+        with suppress(KeyboardInterrupt):  # all is done but for telling
+            for k in range(k_min, k_max + 1):
+                if is_heard and k not in settled:  # a limit came first
+                    report(steps[k].event(k_max))
+        if not is_by_chain:  # k_max is all there is, and its bound needs no chain
+            return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
+        return CertifiedResults(cov, steps, range(k_min, k_max + 1), limits.gap, before)
+
+    if prover not in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
+        return finished(walked(limits, report), None, 0)
+    first = None
+    if prover is Prover.SINGLE_K_THEN_CHAIN and settings.chain_is_first(k_max, limits):
+        part = settings.chain_first_share * (limits.time or 0.0)
+        first = walked(replace(limits, time=part), report_proofs)
+        if first[k_max].status in (*_PROVED, Status.INTERRUPTED):
+            return finished(first, None, 0)
+        budget.nodes = sum(step.nodes for step in first.values())
+        incumbents = {**incumbents, k_max: first[k_max].support.tolist()}
+    before = budget.nodes
+    direct = prove_single_k(
         cov,
         k_max,
-        limits=budget.left(),
-        incumbents=incumbents,
-        n_jobs=joblib.effective_n_jobs(n_jobs),
-        callback=heard,
-        settings=settings,
-        single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
-        prove=prove,
-        groups=groups,
+        budget.left(),
+        incumbents.get(k_max),
+        report if is_heard else silent,
+        settings,
     )
-    last, is_by_chain = _tighter(steps[k_max], direct, limits.gap)
-    steps = {**steps, k_max: last}
-    with suppress(KeyboardInterrupt):  # all is done but for telling
-        for k in range(k_min, k_max + 1):
-            if heard is not silent and k not in settled:  # a limit came first
-                report(steps[k].event(k_max))
-    before = 0 if direct is None else direct.nodes
-    if not is_by_chain:  # k_max is all there is, and its bound needs no chain
-        nodes = before + sum(step.nodes for step in steps.values())
-        return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
-    ks = range(k_min, k_max + 1)
-    return CertifiedResults(cov, steps, ks, limits.gap, before)
+    ends = direct.status is not Status.FEASIBLE or prover is Prover.SINGLE_K
+    if ends and first is not None:
+        last = replace(first[k_max], status=direct.status)
+        return finished({**first, k_max: last}, direct, direct.nodes)
+    nodes = before + direct.nodes
+    result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, nodes)
+    event = direct.event(k_max)
+    try:
+        report(event if ends else replace(event, done=k_max - 1, status=None))
+    except KeyboardInterrupt:
+        return {k_max: with_status(result, Status.INTERRUPTED)}
+    if ends:
+        return {k_max: result}
+    budget.nodes = nodes
+    incumbents = {**incumbents, k_max: direct.support.tolist()}
+    return finished(walked(budget.left(), report), direct, nodes)
 
 
 def with_status(result: Result, status: Status) -> Result:
@@ -185,7 +217,7 @@ def _tighter(
         return chained, True
     upper_bound = max(min(chained.upper_bound, direct.upper_bound), best.objective)
     ended = chained.status
-    stopped = None if ended in (Status.OPTIMAL, Status.GAP_LIMIT) else ended
+    stopped = None if ended in _PROVED else ended
     status = status_of_gap(best.objective, upper_bound, gap, stopped)
     return replace(best, upper_bound=upper_bound, status=status), is_by_chain
 
