@@ -57,6 +57,7 @@ LONG_SECONDS = 900.0
 FILES: dict[str, tuple[str, ...]] = {
     "_kernels/averaging.py": ("search/test_averaging",),
     "_kernels/schur_tree.py": (
+        "adversarial/test_golden_groups",
         "_kernels/test_kernels",
         "certify/test_path",
     ),
@@ -64,9 +65,15 @@ FILES: dict[str, tuple[str, ...]] = {
         "_kernels/test_kernels",
         "certify/test_path",
     ),
-    "_kernels/selection.py": ("_kernels/test_kernels",),
+    "_kernels/selection.py": (
+        "adversarial/test_golden_searches",
+        "_kernels/test_kernels",
+    ),
     "search/averaging.py": ("search/test_averaging",),
-    "certify/screening.py": ("certify/test_path",),
+    "certify/screening.py": (
+        "adversarial/test_golden_groups",
+        "certify/test_path",
+    ),
     "certify/adaptive_screening.py": ("certify/test_path",),
     "search/spectral.py": (
         "search/test_spectral",
@@ -77,15 +84,24 @@ FILES: dict[str, tuple[str, ...]] = {
         "_kernels/test_kernels",
         "certify/test_path",
     ),
-    "search/reference.py": ("certify/test_verify",),
-    "search/portfolio.py": ("certify/test_path",),
+    "search/reference.py": (
+        "adversarial/test_golden_groups",
+        "search/test_reference",
+        "certify/test_verify",
+    ),
+    "search/portfolio.py": (
+        "adversarial/test_golden_groups",
+        "search/test_portfolio",
+        "certify/test_path",
+    ),
     "certify/path.py": ("certify/test_path",),
     "certify/chain.py": ("certify/test_path",),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
     "bounds/closed_form.py": ("bounds/test_closed_form",),
     "bounds/smaller_k.py": ("bounds/test_smaller_k",),
-    "bounds/best.py": ("bounds/test_closed_form",),
+    "bounds/best.py": ("adversarial/test_golden_joint", "bounds/test_closed_form"),
     "numerics/upper_eigenvalues.py": (
+        "adversarial/test_golden_joint",
         "bounds/test_closed_form",
         "bounds/direction_dual/test_relaxation",
     ),

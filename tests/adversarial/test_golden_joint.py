@@ -25,6 +25,7 @@ from blockspca.components.joint_split import JointSplit
 from blockspca.components.shared_bounds import closed_forms, screening_table
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
+from blockspca.numerics.upper_eigenvalues import ky_fan_ceiling
 from blockspca.proof_settings import DEFAULT_SETTINGS
 from golden import Groups, Numbers, assert_as_written, data, listed, matrices
 
@@ -214,7 +215,17 @@ def groups() -> Numbers:
     return found
 
 
+def ky_fan() -> Numbers:
+    """Ceilings of the sum of the r largest eigenvalues, all of them included."""
+    return {
+        name: [ky_fan_ceiling(A, r) for r in (1, 2, 3, len(A) - 1, len(A))]
+        for name, A in matrices()
+    }
+
+
 GROUPS: Groups = {
+    "ky fan": ky_fan,
+    "ky fan, large eps": large(ky_fan),
     "formulas": formulas,
     "each": each,
     "joint": joint,
@@ -230,6 +241,14 @@ GROUPS: Groups = {
     "groups, large eps": large(groups),
     "strong, large eps": large(strong),
 }
+
+
+def test_ky_fan() -> None:
+    assert_as_written(__file__, GROUPS, "ky fan")
+
+
+def test_ky_fan_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "ky fan, large eps")
 
 
 def test_formulas() -> None:

@@ -405,7 +405,13 @@ def plain_rounding() -> Numbers:
 
 def selections() -> Numbers:
     """Of the Python sources: these kernels have no wrapper for Python."""
-    names = ("move_largest_first", "sum_of_largest", "sort_front", "sort_descending")
+    names = (
+        "move_largest_first",
+        "sum_of_largest",
+        "sort_front",
+        "sort_descending",
+        "insert_value",
+    )
     sources = {name: vars(selection)[name] for name in names}
     sources = {name: getattr(f, "py_func", f) for name, f in sources.items()}
     with patch.multiple(selection, **sources):
@@ -428,6 +434,10 @@ def _selections() -> Numbers:
         selection.sort_front(front, count)
         orders = np.arange(count)[None].copy()
         selection.sort_descending(keys, 0, orders, count)
+        largest = np.zeros(count)
+        for position, value in enumerate(values):
+            selection.insert_value(largest, position + 1, value)
+        found[f"{count} inserted"] = largest.tolist()
         found[f"{count} sorted"] = [front.tolist(), keys.tolist(), orders.tolist()]
     return found
 
