@@ -137,9 +137,15 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/entry_dual/test_bound",
         "bounds/entry_dual/test_claim",
     ),
-    "certify/verify.py": ("certify/test_verify",),
-    "certify/claims.py": ("certify/test_claims", "certify/test_verify"),
-    "certify/searched_claims.py": ("certify/test_claims", "certify/test_verify"),
+    **{
+        f"certify/{name}.py": (
+            "adversarial/test_golden_claims",
+            "adversarial/test_golden_groups",
+            "certify/test_claims",
+            "certify/test_verify",
+        )
+        for name in ("verify", "claims", "searched_claims")
+    },
 }
 _ENTRY_DUAL = (
     "adversarial/test_golden_entries",
