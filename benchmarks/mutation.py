@@ -110,12 +110,16 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/direction_dual/test_relaxation",
         "bounds/direction_dual/test_search_threads",
     ),
-    "bounds/direction_dual/fixing.py": ("bounds/direction_dual/test_fixing",),
+    "bounds/direction_dual/fixing.py": (
+        "adversarial/test_golden_dual",
+        "bounds/direction_dual/test_fixing",
+    ),
     "bounds/direction_dual/density.py": (
         "bounds/direction_dual/test_density",
         "bounds/direction_dual/test_coordinates",
     ),
     "bounds/direction_dual/problem.py": (
+        "adversarial/test_golden_dual",
         "bounds/direction_dual/test_relaxation",
         "bounds/test_closed_form",
     ),
@@ -128,6 +132,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/test_closed_form",
     ),
     "bounds/direction_dual/ascent.py": (
+        "adversarial/test_golden_dual",
         "bounds/direction_dual/test_search",
         "bounds/direction_dual/test_coordinates",
         "bounds/direction_dual/test_fixing",

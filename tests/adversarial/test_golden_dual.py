@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from scipy import sparse
 
 import zoo
 from blockspca.bounds.best import Effort, NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
+from blockspca.bounds.direction_dual import fixing, problem
+from blockspca.bounds.direction_dual.ascent import Ascent
 from blockspca.bounds.direction_dual.columns import DenseColumns
 from blockspca.bounds.direction_dual.density import Density, Sector, concentrated
 from blockspca.bounds.direction_dual.fixing import ReducedCostFixing
@@ -21,6 +26,7 @@ from blockspca.bounds.direction_dual.relaxation import (
 )
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import psd_shift
+from dual_problems import root_of
 from golden import Groups, Numbers, assert_as_written, data, enlarged, listed, matrices
 
 
@@ -128,6 +134,77 @@ def sums() -> Numbers:
     return found
 
 
+def fixed_from() -> Numbers:
+    """The t from which on each test holds, column by column."""
+    found: Numbers = {}
+    rng = np.random.default_rng(23)
+    C = rng.standard_normal((5, 6)) * np.linspace(1.5, 0.4, 6)
+    columns = DenseColumns(C)
+    top = np.linalg.svd(C)[0][:, 0]
+    for weight, multiplier in ((0.8, 0.05), (0.95, 0.5)):
+        made = relax(columns, concentrated(top, weight), multiplier)
+        assert made is not None
+        tests = ReducedCostFixing(columns, made, made.total, 1e-3, top)
+
+        def least(holds: Any, low: float, high: float) -> float:
+            for _ in range(36):
+                middle = (low + high) / 2
+                low, high = (low, middle) if holds(middle) else (middle, high)
+            return high
+
+        height = tests.ceiling
+        for i in range(columns.shape[1]):
+            found[f"{weight} {i}"] = [
+                least(lambda t: tests.rules_out(columns, t)[i], height, 9 * height),  # noqa: B023
+                least(lambda t: tests.can_fix_out(t)[i], height, 9 * height),  # noqa: B023
+                least(lambda t: tests.can_fix_in(t)[i], 0.0, tests.height),  # noqa: B023
+            ]
+    return found
+
+
+def with_wide_margin() -> Numbers:
+    with patch.object(fixing, "_MARGIN", 1e-3):
+        return enlarged(fixed_from)()
+
+
+def ascents() -> Numbers:
+    """The least ρ of an ascent: no less than a projection that has no term."""
+    found: Numbers = {}
+    for name, cov in given().items():
+        made = make_problem(cov, 3, None, None, True)
+        assert made is not None
+        root = root_of(made)
+        for share in (0.1, 0.8, 1.2, 3.0):
+            node = replace(root, multiplier=share * made.multiplier)
+            ascent = Ascent(made, node)
+            found[f"{name} {share}"] = [
+                len(ascent.active),
+                listed(ascent.active),
+                float(ascent.min_multiplier),
+            ]
+        with_slack = replace(made, slack=5.0, shift=2.0)
+        found[f"{name} to columns"] = with_slack.to_columns(1.0)
+    return found
+
+
+def sparse_or_not() -> Numbers:
+    """Whether sparse data stay as they are: few rows, small means, small indices."""
+    found: Numbers = {}
+    rng = np.random.default_rng(24)
+    for rows in (5, 12):
+        for mean in (0.0, 1e2, 1e9):  # of the first column, which has no zeros
+            X = np.where(rng.random((rows, 40)) < 0.2, rng.random((rows, 40)), 0.0)
+            X[:, 0] = mean + rng.random(rows)
+            cov = Covariance.from_data(sparse.csr_array(X))
+            for largest, most in ((10**9, 10**6), (3, 10**6), (10**9, 4)):
+                with patch.multiple(problem, _LARGEST_INDEX=largest, _MOST_ROWS=most):
+                    said = [
+                        problem._stays_sparse(cov, np.arange(m)) for m in (3, 9, 40)
+                    ]
+                found[f"{rows} {mean} {largest} {most}"] = said
+    return found
+
+
 def steps() -> Numbers:
     """Mirror steps, with sectors and without, within all of the space."""
     found: Numbers = {}
@@ -186,6 +263,10 @@ GROUPS: Groups = {
     "problems": problems,
     "sums": sums,
     "steps": steps,
+    "fixed from": with_wide_margin,
+    "ascents": ascents,
+    "ascents, large eps": enlarged(ascents),
+    "sparse": sparse_or_not,
     "small, large eps": enlarged(small),
     "problems, large eps": enlarged(problems),
     "sums, large eps": enlarged(sums),
@@ -202,6 +283,22 @@ def test_problems() -> None:
 
 def test_sums() -> None:
     assert_as_written(__file__, GROUPS, "sums")
+
+
+def test_from_where_features_are_fixed() -> None:
+    assert_as_written(__file__, GROUPS, "fixed from")
+
+
+def test_ascents() -> None:
+    assert_as_written(__file__, GROUPS, "ascents")
+
+
+def test_ascents_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "ascents, large eps")
+
+
+def test_what_stays_sparse() -> None:
+    assert_as_written(__file__, GROUPS, "sparse")
 
 
 def test_steps() -> None:

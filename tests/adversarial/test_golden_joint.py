@@ -140,6 +140,22 @@ def shared() -> Numbers:
     return found
 
 
+def units() -> Numbers:
+    """Entries whose squares vanish or overflow, on and beside the diagonal."""
+    found: Numbers = {}
+    A = dict(matrices())["indefinite"]
+    for on, beside in ((1e-170, 1e-170), (1e170, 1.0), (1e-170, 1.0), (1.0, 1e170)):
+        scaled = beside * A
+        np.fill_diagonal(scaled, on * np.diagonal(A))
+        table = screening_table(Covariance.from_matrix(scaled), 3, 2)
+        size = max(on, beside)
+        found[f"{on} {beside}"] = [
+            [float(value) / size for value in table.ravel()],
+            [float(value) for value in nonnegative_loadings(scaled)],
+        ]
+    return found
+
+
 def tipped(c: float) -> Covariance:
     """A matrix whose leading eigenvector has a loading of about −c."""
     A = np.diag([2.0, 1.0, 0.5])
@@ -230,6 +246,7 @@ GROUPS: Groups = {
     "each": each,
     "joint": joint,
     "shared": shared,
+    "units": units,
     "signs": signs,
     "groups": groups,
     "strong": strong,
@@ -273,6 +290,10 @@ def test_joint() -> None:
 
 def test_shared() -> None:
     assert_as_written(__file__, GROUPS, "shared")
+
+
+def test_units() -> None:
+    assert_as_written(__file__, GROUPS, "units")
 
 
 def test_signs() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import blockspca as bs
 import component_problems
+from blockspca.components import earlier
 from blockspca.components.earlier import check_earlier_bound, with_earlier_bound
 from blockspca.components.orthogonal import best_orthogonal
 from blockspca.components.schemes import scheme_name
@@ -47,26 +49,26 @@ def test_the_theorem_by_brute_force(scheme, kind, seed, brute_force):
     cov = bs.Covariance.from_data(X) if kind == "data" else bs.Covariance.from_matrix(A)
     found = bs.solve_components(cov, 3, 3, scheme=scheme)
     for j in (1, 2):
-        earlier = found.results[:j]
+        before = found.results[:j]
         unproved = replace(
             found[j],
             upper_bound=1e3,
             status=bs.Status.TIME_LIMIT,
             certificate=replace(found[j].certificate, gap=None),
         )
-        clipped = with_earlier_bound(unproved, cov, earlier, scheme)
-        least = min(result.upper_bound for result in earlier)
+        clipped = with_earlier_bound(unproved, cov, before, scheme)
+        least = min(result.upper_bound for result in before)
         assert clipped.bound_name == clipped.certificate.bound_name == NAME
         assert least <= clipped.upper_bound <= least * (1 + 1e-11)
         assert best_allowed(A, found, j, brute_force) <= clipped.upper_bound
         assert clipped.status is bs.Status.TIME_LIMIT
         # A component that reaches such a bound is optimal.
         reached = replace(unproved, objective=least * (1 - 1e-10))
-        assert with_earlier_bound(reached, cov, earlier, scheme).status is (
+        assert with_earlier_bound(reached, cov, before, scheme).status is (
             bs.Status.OPTIMAL
         )
         stopped = replace(reached, status=bs.Status.INTERRUPTED)
-        assert with_earlier_bound(stopped, cov, earlier, scheme).status is (
+        assert with_earlier_bound(stopped, cov, before, scheme).status is (
             bs.Status.INTERRUPTED
         )
 
@@ -157,3 +159,13 @@ def test_no_absurd_bound_on_stocks(load):
     clipped = with_earlier_bound(absurd, cov, (first,), scheme)
     assert clipped.upper_bound == first.upper_bound
     assert clipped.bound_name == NAME
+
+
+def test_the_margin_of_a_scheme_is_added():
+    """As often as it is asked for: `verify` needs it once, a prover more."""
+    cov = bs.Covariance.from_matrix(np.cov(factors(0).T))
+    found = bs.solve_components(cov, 3, 2)
+    scheme = SimpleNamespace(margin=lambda cov, earlier, i, k: 0.25)
+    for margins in (1.0, 4.0):
+        bound = earlier._bound(cov, found.results, 0, 3, scheme, margins)
+        assert bound == pytest.approx(found[0].upper_bound + 0.25 * margins)
