@@ -82,3 +82,24 @@ def test_what_cannot_be(given: dict, k: int, said: str) -> None:
     constraints = bs.Constraints(groups=np.arange(9) // 3, whole_groups=True, **given)
     with pytest.raises(ValueError, match=said):
         bs.solve(np.eye(9), k, constraints=constraints)
+
+
+@pytest.mark.parametrize("exponent", [-560, -540, 500, 530])
+def test_entries_whose_squares_vanish_or_overflow(exponent: int) -> None:
+    """Norms, margins included, are those of A in other units; and so is the optimum."""
+    rng = np.random.default_rng(6)
+    A = rng.normal(size=(7, 7))
+    A += A.T
+    unit = 2.0**exponent
+    label = np.array([2, 1, 1, 2, 2, 0, 2])
+    groups = [np.flatnonzero(label == g) for g in range(3)]
+    here = group_norms(bs.Covariance.from_matrix(unit * A), groups)
+    there = group_norms(bs.Covariance.from_matrix(A), groups)
+    assert (here == unit * there).all()
+    limits = bs.Constraints(groups=label, whole_groups=True)
+    scaled = bs.solve(unit * A, 5, constraints=limits)
+    plain = bs.solve(A, 5, constraints=limits)
+    assert scaled.status is bs.Status.OPTIMAL
+    assert scaled.support.tolist() == plain.support.tolist()
+    assert scaled.objective == pytest.approx(unit * plain.objective, rel=1e-13)
+    assert bs.verify(scaled, unit * A).complete

@@ -10,6 +10,7 @@ import pytest
 
 from blockspca.numerics.rounding import (
     EPS,
+    frobenius_norm,
     larger_root_above,
     norms_above,
     product_below,
@@ -104,3 +105,12 @@ def test_the_larger_root_of_what_is_far_apart_is_not_lost(far, coupling):
         # above ≥ the larger root: the characteristic polynomial is not negative there
         assert above >= a
         assert (above - a) * (above - b) >= c2
+
+
+@pytest.mark.parametrize("exponent", [-1000, -540, 0, 530, 1000])
+def test_frobenius_norms_have_no_scale(exponent: int) -> None:
+    A = np.random.default_rng(3).normal(size=(4, 5))
+    unit = 2.0**exponent
+    assert frobenius_norm(unit * A) == unit * frobenius_norm(A)
+    assert frobenius_norm(A) == pytest.approx(np.linalg.norm(A), rel=1e-15)
+    assert frobenius_norm(np.zeros((2, 2))) == 0.0

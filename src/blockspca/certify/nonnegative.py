@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh
-from ..numerics.rounding import EPS, power_of_two
+from ..numerics.rounding import EPS, frobenius_norm, power_of_two
 
 _STEPS = 200  # of the ascent; it ends sooner where x changes by rounding only
 
@@ -91,7 +91,7 @@ def has_both_signs(cov: Covariance, support: NDArray[np.intp]) -> bool:
     within = cov.submatrix(support)
     within = (within + within.T) / 2
     values, vectors = np.linalg.eigh(within)
-    size = float(np.linalg.norm(within))
+    size = frobenius_norm(within)
     error = len(support) * (cov.entry_error + 8 * EPS * size)
     gap = float(values[-1] - values[-2])
     if not gap > 8 * error:

@@ -26,7 +26,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..covariance.forced import forced
 from ..covariance.raised import raised
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 from .nonnegative import has_both_signs
 
@@ -132,7 +132,7 @@ def bound_of_set(
     """
     within = cov.submatrix(chosen)
     bound = eigenvalue_ceiling((within + within.T) / 2)
-    rounding = 8 * len(chosen) * EPS * float(np.linalg.norm(within))
+    rounding = 8 * len(chosen) * EPS * frobenius_norm(within)
     rounding += len(chosen) * cov.entry_error
     return float(np.nextafter(bound + margins * rounding, np.inf))
 

@@ -24,7 +24,7 @@ from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, frobenius_norm
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..result import Status
@@ -427,7 +427,7 @@ class PathProver:
         best = self.incumbents.best[k]
         if len(survivors) != k or k > SMALL or (survivors != best.support).any():
             return False
-        size = float(np.linalg.norm(self.incumbents.pool.within(best.positions)))
+        size = frobenius_norm(self.incumbents.pool.within(best.positions))
         return tau - best.value >= 8 * k * EPS * size
 
     # -- what is handed out --------------------------------------------------------

@@ -34,7 +34,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.derived import DerivedCovariance
 from ..covariance.forced import LevelTooLow, forced
 from ..covariance.sources import MatrixSource
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, power_of_two
 from .part_search import Run, levels, single_set
 from .parts import Part, groups_left
 
@@ -85,6 +85,8 @@ def group_norms(
     for g, rows in enumerate(groups):
         for h in range(g, m):
             block = matrix.submatrix(rows, groups[h])
+            unit = power_of_two(float(np.abs(block).max()))
+            block = block / unit  # so that squares neither overflow nor vanish
             size = float(np.linalg.norm(block))
             s = max(block.shape)
             if g == h:
@@ -93,8 +95,8 @@ def group_norms(
                 value = size
             else:
                 value = float(np.linalg.norm(block, 2))
-            margin = 8 * s * EPS * size + float(np.sqrt(block.size)) * e
-            value += margins * margin
+            value = unit * (value + margins * 8 * s * EPS * size)
+            value += margins * float(np.sqrt(block.size)) * e
             N[g, h] = N[h, g] = value
     return N
 

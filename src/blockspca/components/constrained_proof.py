@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..limits import Deadline
-from ..numerics.rounding import EPS, increased
+from ..numerics.rounding import EPS, frobenius_norm, increased
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
 from ..search.reference import (
     NodeCapReached,
@@ -84,7 +84,7 @@ class Conditions:
         if free.shape[1] == 0:
             return -np.inf if theta < 0.5 else np.inf
         inner = free.T @ within @ free
-        size = room * float(np.linalg.norm(within))
+        size = room * frobenius_norm(within)
         # two products of k terms, of columns of norm 1 + η
         rounding = 2 * (k + 3) * EPS * float(free.shape[1]) * size * room
         top = eigenvalue_ceiling((inner + inner.T) / 2) + rounding

@@ -11,7 +11,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.residual import residual
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, frobenius_norm
 from ..result import Result
 from .constrained_proof import Conditions
 from .orthogonal import Conditioned
@@ -59,7 +59,7 @@ class UncorrelatedScores(Conditioned):
         images = np.empty((len(components), cov.n_features))
         for j, x in enumerate(components):
             image = cov.matvec(x)
-            images[j] = image / (float(np.linalg.norm(image)) or 1.0)
+            images[j] = image / (frobenius_norm(image) or 1.0)
         return row_space(images)
 
     def conditions(self, cov: Covariance, earlier: Sequence[Result]) -> Conditions:
@@ -78,9 +78,9 @@ class UncorrelatedScores(Conditioned):
             weight = np.abs(loadings) @ np.abs(rows)
             off = (len(used) + 2) * EPS * weight
             off += cov.entry_error * float(np.abs(loadings).sum())
-            length = float(np.linalg.norm(column)) or 1.0
+            length = frobenius_norm(column) or 1.0
             W[:, column_of] = column / length
-            error += (float(np.linalg.norm(off)) / length + 2 * EPS) ** 2
+            error += (frobenius_norm(off) / length + 2 * EPS) ** 2
         return Conditions(W, 1.01 * float(np.sqrt(error)))
 
     def margin(

@@ -62,8 +62,8 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
         if 0 <= pivots[j] <= smallest[j]:
             pivots[j] = 0.0
         if pivots[j] > 0:
-            row = left[j].copy()
-            left -= np.outer(row, row) / pivots[j]
+            row = left[j] / np.sqrt(pivots[j])
+            left -= np.outer(row, row)
     return pivots
 
 

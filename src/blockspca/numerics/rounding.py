@@ -30,6 +30,19 @@ def power_of_two(size: float) -> float:
     return math.ldexp(0.5, math.frexp(size)[1]) if size > 0 else 1.0
 
 
+def frobenius_norm(A: FloatArray) -> float:
+    """Return ‖A‖_F of numbers whose squares may overflow or vanish.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> frobenius_norm(np.array([3e-200, 4e-200]))
+    5e-200
+    """
+    unit = power_of_two(float(np.abs(A).max(initial=0.0)))
+    return unit * float(np.linalg.norm(A / unit))
+
+
 def power_of_four(size: float) -> float:
     """Return the largest power of four that is at most `size`; 1 for 0.
 
