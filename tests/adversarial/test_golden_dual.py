@@ -12,6 +12,7 @@ from scipy import sparse
 import zoo
 from blockspca.bounds.best import Effort, NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
+from blockspca.bounds.direction_dual import ascent as ascent_module
 from blockspca.bounds.direction_dual import fixing, problem
 from blockspca.bounds.direction_dual.ascent import Ascent
 from blockspca.bounds.direction_dual.columns import DenseColumns
@@ -25,6 +26,7 @@ from blockspca.bounds.direction_dual.relaxation import (
     rounding_of_sum,
 )
 from blockspca.covariance.covariance import Covariance
+from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import psd_shift
 from dual_problems import root_of
 from golden import Groups, Numbers, assert_as_written, data, enlarged, listed, matrices
@@ -187,6 +189,31 @@ def ascents() -> Numbers:
     return found
 
 
+def reduced() -> Numbers:
+    """What an ascent proves with, and the projections that it leaves to its node."""
+    found: Numbers = {}
+    asked: list[float] = []
+
+    def is_below(M: np.ndarray, top: float) -> bool:
+        asked.append(float(top))
+        return False
+
+    for name, cov in given().items():
+        made = make_problem(cov, 3, None, None, True)
+        assert made is not None
+        node = root_of(made)
+        ascent = Ascent(made, node)
+        ascent.run(5, -np.inf, Deadline(None))
+        with patch.object(ascent_module, "is_below", is_below):
+            ascent._proves(7.0)
+        ascent.coordinates = replace(ascent.coordinates, error=0.1, column_error=0.05)
+        ascent.stopped_to_reduce = True
+        assert ascent.best is not None
+        fixed = ascent.fix_variables(0.8 * ascent.proved())
+        found[name] = [asked[-1], fixed, floats(node.projection_bound)]
+    return found
+
+
 def sparse_or_not() -> Numbers:
     """Whether sparse data stay as they are: few rows, small means, small indices."""
     found: Numbers = {}
@@ -266,6 +293,7 @@ GROUPS: Groups = {
     "fixed from": with_wide_margin,
     "ascents": ascents,
     "ascents, large eps": enlarged(ascents),
+    "reduced": enlarged(reduced),
     "sparse": sparse_or_not,
     "small, large eps": enlarged(small),
     "problems, large eps": enlarged(problems),
@@ -295,6 +323,10 @@ def test_ascents() -> None:
 
 def test_ascents_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "ascents, large eps")
+
+
+def test_what_an_ascent_leaves() -> None:
+    assert_as_written(__file__, GROUPS, "reduced")
 
 
 def test_what_stays_sparse() -> None:
