@@ -141,11 +141,12 @@ def lists() -> Numbers:
             if width > 2:  # a list that ends before its room does
                 indices[0, -1], values[0, -1] = -1, 0.0
             for which, groups in labelled(d):
-                after = limited_lists(values, indices, groups)
-                found[f"{name} {width} {which}"] = [
-                    [float(value) for value in after[0].ravel()],
-                    listed(after[1].ravel()),
-                ]
+                for rows in (np.arange(d), np.arange(0, d, 2)):
+                    after = limited_lists(values[rows], indices[rows], groups, rows)
+                    found[f"{name} {width} {which} {len(rows)}"] = [
+                        [float(value) for value in after[0].ravel()],
+                        listed(after[1].ravel()),
+                    ]
     return found
 
 

@@ -16,7 +16,8 @@ argument needs τ ≥ upper; below it nothing is removed.
 **Groups.**  Where S may have at most m_g features of group g, all of this holds for
 such sets, with opt(k − 1) over such sets, too: T is one of them.  Of the squares of row
 i at most m_g of each group count, m_g − 1 of its own.  `limited_lists` drops the others
-from the lists; entries beyond a list are at most its last.
+from the lists; entries beyond a list are at most its last.  What had no room may have
+some once another of its group is removed: for each round the lists are made anew.
 
 **Variances alone.**  If A is positive semidefinite, A_ij² ≤ A_ii A_jj, so
 
@@ -72,10 +73,14 @@ class Screening:
         self.diagonal: FloatArray = in_units(scan.diagonal, unit)
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
+        self.groups = groups
         if groups is not None:
             label = groups.label if candidates is None else groups.label[candidates]
+            self.groups = GroupLimits(label, groups.room)
+            self._all = self.values, self.indices
+            everything = np.arange(len(label))
             self.values, self.indices = limited_lists(
-                self.values, self.indices, GroupLimits(label, groups.room)
+                *self._all, self.groups, everything
             )
         self.rounding = scan.rounding / unit
         self.prefix = _running_sums(self.values**2)
@@ -114,21 +119,46 @@ class Screening:
             return self.to_features(np.flatnonzero(self.diagonal > tau))
         if tau < upper:
             return self.to_features(np.arange(len(self.diagonal)))
+        if self.groups is None:
+            lists = self.values, self.indices, self.prefix
+            return self.to_features(
+                self._screened(self.diagonal, *lists, k, tau, upper)
+            )
+        rows = np.arange(len(self.diagonal))
+        values, prefix = self.values, self.prefix
+        while True:
+            # Entries count whoever is dropped meanwhile: the next of a group would take
+            # the place of one that is. What is left is looked at anew.
+            own = np.repeat(np.arange(len(rows)), values.shape[1]).reshape(values.shape)
+            stay = self._screened(
+                self.diagonal[rows], values, own, prefix, k, tau, upper
+            )
+            all_stay = len(stay) == len(rows)
+            rows = rows[stay]
+            if all_stay or len(rows) < k:
+                return self.to_features(rows)
+            values, _ = limited_lists(
+                self._all[0][rows], self._all[1][rows], self.groups, rows
+            )
+            prefix = _running_sums(values**2)
+
+    def _screened(
+        self,
+        diagonal: FloatArray,
+        values: FloatArray,
+        indices: NDArray[np.int64],
+        prefix: FloatArray,
+        k: int,
+        tau: float,
+        upper: float,
+    ) -> NDArray[np.int64]:
+        """Rows of these lists that stay; the kernel repeats until nothing changes."""
         from .._kernels.screen import screen
 
-        count, _ = screen(
-            self.diagonal,
-            self.values,
-            self.indices,
-            self.prefix,
-            k,
-            tau,
-            upper,
-            self.rounding,
-            self._alive,
-            self._survivors,
-        )
-        return self.to_features(self._survivors[:count])
+        lists = values, indices, prefix
+        scratch = self._alive[: len(diagonal)], self._survivors[: len(diagonal)]
+        count, _ = screen(diagonal, *lists, k, tau, upper, self.rounding, *scratch)
+        return self._survivors[:count]
 
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
         """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
@@ -177,34 +207,41 @@ class Screening:
 
 
 def limited_lists(
-    values: FloatArray, indices: NDArray[np.int64], groups: GroupLimits
+    values: FloatArray,
+    indices: NDArray[np.int64],
+    groups: GroupLimits,
+    rows: NDArray[np.int64],
 ) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Drop from each list what its groups have no room for.
+    """The largest entries that a row may have at once, among some rows.
 
     The list of row i is that of its largest |A_ij|, descending, −1 where there are no
-    more. Its end is filled with its last value, under the index i itself, which is
-    there as long as the row is: what is not in the list is no larger.
+    more. What is not among `rows`, or what its group has no room for, is dropped, and
+    the end of the list is filled with its last value, under the index i itself: what
+    was not in the list is no larger. For these rows as a whole: of fewer, what had no
+    room may have some.
     """
-    n, width = indices.shape
+    width, n = indices.shape[1], len(groups.label)
     if width == 0:
         return values, indices
+    among = np.zeros(n, dtype=bool)
+    among[rows] = True
+    there = (indices >= 0) & among[indices]
     label = np.where(indices >= 0, groups.label[indices], -1)
-    own = groups.label[:, None]
+    own = groups.label[rows]
     kept = np.ones(indices.shape, dtype=bool)
     for j in range(width):
         at = label[:, j]
         before = ((label[:, :j] == at[:, None]) & kept[:, :j]).sum(axis=1)
-        room = groups.room[at] - (own[:, 0] == at)
-        kept[:, j] = (at < 0) | (before < room)
+        room = groups.room[at] - (own == at)
+        kept[:, j] = there[:, j] & ((at < 0) | (before < room))
     order = np.argsort(~kept, axis=1, kind="stable")
+    # A list of all the other features has nothing beyond it.
+    beyond = values.min(axis=1) if width < n - 1 else np.zeros(len(rows))
     values = np.take_along_axis(values, order, axis=1)
     indices = np.take_along_axis(indices, order, axis=1)
     dropped = np.take_along_axis(~kept, order, axis=1)
-    # A list of all the other features has nothing beyond it.
-    beyond = values.min(axis=1) if width < n - 1 else np.zeros(n)
-    rows = np.arange(n)[:, None]
     values = np.where(dropped, beyond[:, None], values)
-    indices = np.where(dropped, rows if width < n - 1 else -1, indices)
+    indices = np.where(dropped, rows[:, None] if width < n - 1 else -1, indices)
     return np.ascontiguousarray(values), np.ascontiguousarray(indices)
 
 
