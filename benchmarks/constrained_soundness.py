@@ -37,13 +37,16 @@ def judge(seed: int) -> tuple[str, str, list[str]]:
     drawn = cz.drawn(seed, LARGEST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
+        kinds = " + ".join(sorted(drawn.kinds))
+        try:
+            result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
+        except Exception as error:  # whatever it is, it is a fault, and others follow
+            return kinds, "none", [f"{drawn.problem.kind}: solve: {error!r}"]
         said = cz.faults(drawn, result)
         try:
             bs.verify(result, drawn.problem.cov)
         except bs.VerificationError as error:
             said.append(f"verify: {error}")
-    kinds = " + ".join(sorted(drawn.kinds))
     return kinds, str(result.status), [f"{drawn.problem.kind}: {s}" for s in said]
 
 

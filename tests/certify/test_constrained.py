@@ -216,3 +216,16 @@ def test_a_component_that_keeps_the_rules_by_itself_is_verified() -> None:
     result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
     assert not result.certificate.parts[0].limited
     assert bs.verify(result, drawn.problem.cov).complete
+
+
+def test_features_that_reach_nothing_by_themselves() -> None:
+    """A_FF of what is included counts as 0: the level was 1e-308, and divided by."""
+    A = np.zeros((6, 6))
+    for offset, value in ((1, -2.0), (2, -1.0), (4, -1.0), (5, -2.0)):
+        A += np.diag(np.full(6 - offset, value), offset)
+    A += A.T
+    rules = bs.Constraints(include=[0, 1, 2], nonnegative=True)
+    result = bs.solve(A, 5, constraints=rules)
+    assert result.objective == 0.0
+    assert 0.0 <= result.upper_bound <= 4.0
+    bs.verify(result, A)

@@ -282,14 +282,18 @@ def levels(run: Run, part: Part) -> Iterator[float]:
     """Levels for a part: the first just above the best set known, of all parts.
 
     Nothing better than that is of interest; a part all of whose sets are worse is
-    bounded by the level. The others are for where that is too near λmax(A_FF).
+    bounded by the level. The others are for where that is too near λmax(A_FF). None
+    is nearer to the best set than rounding of the rows of F: what is divided by the
+    distance would overflow.
     """
-    within = run.matrix(part).submatrix(np.array(part.include))
+    include = np.array(part.include, dtype=np.intp)
+    rows = run.matrix(part).submatrix(include, slice(None))
+    within = rows[:, include]
     value = rayleigh(within, leading_eigenvector(within))
     if run.best is not None:
         value = max(value, run.best.value)
-    margin = _ABOVE * OPTIMAL_GAP * abs(value)
-    margin = margin or EPS * float(np.abs(within).max()) or TINY
+    margin = max(_ABOVE * OPTIMAL_GAP * abs(value), EPS * float(np.abs(rows).max()))
+    margin = margin or TINY
     while True:
         yield value + margin
         margin *= 4
