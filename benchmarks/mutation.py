@@ -137,8 +137,12 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/direction_dual/test_coordinates",
         "bounds/direction_dual/test_fixing",
     ),
-    "bounds/entry_dual/proof.py": ("bounds/entry_dual/test_bound",),
+    "bounds/entry_dual/proof.py": (
+        "adversarial/test_golden_entries",
+        "bounds/entry_dual/test_bound",
+    ),
     "bounds/entry_dual/check.py": (
+        "adversarial/test_golden_entries",
         "bounds/entry_dual/test_bound",
         "bounds/entry_dual/test_claim",
     ),

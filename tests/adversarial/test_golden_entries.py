@@ -11,18 +11,22 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from unittest.mock import patch
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
 import zoo
-from blockspca.bounds.entry_dual import fixing
+from blockspca.bounds.entry_dual import check, fixing
 from blockspca.bounds.entry_dual import search as entry_search
 from blockspca.bounds.entry_dual.fixing import fixed_in, fixed_out, likely_in
 from blockspca.bounds.entry_dual.node import Node
 from blockspca.bounds.entry_dual.pairs import Pairs
+from blockspca.bounds.entry_dual.proof import Priced, grown_from, within_dense
 from blockspca.bounds.entry_dual.screening import survivors
 from blockspca.bounds.entry_dual.search import EntrySearch
+from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.rounding import (
     in_units,
@@ -170,6 +174,74 @@ def screened() -> Numbers:
     return found
 
 
+def priced() -> Iterator[tuple[str, Priced]]:
+    """A core of four features, and pairs beside it."""
+    for name, A in matrices():
+        d = len(A)
+        i, j = np.triu_indices(d, 1)
+        beside = j >= 4
+        pairs = Pairs(i[beside], j[beside], A[i, j][beside])
+        core = np.arange(4)
+        block = A[:4, :4].copy()
+        np.fill_diagonal(block, 0.0)
+        yield name, Priced(np.diagonal(A).copy(), core, block, pairs, 0.0)
+
+
+def grown() -> Numbers:
+    """A vector that is followed from K to the rest, and rows of what it leaves."""
+    found: Numbers = {}
+    for name, M in priced():
+        v = np.linspace(1.0, 0.3, M.order)
+        top = float(M.diagonal.max())
+        for count in (4, 6):
+            inside = np.arange(M.order) < count
+            for t in (2 * top, 10 * top):
+                after, rows = grown_from(M, inside, v, t)
+                found[f"{name} {count} {t / top:.1f}"] = [
+                    [float(value) for value in after],
+                    [float(value) for value in rows],
+                ]
+            within, added = within_dense(M, np.arange(count), v)
+            found[f"{name} {count} within"] = [
+                [float(value) for value in within.ravel()],
+                [float(value) for value in added],
+            ]
+    return found
+
+
+def checked() -> Numbers:
+    """What errors of entries add, and what a screen is asked with."""
+    found: Numbers = {}
+    A = dict(matrices())["flat"]
+    A[0, 0] = -1e305
+    cov = Covariance.from_matrix(A)
+    asked: list[Any] = []
+
+    def survivors(listed: Any, diagonal: np.ndarray, *rest: float) -> np.ndarray:
+        asked.append([diagonal.tolist(), [float(value) for value in rest]])
+        return np.arange(2)
+
+    known_to = PropertyMock(return_value=0.01)
+    with (
+        patch.object(Covariance, "entry_error", known_to),
+        patch.object(check, "survivors", survivors),
+        patch.object(check, "proved_value", lambda *_: 3.0),
+        patch.object(check, "EPS", LARGE_EPS),
+    ):
+        for value in (-2.0, -0.02, 5.0):
+            found[f"errors {value}"] = [
+                check.with_errors(value, cov, 3),
+                check.with_errors(value, cov, 3, 1e-3),
+                check.searched_value(value, 0.5, 3, cov),
+            ]
+        screen = SimpleNamespace(record=SimpleNamespace(unit=0.5), level=0.1)
+        for tau in (-2.0, 4.0):
+            for given in (None, Pairs(np.arange(1), np.arange(1, 2), np.ones(1))):
+                check.screened_features(cov, 3, tau, screen, None, given)
+                found[f"screen {tau} {given is None}"] = asked[-1]
+    return found
+
+
 def rounded() -> Numbers:
     a = np.array([-2.0, 0.5, 1.0, 1.0, 3.0])
     c = np.array([0.0, 0.25, 1.0, 4.0, 1e-3])
@@ -206,6 +278,9 @@ GROUPS: Groups = {
     "searched": with_eps(searched),
     "screened": with_eps(screened),
     "rounded": with_eps(rounded),
+    "grown": with_eps(grown),
+    "grown, large eps": with_eps(grown, LARGE_EPS),
+    "checked": checked,
     "fixed, large eps": with_eps(fixed, LARGE_EPS),
     "searched, large eps": with_eps(searched, LARGE_EPS),
     "screened, large eps": with_eps(screened, LARGE_EPS),
@@ -223,6 +298,18 @@ def test_searched() -> None:
 
 def test_searched_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "searched, large eps")
+
+
+def test_grown() -> None:
+    assert_as_written(__file__, GROUPS, "grown")
+
+
+def test_grown_with_a_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "grown, large eps")
+
+
+def test_checked() -> None:
+    assert_as_written(__file__, GROUPS, "checked")
 
 
 def test_screened() -> None:
