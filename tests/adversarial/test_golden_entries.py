@@ -239,6 +239,21 @@ def checked() -> Numbers:
             for given in (None, Pairs(np.arange(1), np.arange(1, 2), np.ones(1))):
                 check.screened_features(cov, 3, tau, screen, None, given)
                 found[f"screen {tau} {given is None}"] = asked[-1]
+    # what a screen rules out may reach τ, whatever a search of the rest came to
+    record = SimpleNamespace(
+        features=np.arange(3), screen=screen, tau=2.0, unit=0.5, log=None
+    )
+    for value in (1.0, 3.0):
+        search = SimpleNamespace(
+            run=lambda *_, value=value: SimpleNamespace(value=value)
+        )
+        with (
+            patch.object(check, "screened_features", lambda *_: np.arange(3)),
+            patch.object(check, "dense_problem", lambda *_: np.eye(3)),
+            patch.object(check, "EntrySearch", lambda *_, search=search: search),
+        ):
+            again = check.searched_again(cov, 2, record, Deadline(None))
+        found[f"again {value}"] = again
     return found
 
 
@@ -278,6 +293,7 @@ GROUPS: Groups = {
     "searched": with_eps(searched),
     "screened": with_eps(screened),
     "rounded": with_eps(rounded),
+    "fixed, larger eps": with_eps(fixed, 3 * LARGE_EPS),
     "grown": with_eps(grown),
     "grown, large eps": with_eps(grown, LARGE_EPS),
     "checked": checked,
@@ -298,6 +314,10 @@ def test_searched() -> None:
 
 def test_searched_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "searched, large eps")
+
+
+def test_fixed_with_a_larger_eps() -> None:
+    assert_as_written(__file__, GROUPS, "fixed, larger eps")
 
 
 def test_grown() -> None:
