@@ -208,8 +208,9 @@ def reduced() -> Numbers:
             ascent._proves(7.0)
         ascent.coordinates = replace(ascent.coordinates, error=0.1, column_error=0.05)
         ascent.stopped_to_reduce = True
-        assert ascent.best is not None
-        fixed = ascent.fix_variables(0.8 * ascent.proved())
+        half = node.projection_bound > np.median(node.projection_bound)
+        node.projection_bound = np.where(half, 100.0, node.projection_bound)
+        fixed = ascent.fix_variables(0.5 * ascent.proved())
         found[name] = [asked[-1], fixed, floats(node.projection_bound)]
     return found
 
