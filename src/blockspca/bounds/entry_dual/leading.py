@@ -9,10 +9,11 @@ import numpy as np
 from ..._validation import FloatArray
 
 BLOCK = 8  # directions that are followed: densities of the ascent have rank 1 to 5
-_DEPTH = 4  # products with the matrix that a space is made of
+_DEPTH = 6  # products with the matrix that a space is made of
 _ROUNDS = 6  # spaces that are tried at most
 _FIRST_ROUNDS = 12
 _SEED = 0
+_OVERLAP = 1e-10  # of vectors that count as orthogonal: residuals are far above it
 _NOISE = 0.03  # of vectors that are taken over, so that no direction is out of reach
 
 
@@ -44,19 +45,45 @@ class LeadingPairs:
         if not self.fresh and self.block == BLOCK:
             # What was not among the leading ones may have become one.
             self.vectors[:, 0] = self.rng.normal(size=len(self.vectors))
+        first, image = np.linalg.qr(self.vectors)[0], None
         for _ in range(rounds):
-            space = [self.vectors]
-            for _ in range(_DEPTH - 1):
-                after = product(space[-1])
-                norms = np.linalg.norm(after, axis=0)
-                space.append(after / np.where(norms > 0, norms, 1.0))
-            basis = np.linalg.qr(np.hstack(space))[0]
-            image = product(basis)
-            values, within = np.linalg.eigh(basis.T @ image)
+            basis, images = _krylov(product, first, image)
+            values, within = np.linalg.eigh(basis.T @ images)
             values, within = values[-self.block :], within[:, -self.block :]
             self.vectors = basis @ within
-            residual = image @ within[:, -1] - values[-1] * self.vectors[:, -1]
+            image = images @ within  # the next space begins with them, and with it
+            residual = image[:, -1] - values[-1] * self.vectors[:, -1]
             if np.linalg.norm(residual) <= tolerance:
                 break
+            first = self.vectors
         self.fresh = False
         return values, self.vectors
+
+
+def _krylov(
+    product: Callable[[FloatArray], FloatArray],
+    first: FloatArray,
+    image: FloatArray | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis of a Krylov space, and its image, product by product.
+
+    Parameters
+    ----------
+    first : array of shape (d, b)
+        Orthonormal.
+    image : array of shape (d, b), optional
+        Of the first, where it is known.
+    """
+    basis, images = first, product(first) if image is None else image
+    last = images
+    for _ in range(_DEPTH - 1):
+        for _ in range(2):  # once leaves what cancellation made of it
+            last = last - basis @ (basis.T @ last)
+        following = np.linalg.qr(last)[0]
+        overlap = basis.T @ following
+        if np.abs(overlap).max() > _OVERLAP:  # nothing was left in some direction
+            following = np.linalg.qr(following - basis @ overlap)[0]
+        last = product(following)
+        basis = np.hstack([basis, following])
+        images = np.hstack([images, last])
+    return basis, images
