@@ -95,7 +95,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "certify/test_path",
     ),
     "certify/path.py": ("certify/test_path",),
-    "certify/chain.py": ("certify/test_path",),
+    "certify/chain.py": ("adversarial/test_golden_groups", "certify/test_path"),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
     "bounds/closed_form.py": ("bounds/test_closed_form",),
     "bounds/smaller_k.py": ("bounds/test_smaller_k",),

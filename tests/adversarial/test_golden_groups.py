@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import PropertyMock, patch
 
 import numpy as np
 
+from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.chain import Chain
 from blockspca.certify.path import certified_path
+from blockspca.certify.records import TreeStatistics
 from blockspca.certify.screening import limited_lists
 from blockspca.constraints import GroupLimits
 from blockspca.covariance.covariance import Covariance
+from blockspca.limits import Budget, Limits
+from blockspca.proof_settings import ProofSettings
 from blockspca.search import reference as plain_proof
+from blockspca.search.portfolio import StepProof
 from blockspca.search.schur_tree import ProofTree
 from golden import (
     Groups,
@@ -106,6 +112,60 @@ def plain() -> Numbers:
     return found
 
 
+def wide() -> Numbers:
+    """With an eps so large that sums of gains are raised visibly."""
+    found: Numbers = {}
+    for key, A, groups, k, best, upper in problems():
+        for share in (0.1, 0.3, 0.6):
+            try:
+                said: Any = plain_proof.prove_none_above(
+                    A, k, above(best, share), upper[:k], 10**5, None, groups
+                )
+            except (plain_proof.Refuted, plain_proof.Undecided) as ended:
+                said = type(ended).__name__
+            found[f"{key} {share}"] = said
+    return found
+
+
+def turns() -> Numbers:
+    """Trees after features were fixed by eigenvectors, from the first node on."""
+    found: Numbers = {}
+    for key, A, groups, k, best, upper in problems():
+        for share in (1e-7, -0.02):
+            tau = max(above(best, share), float(upper[k - 1]))
+            statistics, budget = TreeStatistics(), Budget(Limits())
+            settings = ProofSettings(
+                first_nodes=10**4, probe_nodes=0, spectral_from=2, spectral_first=2
+            )
+            proof = StepProof(k, upper, statistics, budget, 1, lambda _: None, settings)
+            said = proof.search(A, tau, None, groups)
+            assert said.exhausted == (tau >= best)
+            found[f"{key} {share}"] = [
+                said.exhausted,
+                listed(said.counterexample),
+                list(vars(statistics).values()),
+            ]
+    return found
+
+
+def allowances() -> Numbers:
+    """What the chain sets aside for errors of entries and for underflow."""
+    found: Numbers = {}
+    known_to = PropertyMock(return_value=0.01)
+    for name, A in (*matrices(), ("diagonal", np.diag([3.0, 2.0, 1.0]))):
+        cov = Covariance.from_matrix(A)
+        with patch.object(Covariance, "entry_error", known_to):
+            candidates = Candidates(cov, 3, lambda: None)
+            chain = Chain(cov, candidates, [-np.inf, 1.0, 1.5, 2.0])
+            chain.is_psd = False
+            chain.upper[1:3] = [1.0, 1.5]
+            chain.bound_by_smaller_k(3)
+            found[name] = [float(chain.upper[3]), candidates.unit]
+        exact = Chain(cov, candidates, [-np.inf, 1.0])
+        found[f"{name} underflow"] = exact.input_allowance(2) > 0
+    return found
+
+
 def paths() -> Numbers:
     """Survivors, nodes and bounds of every k under limits."""
     found: Numbers = {}
@@ -155,6 +215,9 @@ GROUPS: Groups = {
     "plain": plain,
     "paths": paths,
     "lists": lists,
+    "turns": turns,
+    "allowances": allowances,
+    "plain, wide": enlarged(wide, 3e-3),
     "plain, large eps": enlarged(plain, 1e-5),
 }
 
@@ -165,6 +228,18 @@ def test_lists() -> None:
 
 def test_trees() -> None:
     assert_as_written(__file__, GROUPS, "trees")
+
+
+def test_turns() -> None:
+    assert_as_written(__file__, GROUPS, "turns")
+
+
+def test_allowances() -> None:
+    assert_as_written(__file__, GROUPS, "allowances")
+
+
+def test_plain_with_a_very_large_eps() -> None:
+    assert_as_written(__file__, GROUPS, "plain, wide")
 
 
 def test_plain() -> None:
