@@ -133,10 +133,7 @@ def test_a_checker_that_leaves_out_a_step_is_found(owner, name, broken, monkeypa
         proof_mutations, "MODES", ({"exact": exact, "floats": not exact},)
     )
     monkeypatch.setattr(owner, name, broken)
-    for seed in range(3, 403, 4):
-        if proof_mutations.judge(seed, 12)[1]:
-            return
-    pytest.fail(f"1200 mutants do not notice that {name} is gone")
+    assert any(proof_mutations.judge(seed, 12)[1] for seed in range(3, 403, 4))
 
 
 def changes() -> dict[str, tuple[Json, str]]:

@@ -64,10 +64,7 @@ def test_a_checker_that_leaves_out_a_step_is_found(name, monkeypatch):
     broken = (lambda *given: True) if name == "is_below" else lambda *given: None
     monkeypatch.setattr(proof_mutations, "MODES", ({"floats": True},))
     monkeypatch.setattr(FloatEntryTree, name, broken)
-    for seed in range(7, 1607, 8):
-        if proof_mutations.judge(seed, 30)[1]:
-            return
-    pytest.fail(f"6000 mutants do not notice that {name} is gone")
+    assert any(proof_mutations.judge(seed, 30)[1] for seed in range(7, 1607, 8))
 
 
 def test_bounds_within_ulps_of_the_optimum():

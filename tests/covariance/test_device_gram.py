@@ -151,4 +151,5 @@ def test_products_of_this_gpu_are_double() -> None:
     import cupy
 
     for shape in [(1, 5), (300, 4000), (256, 512), (10, 3)]:
-        refuse_less_than_double(cupy.ones(shape), cupy.ones(shape))
+        ones = cupy.ones(shape)
+        assert (double_product(ones, ones) == shape[0]).all()

@@ -6,6 +6,7 @@ and trusts its input; `Covariance` validates and is the only caller.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
@@ -63,15 +64,16 @@ class Source(Protocol):
         ...
 
 
-class WithoutFactor:
+class WithoutFactor(ABC):
     """A source of which no C with A = C'C is known; `no_factor` says why."""
 
     n_samples: int | None = None
     n_features: int
     no_factor: str
 
+    @abstractmethod
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        raise NotImplementedError
+        """A between features."""
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """A x from rows of A, some at a time."""
