@@ -318,8 +318,9 @@ class Certificate:
         known += levels
         if not all(math.isfinite(number) for number in known):
             raise ValueError("certificate: a number is not finite.")
-        if math.isnan(self.upper_bound):
-            raise ValueError("certificate: the upper bound is not a number.")
+        uppers = [self.upper_bound, *(part.upper_bound for part in self.parts)]
+        if any(math.isnan(upper) for upper in uppers):
+            raise ValueError("certificate: an upper bound is not a number.")
         refuse_unproved(self.status, self.objective, self.upper_bound)
         if self.gap is not None and not 0 <= self.gap < math.inf:
             raise ValueError(

@@ -217,6 +217,20 @@ class Rules:
             used = set().union(*(self.group_of(int(i)) for i in used))
         return replace(self, exclude=tuple(sorted({*self.exclude, *map(int, used)})))
 
+    def implies(self, other: Rules) -> bool:
+        """Tell whether all that these rules allow, in k places, others allow too."""
+        has_limits = not other.label or (
+            self.label == other.label
+            and all(a <= b for a, b in zip(self.room, other.room, strict=True))
+        )
+        return (
+            set(other.include) <= set(self.include)
+            and set(other.exclude) <= set(self.exclude)
+            and (self.nonnegative or not other.nonnegative)
+            and (self.whole_groups or not other.whole_groups)
+            and has_limits
+        )
+
     def allows_support(self, support: NDArray[np.integer[Any]], k: int) -> bool:
         """Tell whether k places can hold a support and what must be included."""
         return self.objection(support, k) == ""

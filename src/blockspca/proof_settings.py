@@ -69,6 +69,9 @@ class ProofSettings:
     entry_steps: int = 400
     entry_steps_untimed: int = 60  # seconds for a thousand features
     root_share: float = 0.1
+    #: The largest eigenvalue comes before the searches if it is expected to take less
+    #: than this part of the time; what is expected is several times what it takes.
+    eigenvalue_share_first: float = 0.5
     #: Then the search of the direction dual has so much of the time, unless its root is
     #: further off than this, and than twice the entry dual: covariances of data begin
     #: within some per cent and are often proved in a few nodes, also where the entry

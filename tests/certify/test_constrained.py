@@ -229,3 +229,36 @@ def test_features_that_reach_nothing_by_themselves() -> None:
     assert result.objective == 0.0
     assert 0.0 <= result.upper_bound <= 4.0
     bs.verify(result, A)
+
+
+def test_a_part_says_whether_what_must_be_included_has_a_loading() -> None:
+    """Without it a bound of what feature 0 does not load passed for the whole."""
+    A = np.array([[3.0, 1.5, 0.0], [1.5, 3.0, 0.0], [0.0, 0.0, 1.0]])
+    honest = bs.solve(A, 2, constraints=bs.Constraints(include=[0])).certificate
+    assert honest is not None
+    inner = bs.solve(A[1:, 1:], 1).certificate
+    assert inner is not None
+    part = PartClaim((), (), 3.0, None, limited=True, steps=inner.steps)
+    forged = replace(
+        honest,
+        tolerance=0.0,
+        support=(0,),
+        loadings=(1.0,),
+        objective=3.0,
+        upper_bound=3.0,
+        parts=(part,),
+        steps=(replace(honest.steps[0], upper_bound=3.0),),
+        status=bs.Status.OPTIMAL,
+    )
+    again = bs.Certificate.from_json(forged.to_json())
+    with pytest.raises(bs.VerificationError, match="must be included"):
+        bs.verify(again, A)
+
+
+def test_a_bound_of_a_part_is_a_number() -> None:
+    A = np.array([[3.0, 1.5, 0.0], [1.5, 3.0, 0.0], [0.0, 0.0, 1.0]])
+    honest = bs.solve(A, 2, constraints=bs.Constraints(include=[0])).certificate
+    assert honest is not None
+    parts = tuple(replace(part, upper_bound=float("nan")) for part in honest.parts)
+    with pytest.raises(bs.VerificationError, match="not a number"):
+        bs.verify(replace(honest, parts=parts), A)

@@ -93,3 +93,21 @@ def test_k_minus_one_features_that_are_good_enough() -> None:
 def test_bad_values(within: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         bs.alternatives(np.eye(3), 2, within=within)
+
+
+@pytest.mark.parametrize("within", [0.0, 1e-12, 0.01])
+def test_exact_optima_are_listed(within: float) -> None:
+    """x'Ax rounds above λmax: the best sets themselves fell below the threshold."""
+    B = np.zeros((4, 4))
+    B[:2, :2] = B[2:, 2:] = [[2.0, 1.0], [1.0, 2.0]]
+    found = bs.alternatives(B, 2, within=within)
+    assert found.complete
+    assert sorted(s.tolist() for s in found.supports) == [[0, 1], [2, 3]]
+    assert "0" in str(found)
+
+
+def test_nothing_is_coupled() -> None:
+    """No feature survives at the threshold, which opt(k − 1) reaches."""
+    found = bs.alternatives(np.diag([3.0, 2.0, 1.0, 1.0]), 2, within=0)
+    assert found.complete or found.message
+    assert 0 in found.supports[0]

@@ -50,3 +50,20 @@ def test_wrong_arguments() -> None:
         bs.feature_importance(np.eye(3), 3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cov has 4"):
         bs.feature_importance(np.eye(4), bs.solve(np.eye(3), 1))
+
+
+def test_a_whole_group_is_left_out_as_one() -> None:
+    A = np.cov(np.random.default_rng(2).normal(size=(30, 6)).T)
+    rules = bs.Constraints(groups=[0, 0, 1, 1, 2, 2], whole_groups=True, include=[0])
+    found = bs.feature_importance(A, bs.solve(A, 2, constraints=rules))
+    others = bs.Constraints(groups=[0, 0, 1, 1, 2, 2], whole_groups=True, exclude=[0])
+    best = bs.solve(A, 2, constraints=others)
+    assert found.objectives == pytest.approx([best.objective] * 2)
+
+
+def test_a_feature_without_which_nothing_is_allowed() -> None:
+    A = np.cov(np.random.default_rng(2).normal(size=(30, 6)).T)
+    rules = bs.Constraints(groups=[0] * 6, whole_groups=True)
+    result = bs.solve(A, 6, constraints=rules)
+    with pytest.raises(ValueError, match="cannot be left out"):
+        bs.feature_importance(A, result)

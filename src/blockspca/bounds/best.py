@@ -19,7 +19,8 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
-from ..numerics.rounding import EPS
+from ..numerics.linalg import leading_eigenvector
+from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
@@ -27,6 +28,8 @@ from .direction_dual.search import dual_bound
 from .entry_dual.bound import EntryDual
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
+_LANCZOS = 200  # products that Lanczos' method takes, seldom more
+_POWER_STEPS = 8  # to see whether λmax is worth its price; they cost a pass each
 
 
 @dataclass(frozen=True, order=True)
@@ -140,6 +143,7 @@ def best_bound(
         run.by_variances()
     if effort.is_timed:
         run.by_entries(settings.entry_share_first, settings.entry_steps_first)
+        run.by_eigenvalue(settings.eigenvalue_share_first)
     run.by_directions()
     run.by_entries(settings.entry_share(k), settings.entry_steps)
     if effort.is_timed and (run.entries_are_near() or run.is_late()):
@@ -310,14 +314,41 @@ class _Run:
         if dual.interrupted:
             raise BoundInterrupted(self.least())
 
-    def by_eigenvalue(self) -> None:
+    def by_eigenvalue(self, share: float = 1.0) -> None:
+        """λmax, if it is expected to take no more than a share of the time.
+
+        Once, and only if it may be less than what is known: for large k it is near the
+        optimum, where both duals begin far off.
+        """
         problem = self.problem
-        if self.is_open() and _eigenvalue_is_affordable(
-            problem.cov, self.dense is not None, problem.deadline, problem.memory
+        tried = any(bound.name == BoundName.LARGEST_EIGENVALUE for bound in self.known)
+        if tried or not self.is_open():
+            return
+        if not _eigenvalue_is_affordable(
+            problem.cov, self.dense is not None, problem.deadline, problem.memory, share
         ):
-            with single_threaded():
-                value = largest_eigenvalue_bound(problem.cov) + problem.error
-            self.known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
+            return
+        with single_threaded():
+            if self._reached_by_all() >= min(self.known).value:
+                return
+            value = largest_eigenvalue_bound(problem.cov, by_lanczos=True)
+            value += problem.error
+        self.known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
+
+    def _reached_by_all(self) -> float:
+        """x'Ax of some unit x: by power steps from the component, less than λmax."""
+        cov, support = self.problem.cov, np.asarray(self.problem.support)
+        x = np.zeros(cov.n_features)
+        x[support] = leading_eigenvector(cov.submatrix(support))
+        reached = -np.inf
+        for _ in range(_POWER_STEPS):
+            image = cov.matvec(x)
+            reached = max(reached, float(x @ image))
+            length = frobenius_norm(image)
+            if not 0 < length < np.inf:
+                break
+            x = image / length
+        return reached
 
     def by_thresholds(self) -> None:
         problem = self.problem
@@ -332,16 +363,20 @@ class _Run:
 
 
 def _eigenvalue_is_affordable(
-    cov: Covariance, is_matrix: bool, deadline: Deadline, memory: int | None
+    cov: Covariance,
+    is_matrix: bool,
+    deadline: Deadline,
+    memory: int | None,
+    share: float = 1.0,
 ) -> bool:
-    """Tell whether there are time and memory for λmax, of A or of CC'."""
+    """Tell whether a share of the time, and memory, suffice for λmax, of A or CC'."""
     d = cov.n_features
     if not is_matrix and cov.n_samples is None:
         return False
     order = d if is_matrix else min(cov.n_samples or d, d)
     if order > _LARGEST_DENSE or (memory is not None and 24 * order**2 > memory):
         return False
-    seconds = _cost.eigenvalues(order) + 2 * _cost.cholesky(order)
+    seconds = _cost.product(order, order, _LANCZOS) + 2 * _cost.cholesky(order)
     if not is_matrix:
         seconds += _cost.product(order, cov.n_samples or d, d)
-    return deadline.affords(seconds)
+    return deadline.affords(seconds / share)

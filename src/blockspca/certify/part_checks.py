@@ -167,6 +167,13 @@ class PartChecks:
             not set(claim.include) & set(claim.exclude),
             "a part includes what it excludes",
         )
+        said = {*claim.include, *claim.exclude}
+        require(
+            not claim.limited
+            or self.rules.whole_groups
+            or set(self.rules.include) <= said,
+            "a part does not say whether what must be included has a loading",
+        )
         require(
             (claim.level is not None) == bool(claim.include and claim.steps),
             "a part has a level without features to include, or the other way round",
@@ -174,7 +181,7 @@ class PartChecks:
 
     def _single_set(self, part: Part, claim: PartClaim) -> str:
         bound = bound_of_set(self.cov, np.array(part.include, dtype=np.intp))
-        if claim.upper_bound < bound:
+        if not claim.upper_bound >= bound:
             require(
                 bound - claim.upper_bound <= LAPACK_AGREEMENT * abs(bound),
                 f"the set {part.include} gives {bound:.17g}, above the claimed "

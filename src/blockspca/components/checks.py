@@ -26,6 +26,7 @@ from .variance import (
     SHARED,
     SPLIT,
     adjusted_variance,
+    as_strict_as,
     joint_bounds,
     predicted,
     score_covariance,
@@ -128,6 +129,7 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
         margin=1.0,
         shared=_check_joint_proof(found, cov),
         orthogonal=_check_orthogonal(found, cov),
+        as_strict=as_strict_as(found.first or found.results[0], found.results),
     )
     name, claimed = found.joint_bound_name, found.joint_upper_bound
     require(name in bounds, f"the joint bound {name!r} does not exist for this matrix")

@@ -24,7 +24,7 @@ from .orthogonal import Orthogonalised
 from .requests import is_disjoint
 from .shared_support import SharedSupport, bound_shared
 from .solving import shared_out
-from .variance import ENTRIES, SHARED, SPLIT, joint_upper_bound
+from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
 
 JointProof = SharedSupport | JointEntries | JointSplit
 
@@ -101,6 +101,7 @@ def joint_claim(
         budget,
         known.pop(SHARED, math.inf),
         known,
+        as_strict_as(first or results[0], results),
     )
     return bound, name, proofs.get(name)
 

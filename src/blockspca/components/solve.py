@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from .._validation import (
     check_n_jobs,
     pandas_for,
 )
+from .._warnings import warn_caller
 from ..certify.verify import Verification, verify
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -27,7 +29,7 @@ from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
 from ..proof_file import MayHaveProof, Proof
 from ..result import SHOWN, Result, Status, relative_gap
-from .checks import check_relations, check_variances
+from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
 from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
@@ -460,6 +462,14 @@ def collect(
         cov, results, first, scheme, plain, budget, prove=prove
     )
     total = plain if adds_plain(scheme) else float(adjusted.sum())
+    if bound < total - REGRESSION_AGREEMENT * np.abs(np.diagonal(scores)).sum():
+        warn_caller(
+            f"the joint bound by {name}, {bound:.12g}, is below what the components "
+            f"have together, {total:.12g}, and is not used; this is a defect, please "
+            "report it.",
+            RuntimeWarning,
+        )
+        bound = math.inf
     return Components(
         results=results,
         components=components,

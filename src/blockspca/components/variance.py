@@ -134,13 +134,15 @@ def joint_bounds(
     deadline: Deadline | None = None,
     shared: float = math.inf,
     orthogonal: Mapping[str, float] | None = None,
+    as_strict: Sequence[bool] | None = None,
 ) -> dict[str, float]:
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
     made with 2, so that another LAPACK confirms them. `shared` is a bound on
     opt_m(Σ k_j) of A, from `shared_support`, and `orthogonal` has bounds for orthogonal
-    components, by name: pass them for those alone.
+    components, by name: pass them for those alone. `as_strict` tells of which
+    components the first one's bound may speak (`as_strict_as`); of all by default.
     """
     m = len(sparsities)
     values, rounding = leading_eigenvalues(cov, m, deadline)
@@ -151,7 +153,10 @@ def joint_bounds(
     psd = cov.known_psd
     if not psd and values is not None:
         psd, shift = bool(values[-1] >= -rounding), 2 * rounding
-    singles = [_single_bound(first, k, shift if psd else None) for k in sparsities]
+    singles = [
+        _single_bound(first, k, shift if psd else None) if is_strict else math.inf
+        for k, is_strict in zip(sparsities, as_strict or [True] * m, strict=True)
+    ]
     bounds = {"components": sum_above(singles)}
     if psd and values is not None:
         top = np.zeros(m)
@@ -175,6 +180,7 @@ def joint_upper_bound(
     deadline: Deadline | None = None,
     shared: float = math.inf,
     orthogonal: Mapping[str, float] | None = None,
+    as_strict: Sequence[bool] | None = None,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 
@@ -183,7 +189,8 @@ def joint_upper_bound(
 
     1. Σ_j U(k_j), where U(k) ≥ max x'Ax over k-sparse unit vectors. *Proof.* v_j is the
        variance of score j minus what earlier scores explain, so v_j ≤ x_j'Ax_j. For
-       k_j ≤ k_1, U is proved by the certificate of the first component. For k_j > k_1
+       k_j ≤ k_1, U is proved by the certificate of the first component, if what
+       constrains component j is at least as strict. For k_j > k_1
        and positive semidefinite A, U(k_j) = U(k_1) k_j / k_1: with A = C'C, x is the
        sum of its restrictions x_S to all k_1-subsets S of its support, divided by the
        number c of subsets that hold a given feature. So ‖Cx‖ ≤ Σ ‖Cx_S‖ / c ≤
@@ -222,8 +229,26 @@ def joint_upper_bound(
         deadline=deadline,
         shared=shared,
         orthogonal=orthogonal,
+        as_strict=as_strict,
     )
     return min((bound, name) for name, bound in bounds.items())
+
+
+def as_strict_as(first: Result, results: Sequence[Result]) -> list[bool]:
+    """Tell which components keep rules that are at least as strict as the first one's.
+
+    Disjoint supports take from groups and from k what was used; limits that depend on k
+    are then not those of the first component, whose bound is for its own.
+    """
+    rules = None if first.certificate is None else first.certificate.constraints
+    if rules is None:
+        return [True] * len(results)
+    found = []
+    for result in results:
+        certificate = result.certificate
+        other = None if certificate is None else certificate.constraints
+        found.append(other is not None and other.implies(rules))
+    return found
 
 
 def _single_bound(first: Result, k: int, shift: float | None) -> float:

@@ -42,7 +42,7 @@ from ..limits import Budget, LimitReached, Limits, Status, as_limits
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover, solve
 from ..proof_settings import Prover
-from ..result import Result
+from ..result import OPTIMAL_GAP, Result
 from ..scan.lists import scan_kernels
 from ..search.schur_tree import ProofTree, extent, rounding_allowance
 
@@ -231,10 +231,12 @@ class _Search:
         upper = [np.inf, *(steps[q].upper_bound / unit for q in range(1, k + 1))]
         chain = Chain(cov, candidates, upper)
         tau = threshold / unit
-        tau -= _MARGIN * chain.input_allowance(k)
+        tau -= _MARGIN * chain.allowance(k, tau)
         if tau < upper[k - 1]:
             return self._one_by_one(threshold)
         survivors = candidates.survivors(k, tau, upper[k - 1])
+        if len(survivors) < k:  # no other set is near
+            return self._ended([self.best.support], "")
         if len(survivors) ** 2 > self.budget.max_entries:
             return self._ended(
                 [self.best.support],
@@ -338,6 +340,8 @@ class _Search:
         order = sorted(
             range(len(values)), key=lambda i: (-values[i], supports[i].tolist())
         )
+        # The threshold is of x'Ax, the values are of LAPACK: ulps apart.
+        threshold -= OPTIMAL_GAP * abs(best.objective)
         kept = [i for i in order if values[i] >= threshold or len(order) == 1]
         return Alternatives(
             best,

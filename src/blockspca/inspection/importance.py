@@ -143,12 +143,20 @@ def feature_importance(
         cov = cov.formed(budget, budget.limits.memory)
         for number, i in enumerate(support.tolist()):
             without = _without(rules, i)
+            k = min(result.k, without.most_features())
+            try:
+                without.refuse_infeasible(max(k, 1))
+            except ValueError as error:
+                raise ValueError(
+                    f"feature {cov.names_of(np.array([i]))[0]} cannot be left out, "
+                    f"nothing else is allowed: {error}"
+                ) from None
             left = budget.left()
             if left.time is not None:
                 left = replace(left, time=left.time / (len(support) - number))
             one = solve_constrained(
                 cov,
-                min(result.k, without.most_features()),
+                k,
                 without,
                 left,
                 start=[j for j in support.tolist() if j != i],
@@ -173,5 +181,6 @@ def feature_importance(
 
 def _without(rules: Rules, i: int) -> Rules:
     """The same rules without a feature, which need not be included any more."""
-    kept = replace(rules, include=tuple(j for j in rules.include if j != i))
+    gone = rules.group_of(i) if rules.whole_groups else {i}
+    kept = replace(rules, include=tuple(j for j in rules.include if j not in gone))
     return kept.without([i])

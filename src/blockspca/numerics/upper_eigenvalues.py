@@ -13,11 +13,13 @@ from .rounding import EPS, power_of_two
 _ESTIMATED = 1e-7  # relative error of an estimate, at the best
 
 
-def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
+def eigenvalue_ceiling(
+    B: FloatArray, estimate: float | None = None, error: float = _ESTIMATED
+) -> float:
     """Return a number that is at least λmax(B), and very near it.
 
-    An estimate of λmax saves the eigenvalues. It need not be trusted, but the result is
-    no less, and up to eight times its error above λmax.
+    An estimate of λmax, with its relative error, saves the eigenvalues. Neither need be
+    trusted, but the result is no less, and up to eight times the error above λmax.
 
     Notes
     -----
@@ -43,7 +45,7 @@ def eigenvalue_ceiling(B: FloatArray, estimate: float | None = None) -> float:
     if estimate is None or not np.isfinite(estimate / scale):
         top, relative = float(leading_eigenpairs(B, 1)[0][-1]), 8 * n * EPS
     else:
-        top, relative = estimate / scale, _ESTIMATED
+        top, relative = estimate / scale, error
     slack = relative * max(abs(top), 1.0)
     while True:
         s = top + slack
