@@ -89,13 +89,15 @@ def each() -> Numbers:
             DEFAULT_SETTINGS,
             lambda value, nodes, free, said=said: said.append(value),
         )
-        for bound in (
-            run.by_variances,
-            run.by_directions,
-            run.by_eigenvalue,
-            run.by_thresholds,
-        ):
-            bound()
+        # λmax also where it is no better than what is known
+        with patch.object(_Run, "_reached_by_all", lambda self: -np.inf):
+            for bound in (
+                run.by_variances,
+                run.by_directions,
+                run.by_eigenvalue,
+                run.by_thresholds,
+            ):
+                bound()
         run.tell(0.5, 1, 2)
         found[name] = [[[b.name, float(b.value)] for b in run.known], said[-1]]
     return found

@@ -1,0 +1,63 @@
+"""Which bounds are looked at, and that none reported is worse than an obvious one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from blockspca.bounds.best import Effort, _Problem, _Run, best_bound
+from blockspca.bounds.closed_form import largest_eigenvalue_bound
+from blockspca.certificate import BoundName
+from blockspca.covariance.covariance import Covariance
+from blockspca.limits import Deadline
+from blockspca.proof_settings import DEFAULT_SETTINGS
+
+
+def spiked(d: int, seed: int = 0) -> np.ndarray:
+    """A correlation matrix with a strong factor in a third of its features."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * d, d))
+    X[:, : d // 3] += 4 * rng.normal(size=(2 * d, 1))
+    return np.corrcoef(X.T)
+
+
+@pytest.mark.parametrize("d", [20, 299, 300, 420])
+@pytest.mark.parametrize("scale", [1e-170, 1.0, 1e160])
+def test_lanczos_is_no_less_than_the_largest_eigenvalue(d: int, scale: float) -> None:
+    A = scale * spiked(d)
+    exact = np.linalg.eigvalsh(A)[-1]
+    bound = largest_eigenvalue_bound(A, by_lanczos=True)
+    assert exact <= bound <= exact * (1 + 1e-10)
+    assert largest_eigenvalue_bound(np.zeros((d, d)), by_lanczos=True) == 0.0
+
+
+def test_the_largest_eigenvalue_comes_before_the_searches() -> None:
+    """With all features of the factor, it is within a thousandth of the optimum."""
+    A = spiked(150)
+    cov = Covariance.from_matrix(A)
+    support = np.arange(60)
+    objective = float(np.linalg.eigvalsh(A[:60, :60])[-1])
+    largest = largest_eigenvalue_bound(A)
+    found = best_bound(
+        cov,
+        60,
+        support,
+        target=objective,
+        time_limit=30.0,
+        effort=Effort(nodes=1, is_timed=True),
+    )
+    assert objective <= found.value <= largest * (1 + 1e-9)
+
+
+def test_power_steps_say_whether_it_is_worth_its_price() -> None:
+    A = spiked(60)
+    problem = _Problem(
+        Covariance.from_matrix(A), 20, np.arange(20), -np.inf, Deadline(600.0), None
+    )
+    run = _Run(problem, Effort(nodes=1), DEFAULT_SETTINGS, None)
+    exact = float(np.linalg.eigvalsh(A)[-1])
+    assert 0.999 * exact <= run._reached_by_all() <= exact * (1 + 1e-12)
+    run.by_eigenvalue()
+    run.by_eigenvalue()  # once is enough
+    names = [bound.name for bound in run.known]
+    assert names.count(BoundName.LARGEST_EIGENVALUE) == 1
