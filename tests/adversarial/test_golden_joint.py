@@ -62,9 +62,11 @@ def believed(eps: float, error: float) -> Iterator[None]:
         yield
 
 
-def large(numbers: Callable[[], Numbers]) -> Callable[[], Numbers]:
+def large(
+    numbers: Callable[[], Numbers], error: float = ERROR
+) -> Callable[[], Numbers]:
     def inside() -> Numbers:
-        with believed(LARGE_EPS, ERROR):
+        with believed(LARGE_EPS, error):
             return numbers()
 
     return inside
@@ -255,6 +257,7 @@ GROUPS: Groups = {
     "formulas, large eps": large(formulas),
     "each, large eps": large(each),
     "joint, large eps": large(joint),
+    "joint, large error": large(joint, 5.0),
     "shared, large eps": large(shared),
     "signs, large eps": large(signs),
     "groups, large eps": large(groups),
@@ -288,6 +291,10 @@ def test_each_with_a_large_eps() -> None:
 
 def test_joint() -> None:
     assert_as_written(__file__, GROUPS, "joint")
+
+
+def test_joint_with_a_large_error() -> None:
+    assert_as_written(__file__, GROUPS, "joint, large error")
 
 
 def test_shared() -> None:
