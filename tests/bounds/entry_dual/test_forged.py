@@ -63,3 +63,14 @@ def test_shares_of_another_type_are_refused():
     record = EntryRecord(weights, 1.0, np.arange(2), shares)
     with pytest.raises(ValueError, match="another type"):
         record.check()
+
+
+def test_features_of_a_search_are_features() -> None:
+    for features, is_read in (([1, 3], True), ([-1, 3], False), ([1, 6], False)):
+        record = SearchRecord(6, 1.0, 0.5, np.array(features), SearchLog([], []))
+        if is_read:
+            again = SearchRecord.from_text(record.to_text(), 6)
+            assert again.features.tolist() == features
+        else:
+            with pytest.raises(ValueError, match="must ascend"):
+                SearchRecord.from_text(record.to_text(), 6)
