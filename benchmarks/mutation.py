@@ -97,9 +97,13 @@ FILES: dict[str, tuple[str, ...]] = {
     "certify/path.py": ("certify/test_path",),
     "certify/chain.py": ("adversarial/test_golden_groups", "certify/test_path"),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
-    "bounds/closed_form.py": ("bounds/test_closed_form",),
+    "bounds/closed_form.py": ("bounds/test_closed_form", "bounds/test_best"),
     "bounds/smaller_k.py": ("bounds/test_smaller_k",),
-    "bounds/best.py": ("adversarial/test_golden_joint", "bounds/test_closed_form"),
+    "bounds/best.py": (
+        "adversarial/test_golden_policy",
+        "adversarial/test_golden_joint",
+        "bounds/test_best",
+    ),
     "numerics/upper_eigenvalues.py": (
         "adversarial/test_golden_joint",
         "bounds/test_closed_form",
@@ -119,6 +123,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "bounds/direction_dual/test_coordinates",
     ),
     "bounds/direction_dual/problem.py": (
+        "adversarial/test_golden_policy",
         "adversarial/test_golden_dual",
         "bounds/direction_dual/test_relaxation",
         "bounds/test_closed_form",
@@ -189,6 +194,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     ),
     "components/earlier.py": ("components/test_earlier",),
     "components/shared_bounds.py": (
+        "adversarial/test_golden_policy",
         "adversarial/test_golden_joint",
         "components/test_shared_support",
     ),
