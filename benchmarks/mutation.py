@@ -94,7 +94,7 @@ FILES: dict[str, tuple[str, ...]] = {
         "search/test_portfolio",
         "certify/test_path",
     ),
-    "certify/path.py": ("certify/test_path",),
+    "certify/path.py": ("adversarial/test_golden_policy", "certify/test_path"),
     "certify/chain.py": ("adversarial/test_golden_groups", "certify/test_path"),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
     "bounds/closed_form.py": ("bounds/test_closed_form", "bounds/test_best"),

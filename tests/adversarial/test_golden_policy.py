@@ -15,6 +15,7 @@ from blockspca.bounds import best
 from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.direction_dual import problem as dual_problem
 from blockspca.bounds.direction_dual.problem import NotAffordable, make_problem
+from blockspca.certify.path import _first_pool
 from blockspca.components import shared_bounds
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
@@ -174,13 +175,23 @@ def tables() -> Numbers:
     return found
 
 
+def pools() -> Numbers:
+    """How many features the first supports of a path are made of."""
+    return {str(k): _first_pool(k) for k in (1, 5, 12, 30)}
+
+
 GROUPS: Groups = {
+    "pools": pools,
     "turns": turns,
     "entries": entries,
     "affordable": affordable,
     "columns": columns,
     "tables": tables,
 }
+
+
+def test_pools() -> None:
+    assert_as_written(__file__, GROUPS, "pools")
 
 
 def test_turns() -> None:
