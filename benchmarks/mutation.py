@@ -97,7 +97,11 @@ FILES: dict[str, tuple[str, ...]] = {
     "certify/path.py": ("adversarial/test_golden_policy", "certify/test_path"),
     "certify/chain.py": ("adversarial/test_golden_groups", "certify/test_path"),
     "certify/conclude.py": ("certify/test_path", "certify/test_alarms"),
-    "bounds/closed_form.py": ("bounds/test_closed_form", "bounds/test_best"),
+    "bounds/closed_form.py": (
+        "covariance/test_contrast",
+        "bounds/test_closed_form",
+        "bounds/test_best",
+    ),
     "bounds/smaller_k.py": ("bounds/test_smaller_k",),
     "bounds/best.py": (
         "adversarial/test_golden_policy",
