@@ -25,6 +25,7 @@ from blockspca.bounds.direction_dual.relaxation import (
     relax,
     rounding_of_sum,
 )
+from blockspca.bounds.direction_dual.settings import DEFAULT
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import psd_shift
@@ -251,6 +252,13 @@ def steps() -> Numbers:
                     made.rest,
                     floats(etas),
                 ]
+    # within a space, where few directions are told apart
+    within = Density(Q, np.array([0.5, 0.2, 0.1]), 0.2 / 4, 3)
+    for most in (1, 2, 9):
+        large = replace(DEFAULT, dense_order=3, max_directions=most)
+        for size in (0.01, 5.0):
+            made, _ = within.step(B, size, 1e-3, [], [], float(np.trace(B)), large)
+            found[f"within {most} {size}"] = [floats(made.weights), made.rest]
     for count in (1, 2):
         onto = start.onto(sectors[:count], 0.01)
         found[f"onto {count}"] = [floats(onto.weights), onto.rest, onto.order]
