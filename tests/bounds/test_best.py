@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from blockspca.bounds import closed_form
 from blockspca.bounds.best import Effort, _Problem, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.certificate import BoundName
@@ -61,3 +62,22 @@ def test_power_steps_say_whether_it_is_worth_its_price() -> None:
     run.by_eigenvalue()  # once is enough
     names = [bound.name for bound in run.known]
     assert names.count(BoundName.LARGEST_EIGENVALUE) == 1
+
+
+def test_where_lanczos_is_used(monkeypatch) -> None:
+    """Of a matrix that is large and not zero; what is not finite has no estimate."""
+    sizes: list[int] = []
+    original = closed_form.lanczos
+
+    def counted(A: np.ndarray, start: np.ndarray) -> object:
+        sizes.append(len(A))
+        assert np.abs(A).max() == 1.0
+        return original(A, start)
+
+    monkeypatch.setattr(closed_form, "lanczos", counted)
+    for d in (299, 300):
+        largest_eigenvalue_bound(3.0 * spiked(d), by_lanczos=True)
+        largest_eigenvalue_bound(np.zeros((d, d)), by_lanczos=True)
+        largest_eigenvalue_bound(np.full((d, d), np.inf), by_lanczos=True)
+        largest_eigenvalue_bound(spiked(d))
+    assert sizes == [300]
