@@ -18,9 +18,10 @@ from unittest.mock import PropertyMock, patch
 import numpy as np
 
 import zoo
-from blockspca.bounds.entry_dual import check, fixing
+from blockspca.bounds.entry_dual import check, fixing, screening
 from blockspca.bounds.entry_dual import search as entry_search
 from blockspca.bounds.entry_dual.fixing import fixed_in, fixed_out, likely_in
+from blockspca.bounds.entry_dual.log import LoggedPoint
 from blockspca.bounds.entry_dual.node import Node
 from blockspca.bounds.entry_dual.pairs import Pairs
 from blockspca.bounds.entry_dual.proof import Priced, grown_from, within_dense
@@ -257,6 +258,55 @@ def checked() -> Numbers:
     return found
 
 
+def levels() -> Numbers:
+    """The levels that a search asks for, of a matrix whose rounding is 0.25."""
+    found: Numbers = {}
+    asked: list[float] = []
+
+    def asks(M: np.ndarray, level: float, *_: object) -> Any:
+        asked.append(float(level))
+        return []
+
+    for name, A in matrices():
+        A = A / np.abs(A).max()
+        node = next(node for _, node in nodes(A))
+        n = len(A)
+        point = LoggedPoint.of(node.weights, node.shares, node.ratio)
+        search = EntrySearch(A, 4, 1.5, node)
+        asked.clear()
+        with (
+            patch.object(EntrySearch, "_matrix", lambda *_, n=n: (np.eye(n), 0.25)),
+            patch.object(EntrySearch, "_improved", lambda *_, point=point: point),
+            patch.object(entry_search, "is_below", asks),
+            patch.object(entry_search, "fixed_in", asks),
+            patch.object(entry_search, "likely_in", lambda M, t, free: np.arange(2)),
+        ):
+            search._ascended(node, Deadline(None))
+            search._fixed(node)
+        found[name] = list(asked)
+    return found
+
+
+def row_sums() -> Numbers:
+    """Sums of squares of rows, as the screening has them at first."""
+    found: Numbers = {}
+    for name, A in matrices():
+        A = A / np.abs(A).max()
+        i, j = np.triu_indices(len(A), 1)
+        said: list[list[float]] = []
+
+        def norms(
+            sums: np.ndarray, *rest: Any, said: list[list[float]] = said
+        ) -> np.ndarray:
+            said.append([float(value) for value in sums])
+            return norms_above(sums, *rest)
+
+        with patch.object(screening, "norms_above", norms):
+            survivors(Pairs(i, j, A[i, j]), np.diagonal(A), 3, 1.2, 0.9, 0.01, 0.0)
+        found[name] = said[0]
+    return found
+
+
 def rounded() -> Numbers:
     a = np.array([-2.0, 0.5, 1.0, 1.0, 3.0])
     c = np.array([0.0, 0.25, 1.0, 4.0, 1e-3])
@@ -297,6 +347,8 @@ GROUPS: Groups = {
     "grown": with_eps(grown),
     "grown, large eps": with_eps(grown, LARGE_EPS),
     "checked": checked,
+    "levels": levels,
+    "row sums": with_eps(row_sums, 10 * LARGE_EPS),
     "fixed, large eps": with_eps(fixed, LARGE_EPS),
     "searched, large eps": with_eps(searched, LARGE_EPS),
     "screened, large eps": with_eps(screened, LARGE_EPS),
@@ -326,6 +378,14 @@ def test_grown() -> None:
 
 def test_grown_with_a_large_eps() -> None:
     assert_as_written(__file__, GROUPS, "grown, large eps")
+
+
+def test_levels() -> None:
+    assert_as_written(__file__, GROUPS, "levels")
+
+
+def test_row_sums() -> None:
+    assert_as_written(__file__, GROUPS, "row sums")
 
 
 def test_checked() -> None:

@@ -17,6 +17,7 @@ from blockspca.certify.screening import limited_lists
 from blockspca.constraints import GroupLimits
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, Limits
+from blockspca.numerics.rounding import increased as plain_increased
 from blockspca.proof_settings import ProofSettings
 from blockspca.search import reference as plain_proof
 from blockspca.search.portfolio import StepProof
@@ -127,6 +128,27 @@ def wide() -> Numbers:
     return found
 
 
+def raised_sums() -> Numbers:
+    """Sums of gains that the plain search compares with τ, raised for rounding."""
+    found: Numbers = {}
+    for name, A in matrices():
+        for k, tau, upper in by_k(A, 0.02):
+            said: list[float] = []
+
+            def increased(value: Any, said: list[float] = said) -> Any:
+                if np.ndim(value) == 0:
+                    said.append(float(value))
+                return plain_increased(value)
+
+            with (
+                patch.object(plain_proof, "increased", increased),
+                patch.object(plain_proof, "SPECTRAL_FROM", 99),
+            ):
+                plain_proof.prove_none_above(A, k, tau, upper[:k], 10**4)
+            found[f"{name} {k}"] = said
+    return found
+
+
 def turns() -> Numbers:
     """Trees after features were fixed by eigenvectors, from the first node on."""
     found: Numbers = {}
@@ -215,6 +237,7 @@ GROUPS: Groups = {
     "plain": plain,
     "paths": paths,
     "lists": lists,
+    "raised sums": enlarged(raised_sums, 1e-5),
     "turns": turns,
     "allowances": allowances,
     "plain, wide": enlarged(wide, 3e-3),
@@ -228,6 +251,10 @@ def test_lists() -> None:
 
 def test_trees() -> None:
     assert_as_written(__file__, GROUPS, "trees")
+
+
+def test_raised_sums() -> None:
+    assert_as_written(__file__, GROUPS, "raised sums")
 
 
 def test_turns() -> None:
