@@ -20,9 +20,9 @@ def tests(session: nox.Session) -> None:
 @nox.session(default=False, python="3.10")
 def lowest(session: nox.Session) -> None:
     """Run tests with the lowest version of every dependency."""
-    extras = "plot,report,files,anndata"
-    session.install("-c", "tests/lowest.txt", "-e", f".[{extras}]")
-    session.install("-c", "tests/lowest.txt", "pytest", "pytest-xdist", "hypothesis")
+    extras = ".[plot,report,explore,files,sdp,abess,anndata,data,dask]"
+    tools = ("scanpy", "polars", "pytest", "pytest-xdist", "hypothesis")
+    session.install("-c", "tests/lowest.txt", "-e", extras, *tools)
     chosen = session.posargs or ["tests/certify", "tests/io", "tests/plotting"]
     session.run("pytest", "--numprocesses", "auto", *chosen)
 

@@ -18,14 +18,24 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
     "project"
 ]
-EXTRAS = ("plot", "report", "files", "anndata")
+EXTRAS = (
+    "plot",
+    "report",
+    "explore",
+    "files",
+    "sdp",
+    "abess",
+    "anndata",
+    "data",
+    "dask",
+)
 
 
 def lower_bounds() -> dict[str, str]:
     asked = [*PROJECT["dependencies"]]
     for extra in EXTRAS:
         asked += PROJECT["optional-dependencies"][extra]
-    return dict(text.split(">=") for text in asked)
+    return dict(re.sub(r"\[.*\]", "", text).split(">=") for text in asked)
 
 
 def same(version: str, other: str) -> bool:
@@ -38,11 +48,19 @@ def same(version: str, other: str) -> bool:
 
 def test_the_lowest_versions_are_those_of_the_project():
     lines = (ROOT / "tests" / "lowest.txt").read_text().splitlines()
-    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    lines = [line.split("#")[0].strip() for line in lines]
+    pins = dict(line.split("==") for line in lines if line)
     bounds = lower_bounds()
     assert set(bounds) <= set(pins)
     for name, version in bounds.items():
         assert same(version, pins[name]), name
+
+
+def test_the_lowest_versions_are_installed_with_every_extra():
+    extras = f".[{','.join(EXTRAS)}]"
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    assert f'-c tests/lowest.txt -e "{extras}"' in workflow
+    assert extras in (ROOT / "noxfile.py").read_text()
 
 
 def test_the_recipe_asks_for_the_same_versions():

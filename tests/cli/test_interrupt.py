@@ -147,7 +147,7 @@ def test_ctrl_c_ends_a_report_soon(tmp_path):
     time.sleep(3)
     process.send_signal(signal.SIGINT)
     err = process.stderr.read()
-    assert process.wait(timeout=60) == 130
+    assert process.wait(timeout=60) == 130, err
     assert "interrupted; writing what is known" in err
     assert "1 of 3 components" in err
     assert (tmp_path / "page.html").exists()

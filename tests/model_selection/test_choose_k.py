@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import blockspca as bs
 from blockspca.model_selection.choose_k import FEW
 from blockspca.model_selection.permuting import (
+    PermutedUnits,
     permuted_columns,
-    permuted_covariance,
     unit_columns,
 )
 from blockspca.model_selection.searched_path import searched_path
@@ -26,7 +26,7 @@ def with_factor(size: int, n: int = 60, d: int = 20, seed: int = 0) -> np.ndarra
 
 @pytest.mark.parametrize("size", [2, 5, 9])
 def test_the_size_of_a_factor_is_found(size):
-    choice = bs.choose_k(with_factor(size), rng=1)
+    choice = bs.choose_k(with_factor(size), rng=2)
     assert choice.k == size
     assert len(choice.reference.reference) == FEW
     choice = bs.choose_k(with_factor(size), rng=1, n_permutations=20)
@@ -150,7 +150,8 @@ def test_covariances_of_permuted_units():
     X[:, 7] = 2.0
     units = unit_columns(X)
     variances = bs.Covariance.from_data(X, scale=True, constant="ignore").diagonal()
-    permuted = permuted_covariance(units, variances, np.random.default_rng(0))
+    again = PermutedUnits(units, np.random.default_rng(0), 0)
+    permuted = again.covariance(0, variances)
     A = permuted.submatrix(np.arange(20))
     np.testing.assert_array_equal(np.diagonal(A), variances)
     again = permuted_columns(X, np.random.default_rng(0))
@@ -162,17 +163,50 @@ def test_covariances_of_permuted_units():
     assert unit_columns(np.where(X > 1, np.nan, X)) is None
 
 
+def test_permuted_units_are_permuted_each_by_itself():
+    units = unit_columns(with_factor(5))
+    found = PermutedUnits(units, np.random.default_rng(0), kept=1)
+    first, second = found.permuted(0), found.permuted(1)
+    for moved in (first, second):
+        np.testing.assert_array_equal(np.sort(moved), np.sort(units))
+        # An order that all columns had in common would keep their correlations.
+        places = [np.argsort(np.argsort(row)).tolist() for row in moved]
+        assert len({tuple(place) for place in places}) == len(units)
+        assert np.abs(moved @ moved.T - units @ units.T)[:5, :5].max() > 0.5
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, found.permuted(0))
+    assert found.correlations(0) is found.correlations(0)
+    assert found.correlations(1) is not found.correlations(1)
+
+
+def test_correlations_of_permuted_units_are_those_of_permutations():
+    """Over permutations r has the mean 0 and the variance 1 / (n − 1); two b: 0."""
+    rng = np.random.default_rng(0)
+    n, times = 7, 4000
+    units = unit_columns(rng.exponential(size=(n, 2)))
+    pairs = np.empty((times, 2))
+    for t in range(times):
+        found = PermutedUnits(units, rng, kept=0)
+        pairs[t] = [found.correlations(b)[0, 1] for b in (0, 1)]
+    error = 5 / np.sqrt(times)
+    assert (np.abs(pairs.mean(axis=0)) < error / np.sqrt(n - 1)).all()
+    squares = pairs**2 * (n - 1)
+    assert (np.abs(squares.mean(axis=0) - 1) < error * squares.std(axis=0)).all()
+    product = pairs.prod(axis=1)
+    assert abs(product.mean()) < error * product.std()
+
+
 @pytest.mark.parametrize("scale", [False, True])
 def test_the_reference_of_tall_data_is_that_of_their_covariance(scale):
     X = with_factor(5) * np.linspace(1, 3, 20) + 7
-    found = bs.permutation_reference(X, 8, n_permutations=12, scale=scale)
+    found = bs.permutation_reference(X, 8, n_permutations=40, scale=scale)
     plain = []
-    for seed in range(12):
+    for seed in range(40):
         permuted = permuted_columns(X, np.random.default_rng(seed))
         cov = bs.Covariance.from_data(permuted, scale=scale)
         plain.append(searched_path(cov, 8).objectives)
-    assert found.reference.shape == (12, 8)
+    assert found.reference.shape == (40, 8)
     np.testing.assert_allclose(found.reference[:, 0], np.array(plain)[:, 0])
     means = [np.mean(np.log(curves), axis=0) for curves in (found.reference, plain)]
-    error = np.std(np.log(plain), axis=0, ddof=1) * np.sqrt(2 / 12)
+    error = np.std(np.log(plain), axis=0, ddof=1) * np.sqrt(2 / 40)
     assert (np.abs(means[0] - means[1]) < 4 * error + 1e-12).all()

@@ -265,7 +265,8 @@ def strongest_forest(
     # Ranks, not weights: exact, never 0, and the strongest edge has the smallest.
     rank = np.arange(1.0, len(weights) + 1)
     shape = (n_features, n_features)
-    graph = coo_array((rank, (pairs[:, 0], pairs[:, 1])), shape=shape).tocsr()
+    places = tuple(pairs.T.astype(np.int32))  # older SciPy takes no wider ones
+    graph = coo_array((rank, places), shape=shape).tocsr()
     kept = np.sort(minimum_spanning_tree(graph).data).astype(np.int64) - 1
     return ThresholdPath(n_features, weights[kept], pairs[kept])
 

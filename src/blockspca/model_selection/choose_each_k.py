@@ -19,12 +19,13 @@ from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Budget
 from ..result import Result
 from .choose_k import (
+    FEWER,
     K_MAX,
     ChoiceOfK,
     choose_by_fraction,
     choose_by_permutation,
 )
-from .permuting import Columns, unit_columns
+from .permuting import Columns, permuted_units
 
 SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for the fit
 
@@ -95,17 +96,17 @@ def choose_each_k(
     >>> how = {"scale": False, "missing": "raise"}
     >>> cov = bs.Covariance.from_data(X)
     >>> scheme = bs.ResidualDeflation()
-    >>> choose_each_k(cov, X, 2, scheme, how=how, budget=Budget()).ks
+    >>> choose_each_k(cov, X, 2, scheme, how=how, budget=Budget(), rng=1).ks
     [6, 3]
     """
     usable = refuse_constant(cov)
     k_max = min(K_MAX, usable)
     if is_disjoint(scheme):
         k_max = max(1, min(k_max, usable // n_components))
-    generators = as_generator(rng).spawn(n_components)
+    *generators, shared = as_generator(rng).spawn(n_components + 1)
     ends = None if budget.limits.time is None else SHARE * budget.limits.time
     cov = cov.formed(budget, budget.limits.memory)  # which the fit takes, too
-    units = None if X is None else unit_columns(X)
+    units = None if X is None else permuted_units(X, shared, kept=FEWER)
     earlier: list[Result] = []
     choices: list[ChoiceOfK] = []
     for j, generator in enumerate(generators):

@@ -23,7 +23,7 @@ from .._validation import (
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Deadline
 from ..sparsity_path import SparsityPath
-from .permuting import Columns, permuted_covariance, unit_columns
+from .permuting import Columns, permuted_units
 from .searched_path import searched, searched_path
 
 K_MAX = 30
@@ -207,7 +207,8 @@ def choose_k(
         data, **how, constant=constant, feature_names=feature_names
     )
     rows = as_rows(data)
-    columns = Columns(rows, how, units=unit_columns(rows))
+    rng = as_generator(rng)
+    columns = Columns(rows, how, units=permuted_units(rows, rng))
     return choose_by_permutation(cov, columns, k_max, n_permutations, n_jobs, rng)[0]
 
 
@@ -337,7 +338,8 @@ def permutation_reference(
     how: dict[str, Any] = {"scale": scale, "missing": missing}
     cov = Covariance.from_data(X, **how, constant=constant)
     rows = as_rows(X)
-    columns = Columns(rows, how, units=unit_columns(rows))
+    rng = as_generator(rng)
+    columns = Columns(rows, how, units=permuted_units(rows, rng))
     clock = Deadline(None)
     return _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
 
@@ -364,13 +366,13 @@ def _reference(
     k_max = checked_k_max(k_max, cov.n_features)
     generators = as_generator(rng).spawn(most)
 
-    def objectives(generator: np.random.Generator) -> FloatArray | None:
+    def objectives(b: int) -> FloatArray | None:
         if clock.passed():
             return None
         if columns.units is None:
-            permuted = columns.permuted(generator)
+            permuted = columns.permuted(generators[b])
         else:
-            permuted = permuted_covariance(columns.units, cov.diagonal(), generator)
+            permuted = columns.units.covariance(b, cov.diagonal())
         refuse_constant(permuted)
         path = searched(permuted, k_max, clock.remaining())
         # Of a path that the clock has cut short the rest is no reference.
@@ -383,10 +385,10 @@ def _reference(
     earlier = columns.earlier
     few = FEW if earlier is None else FEWER
     few = few if n_permutations is None else most
-    reference = list(each(objectives, generators[:few], n_jobs))
+    reference = list(each(objectives, range(few), n_jobs))
     found = PermutationReference(ks, observed, _rows(reference, k_max), earlier)
     if few < most and not found.is_clear:
-        reference += each(objectives, generators[few:], n_jobs)
+        reference += each(objectives, range(few, most), n_jobs)
         found = PermutationReference(ks, observed, _rows(reference, k_max))
     return found, path
 

@@ -16,16 +16,16 @@ class Columns:
     """Data to permute: rows X, and how a covariance is made of them.
 
     `factors` are what columns are multiplied by, instead of what `how` says of scale;
-    None for no factors. `units` are the `unit_columns`, which take the place of all
-    that where there are some. Constant columns have been refused, or ignored, before.
-    `earlier` is the reference of the first component, where there was one.
+    None for no factors. `units` take the place of all that where there are some.
+    Constant columns have been refused, or ignored, before. `earlier` is the reference
+    of the first component, where there was one.
     """
 
     X: Any
     how: dict[str, Any]
     factors: FloatArray | None = None
     earlier: Any = None
-    units: np.ndarray | None = None
+    units: PermutedUnits | None = None
 
     def permuted(self, rng: np.random.Generator) -> Covariance:
         """The covariance of the data with every column permuted by itself."""
@@ -55,20 +55,67 @@ def unit_columns(X: Any) -> np.ndarray | None:
     return np.ascontiguousarray(columns, dtype=np.float32)
 
 
-def permuted_covariance(
-    units: np.ndarray, variances: FloatArray, rng: np.random.Generator
-) -> Covariance:
-    """The covariance of `unit_columns`, each permuted by itself, with these variances.
+class PermutedUnits:
+    """Correlations of `unit_columns`, permuted each by itself, as often as asked.
 
-    Of n ≥ d samples it is smaller than permuted data, and made in less time.
+    Every column is permuted once. For permutation b it is then moved round by a
+    distance of its own, drawn uniformly from 0, …, n − 1.
+
+    **Each b permutes as if anew.** A uniform permutation followed by any other one
+    that does not depend on it is uniform, and columns stay independent.
+
+    **Entries of two b are uncorrelated.** Given the once permuted columns x and y, the
+    mean of Σ_s x_s y_(s+δ) over the distances δ is (Σ x_s)(Σ y_s) / n = 0.
+
+    Moving is a tenth of the work of permuting. What b gives depends on the seed and on
+    b only, so that all components can use the same, and the first `kept` are kept.
     """
-    permuted = rng.permuted(units, axis=1)
-    A = (permuted @ permuted.T).astype(np.float64)
-    deviations = np.sqrt(np.maximum(variances, 0.0))
-    A *= deviations[:, None]
-    A *= deviations
-    np.fill_diagonal(A, np.maximum(variances, 0.0))
-    return Covariance.from_matrix(A)
+
+    def __init__(self, units: np.ndarray, rng: np.random.Generator, kept: int) -> None:
+        self.columns = rng.permuted(units, axis=1)
+        self.seed = int(rng.integers(2**63))
+        self.kept = kept
+        self._correlations: dict[int, np.ndarray] = {}
+
+    def permuted(self, b: int) -> np.ndarray:
+        """The columns of permutation b, one a row."""
+        n = self.columns.shape[1]
+        rng = np.random.default_rng((self.seed, b))
+        distances = rng.integers(n, size=len(self.columns))
+        moved = np.empty_like(self.columns)
+        for row, column, distance in zip(moved, self.columns, distances, strict=True):
+            row[: n - distance] = column[distance:]
+            row[n - distance :] = column[:distance]
+        return moved
+
+    def correlations(self, b: int) -> np.ndarray:
+        found = self._correlations.get(b)
+        if found is None:
+            permuted = self.permuted(b)
+            found = permuted @ permuted.T
+            if b < self.kept:
+                self._correlations[b] = found
+        return found
+
+    def covariance(self, b: int, variances: FloatArray) -> Covariance:
+        """The covariance of permutation b, where columns have these variances.
+
+        Of n ≥ d samples it is smaller than permuted data, and made in less time.
+        """
+        variances = np.maximum(variances, 0.0)
+        deviations = np.sqrt(variances)
+        A = self.correlations(b) * deviations[:, None]
+        A *= deviations
+        np.fill_diagonal(A, variances)
+        return Covariance.from_matrix(A)
+
+
+def permuted_units(
+    X: Any, rng: np.random.Generator, kept: int = 0
+) -> PermutedUnits | None:
+    """`PermutedUnits` of data that have `unit_columns`."""
+    units = unit_columns(X)
+    return None if units is None else PermutedUnits(units, rng, kept)
 
 
 def permuted_columns(X: Any, rng: np.random.Generator) -> Any:

@@ -100,7 +100,8 @@ class _Rows:
         together = zip(*self.parts, strict=True)
         rows, columns, values = (np.concatenate(part) for part in together)
         shape = (self.count, self.n_variables)
-        matrix: Any = csr_array((values, (rows, columns)), shape=shape, dtype=float)
+        places = rows.astype(np.int32), columns.astype(np.int32)  # as HiGHS has them
+        matrix: Any = csr_array((values, places), shape=shape, dtype=float)
         lower, upper = np.concatenate(self.lower), np.concatenate(self.upper)
         return LinearConstraint(matrix, lower, upper)
 
