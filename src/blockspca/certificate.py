@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._json_reader import Reader
+from ._validation import FloatArray
 from .constraints import Rules
 from .result import Result, Status, refuse_unproved
 
@@ -215,20 +217,22 @@ class Certificate:
 
     def as_result(self, **more: Any) -> Result:
         """Return the component as a result, with what else is known about it."""
+        return Result(**self._claims(), **more)
+
+    def _claims(self) -> dict[str, Any]:
+        """What a result says that has this certificate."""
         support = np.array(self.support, dtype=np.intp)
-        x = np.zeros(self.n_features)
-        x[support] = self.loadings
-        return Result(
-            x=x,
-            support=support,
-            objective=self.objective,
-            upper_bound=self.upper_bound,
-            status=self.status,
-            k=self.k,
-            n_features=self.n_features,
-            certificate=self,
-            **more,
-        )
+        return {
+            "x": _vector(support, self.loadings, self.n_features),
+            "support": support,
+            "objective": self.objective,
+            "upper_bound": self.upper_bound,
+            "status": self.status,
+            "k": self.k,
+            "n_features": self.n_features,
+            "bound_name": self.bound_name,
+            "certificate": self,
+        }
 
     def to_json(self) -> str:
         """Write the certificate as JSON; numbers keep every digit."""
@@ -371,6 +375,43 @@ class Certificate:
                     "certificate: feature indices must ascend and lie in 0.."
                     f"{self.n_features - 1}."
                 )
+
+
+def restated(result: Result, **claims: Any) -> Result:
+    """Return the result with other claims, which its certificate makes as well.
+
+    Parameters
+    ----------
+    result : Result
+    **claims
+        Fields of a certificate. A result that has none keeps what it says itself:
+        the support with its loadings, and the fields that both have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> result = bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2)
+    >>> stopped = restated(result, status=bs.Status.INTERRUPTED)
+    >>> stopped.status is stopped.certificate.status
+    True
+    """
+    if result.certificate is not None:
+        certificate: Certificate = replace(result.certificate, **claims)
+        return replace(result, **certificate._claims())
+    support = np.array(claims.get("support", result.support), dtype=np.intp)
+    loadings = claims.get("loadings", result.x[result.support])
+    changes = {f.name: claims[f.name] for f in fields(Result) if f.name in claims}
+    if "steps" in claims:
+        changes["bound_name"] = claims["steps"][-1].bound_name
+    x = _vector(support, loadings, claims.get("n_features", result.n_features))
+    return replace(result, **changes | {"x": x, "support": support})
+
+
+def _vector(support: NDArray[np.intp], loadings: Any, d: int) -> FloatArray:
+    x = np.zeros(d)
+    x[support] = loadings
+    return x
 
 
 def _not_in(version: int) -> set[str]:

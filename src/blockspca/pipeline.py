@@ -20,6 +20,7 @@ from .blocks.block_solve import is_plug_in
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
 from .bounds.closed_form import MOMENT, ObviousBounds
+from .certificate import restated
 from .constraints import Constraints, Rules, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
@@ -262,7 +263,6 @@ def _better(cov: Covariance, found: Result, given: list[int]) -> list[int]:
 def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result:
     """Solve under constraints, and without them for the price."""
     from .certify.constrained import solve_constrained
-    from .certify.results import with_status
 
     cov, budget = run.cov, run.budget
     half = budget.left()
@@ -289,7 +289,7 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         free.objective, free.upper_bound, result.objective, result.upper_bound
     )
     if free.status is Status.INTERRUPTED:
-        result = with_status(result, free.status)
+        result = restated(result, status=free.status)
     return replace(
         result,
         price=price,
@@ -313,14 +313,14 @@ def _clipped(run: _Run, found: Result, seconds: float) -> Result:
 
 def _before_any_block(cov: Covariance, found: Result) -> Result:
     """Return what the variances say, for a run that was stopped at its start."""
-    from .certify.results import certified_results, with_status
+    from .certify.results import certified_results
 
     at_once = Limits(time=0)
     k, prover = found.k, choose_prover(cov, found.k, found.k)
     known = certified_results(cov, k, k, at_once, {}, prover=prover)[k]
     if known.objective < found.objective:
         return found
-    known = with_status(known, found.status)
+    known = restated(known, status=found.status)
     return replace(known, message=found.message, nodes=found.nodes, time=found.time)
 
 

@@ -107,6 +107,33 @@ def refuse_unproved(status: Status, objective: float, upper_bound: float) -> Non
     )
 
 
+def refuse_contradiction(result: Result) -> None:
+    """Raise if a result says something else than its certificate.
+
+    Each is read on its own, the certificate in files; a claim of the one is changed
+    together with that of the other, by `certificate.restated`.
+    """
+    certificate = result.certificate
+    if certificate is None:
+        return
+    names = ("k", "n_features", "objective", "upper_bound")
+    apart = [n for n in names if getattr(result, n) != getattr(certificate, n)]
+    if result.status is not certificate.status:  # text would equal its status
+        apart.append("status")
+    if result.support.tolist() != list(certificate.support):
+        apart.append("support")
+    elif len(result.x) != result.n_features or not np.array_equal(
+        result.x[result.support], certificate.loadings
+    ):
+        apart.append("x")
+    if apart:
+        raise ValueError(
+            "the result and its certificate do not say the same: they differ in "
+            f"{', '.join(apart)}; change both with blockspca.certificate.restated, or "
+            "pass certificate=None."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """A solver's answer on the matrix it was given; `upper_bound` holds there only.
@@ -326,6 +353,7 @@ class Result(MayHaveProof):
 
     def __post_init__(self) -> None:
         refuse_unproved(self.status, self.objective, self.upper_bound)
+        refuse_contradiction(self)
         self.x.flags.writeable = False
         self.support.flags.writeable = False
 

@@ -12,6 +12,7 @@ import constrained_zoo as cz
 import zoo
 from blockspca.certificate import PartClaim
 from blockspca.constraints import checked
+from forging import forged
 
 
 @pytest.mark.parametrize("seed", range(80))
@@ -33,13 +34,13 @@ def test_faults_are_noticed() -> None:
     rules = checked(given, 6, None, 3)
     drawn = cz.Drawn(zoo.from_matrix(A), 3, given, rules, ("exclude",))
     result = bs.solve(drawn.problem.cov, drawn.k, constraints=drawn.constraints)
-    worse = replace(
+    worse = forged(
         result,
         upper_bound=result.objective - abs(result.objective),
         status=bs.Status.FEASIBLE,
     )
     assert any("below" in said for said in cz.faults(drawn, worse))
-    other = replace(result, x=-2 * result.x)
+    other = forged(result, x=-2 * result.x)
     assert any("unit" in said for said in cz.faults(drawn, other))
 
 

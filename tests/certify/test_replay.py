@@ -75,7 +75,7 @@ def test_a_proof_does_not_replace_the_check_of_constraints():
     rules = bs.Constraints(exclude=[int(free.support[0])])
     kept = bs.solve(A, 2, constraints=rules)
     said = free.certificate
-    forged = replace(
+    other = replace(
         kept.certificate,
         objective=said.objective,
         upper_bound=said.upper_bound,
@@ -85,7 +85,7 @@ def test_a_proof_does_not_replace_the_check_of_constraints():
         tolerance=said.tolerance,
     )
     with pytest.raises(bs.VerificationError, match="is excluded"):
-        bs.verify(replace(free, certificate=forged), A)
+        bs.verify(replace(free, certificate=other), A)
 
 
 def test_a_small_column_beside_large_ones_is_not_constant():

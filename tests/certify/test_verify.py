@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import blockspca as bs
+import forging
 import zoo
 from blockspca.certificate import StepClaim
 from conftest import brute_force
@@ -264,7 +265,9 @@ def test_a_status_that_was_not_proved_is_rejected(A):
 def test_a_result_must_agree_with_its_certificate(result, A):
     higher = dict.fromkeys(("objective", "upper_bound"), result.objective + 1)
     with pytest.raises(bs.VerificationError, match="do not say the same"):
-        bs.verify(replace(result, **higher), A)
+        bs.verify(forging.forged(result, **higher), A)
+    with pytest.raises(ValueError, match=r"differ in objective, upper_bound; change"):
+        replace(result, **higher)
     with pytest.raises(bs.VerificationError, match="certify=False"):
         bs.verify(bs.solve(A, 3, certify=False), A)
 
@@ -347,9 +350,9 @@ def test_nonzeros_outside_the_support_are_rejected(A, size):
     for count in (1, 10):
         x[outside[:count]] = size
         with pytest.raises(bs.VerificationError, match="outside the support"):
-            bs.verify(replace(result, x=x.copy()), A)
+            bs.verify(forging.forged(result, x=x.copy()), A)
     with pytest.raises(bs.VerificationError, match="x has shape"):
-        bs.verify(replace(result, x=x[:20].copy()), A)
+        bs.verify(forging.forged(result, x=x[:20].copy()), A)
 
 
 def test_an_entry_that_no_component_uses_loosens_nothing():

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from blockspca import SparsityPath, solve_components, solve_path
+from blockspca.certificate import restated
 from blockspca.cli.main import run
 from blockspca.result import Status
 
@@ -31,7 +32,7 @@ def stopped(monkeypatch):
 
     def solve(cov, k, _n_components, **options):
         found = solve_components(cov, k, 1, **options)
-        result = replace(found.results[0], status=Status.INTERRUPTED)
+        result = restated(found.results[0], status=Status.INTERRUPTED)
         return replace(found, results=(result,))
 
     monkeypatch.setattr("blockspca.components.solve_components", solve)
@@ -79,7 +80,7 @@ def test_an_interrupted_path_is_written(here, monkeypatch, capsys):
 
     def solve(cov, k_max, **_options):
         results = solve_path(cov, k_max)
-        last = replace(results[k_max], status=Status.INTERRUPTED)
+        last = restated(results[k_max], status=Status.INTERRUPTED)
         return SparsityPath({**results, k_max: last}, cov)
 
     monkeypatch.setattr("blockspca.pipeline.solve_path", solve)

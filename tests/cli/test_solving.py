@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certificate import restated
 from blockspca.cli.options import SolveOptions
 from blockspca.cli.solving import SchemeName, parse_sparsity, why_not_proved
 from blockspca.components.scheme_names import SCHEMES
@@ -18,7 +19,8 @@ PROVED = bs.solve(A, 2)
 
 def result(status: str, **more) -> bs.Result:
     bound = 2 * PROVED.objective
-    return replace(PROVED, status=bs.Status(status), upper_bound=bound, **more)
+    said = restated(PROVED, status=bs.Status(status), upper_bound=bound)
+    return replace(said, **more)
 
 
 def test_the_names_of_schemes_are_those_of_the_library():

@@ -10,6 +10,7 @@ import pytest
 import blockspca as bs
 from blockspca.components.variance import joint_bounds
 from component_problems import SCHEMES, overlapping_factors
+from forging import forged
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def A() -> np.ndarray:
 
 def tampered_x(found: bs.Components, j: int, x: np.ndarray) -> bs.Components:
     results = list(found.results)
-    results[j] = replace(results[j], x=x)
+    results[j] = forged(results[j], x=x)
     rows = np.array([result.x for result in results])
     return replace(found, results=tuple(results), components=rows)
 

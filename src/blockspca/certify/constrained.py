@@ -197,18 +197,7 @@ def _as_result_of(
         constraints=rules,
         parts=tuple(claims),
     )
-    x = np.zeros(cov.n_features)
-    x[best.support] = best.x
-    return Result(
-        x=x,
-        support=best.support.astype(np.intp),
-        objective=best.value,
-        upper_bound=upper,
-        status=status,
-        k=k,
-        n_features=cov.n_features,
-        bound_name=BoundName.CONSTRAINED,
-        certificate=certificate,
+    return certificate.as_result(
         nodes=budget.nodes,
         time=budget.elapsed(),
         timings={"proof": budget.elapsed()},

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import joblib
 
-from ..certificate import Certificate, StepClaim
+from ..certificate import Certificate, StepClaim, restated
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
@@ -119,20 +119,12 @@ def certified_results(
     try:
         report(event if ends else replace(event, done=k_max - 1, status=None))
     except KeyboardInterrupt:
-        return {k_max: with_status(result, Status.INTERRUPTED)}
+        return {k_max: restated(result, status=Status.INTERRUPTED)}
     if ends:
         return {k_max: result}
     budget.nodes = nodes
     incumbents = {**incumbents, k_max: direct.support.tolist()}
     return finished(walked(budget.left(), report), direct, nodes)
-
-
-def with_status(result: Result, status: Status) -> Result:
-    """Return the result, and its certificate, with another status."""
-    certificate = result.certificate
-    if certificate is not None:
-        certificate = replace(certificate, status=status)
-    return replace(result, status=status, certificate=certificate)
 
 
 class CertifiedResults(Mapping[int, Result]):
@@ -257,7 +249,6 @@ def _as_result(
     )
     return certificate.as_result(
         message=step.message,
-        bound_name=step.bound_name,
         nodes=nodes,
         time=step.time,
         timings={"proof": step.time},

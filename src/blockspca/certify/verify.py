@@ -21,7 +21,14 @@ from ..certificate import BoundName, Certificate, StepClaim
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline
 from ..numerics.rounding import EPS
-from ..result import OPTIMAL_GAP, STATUS_ULPS, Result, Status, is_within_gap
+from ..result import (
+    OPTIMAL_GAP,
+    STATUS_ULPS,
+    Result,
+    Status,
+    is_within_gap,
+    refuse_contradiction,
+)
 from .claims import BoundChecks
 from .part_checks import PartChecks
 from .replay import replayed_bound
@@ -141,16 +148,10 @@ def _certificate_of(claim: Result | Certificate) -> Certificate:
             "stopped while its blocks were solved."
         )
     _check_vector(claim)
-    require(
-        certificate.k == claim.k
-        and certificate.n_features == claim.n_features
-        and certificate.objective == claim.objective
-        and certificate.upper_bound == claim.upper_bound
-        and certificate.status is claim.status
-        and list(certificate.support) == claim.support.tolist()
-        and np.array_equal(claim.x[claim.support], certificate.loadings),
-        "the result and its certificate do not say the same",
-    )
+    try:
+        refuse_contradiction(claim)
+    except ValueError as error:
+        raise VerificationError(str(error)) from None
     return _certificate_of(certificate)
 
 

@@ -1,19 +1,19 @@
 """A result said again: for other loadings, or with the features numbered otherwise.
 
-The certificate is rewritten together with the result, so that `verify` accepts the
-pair; what was proved stays what it was.
+What was proved stays what it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import StepClaim
+from ..certificate import StepClaim, restated
 from ..covariance.covariance import Covariance
 from ..result import (
     NEGLIGIBLE,
@@ -40,54 +40,33 @@ def with_component(
     loadings = x[support]
     objective = float(loadings @ problem.submatrix(support) @ loadings)
     upper_bound = max(result.upper_bound, objective)
-    certificate = result.certificate
     status = result.status
-    wanted = None if certificate is None else certificate.gap
+    wanted = None if result.certificate is None else result.certificate.gap
     optimal = is_optimal_gap(objective, upper_bound)
     if reconsider and optimal:
         status = Status.OPTIMAL
     elif status is Status.GAP_LIMIT or (status is Status.OPTIMAL and not optimal):
         reached = wanted is not None and is_within_gap(objective, upper_bound, wanted)
         status = Status.GAP_LIMIT if reached else Status.FEASIBLE
-    if certificate is not None:
-        certificate = replace(
-            certificate,
-            support=tuple(support.tolist()),
-            loadings=tuple(loadings.tolist()),
-            objective=objective,
-            upper_bound=upper_bound,
-            status=status,
-            tolerance=OPTIMAL_GAP * abs(objective),
-        )
-    return replace(
+    return restated(
         result,
-        x=x,
-        support=support,
+        support=tuple(support.tolist()),
+        loadings=tuple(loadings.tolist()),
         objective=objective,
         upper_bound=upper_bound,
         status=status,
-        certificate=certificate,
+        tolerance=OPTIMAL_GAP * abs(objective),
     )
 
 
 def with_bound(result: Result, status: Status, *steps: StepClaim) -> Result:
     """Return the result with the bound of the last of the steps, which prove it."""
-    bound, name = steps[-1].upper_bound, steps[-1].bound_name
-    certificate = result.certificate
-    if certificate is not None:
-        certificate = replace(
-            certificate,
-            upper_bound=bound,
-            status=status,
-            steps=steps,
-            tolerance=OPTIMAL_GAP * abs(result.objective),
-        )
-    return replace(
+    return restated(
         result,
-        upper_bound=bound,
-        bound_name=name,
+        upper_bound=steps[-1].upper_bound,
         status=status,
-        certificate=certificate,
+        steps=steps,
+        tolerance=OPTIMAL_GAP * abs(result.objective),
     )
 
 
@@ -111,30 +90,17 @@ def renumbered(
 
     Features outside `keep` are in no block: their label is −1.
     """
-    x = np.zeros(d)
-    x[keep] = result.x
-    certificate = result.certificate
-    if certificate is not None:
-        certificate = replace(
-            certificate,
-            n_features=d,
-            support=tuple(keep[list(certificate.support)].tolist()),
-            steps=tuple(
-                replace(step, survivors=tuple(keep[list(step.survivors)].tolist()))
-                for step in certificate.steps
-            ),
+    claims: dict[str, Any] = {}
+    if result.certificate is not None:
+        claims["steps"] = tuple(
+            replace(step, survivors=tuple(keep[list(step.survivors)].tolist()))
+            for step in result.certificate.steps
         )
     blocks = result.blocks
     if blocks is not None:
         labels = np.full(d, -1, dtype=np.intp)
         labels[keep] = blocks.labels
         blocks = replace(blocks, labels=labels)
-    return replace(
-        result,
-        x=x,
-        support=keep[result.support],
-        n_features=d,
-        blocks=blocks,
-        certificate=certificate,
-        feature_names=feature_names,
-    )
+    support = tuple(keep[result.support].tolist())
+    lifted = restated(result, n_features=d, support=support, **claims)
+    return replace(lifted, blocks=blocks, feature_names=feature_names)

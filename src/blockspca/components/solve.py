@@ -20,6 +20,7 @@ from .._validation import (
     pandas_for,
 )
 from .._warnings import warn_caller
+from ..certificate import restated
 from ..certify.verify import Verification, verify
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -437,10 +438,7 @@ def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     """Return the result with a certificate that says to which problem it belongs."""
     if result.certificate is None or (index == 0 and not swept):
         return result
-    certificate = replace(
-        result.certificate, component=index + 1, scheme=scheme_name(scheme, swept)
-    )
-    return replace(result, certificate=certificate)
+    return restated(result, component=index + 1, scheme=scheme_name(scheme, swept))
 
 
 def collect(

@@ -28,6 +28,7 @@ from operator import is_
 import numpy as np
 
 from .._validation import FloatArray
+from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, Result, Status
 from .rewrite import with_component
@@ -124,7 +125,7 @@ def swept(
             new = solve_again(j, others(cov, current, j), current[j].x, True)
             current[j] = _with_old(cov, current, j, new, scheme)
     if stopped:
-        current = [_interrupted(result) for result in current]
+        current = [restated(r, status=Status.INTERRUPTED) for r in current]
     return tuple(current)
 
 
@@ -137,18 +138,8 @@ def _with_old(
         return replace(new, x=old)
     problem = scheme.problem(cov, others(cov, current, j))
     kept = with_component(new, old, problem, reconsider=True)
-    certificate = kept.certificate  # not divided by its norm a second time
-    if certificate is not None:
-        loadings = tuple(old[kept.support].tolist())
-        certificate = replace(certificate, loadings=loadings)
-    return replace(kept, x=old, certificate=certificate)
-
-
-def _interrupted(result: Result) -> Result:
-    certificate = result.certificate
-    if certificate is not None:
-        certificate = replace(certificate, status=Status.INTERRUPTED)
-    return replace(result, status=Status.INTERRUPTED, certificate=certificate)
+    # not divided by its norm a second time
+    return restated(kept, loadings=tuple(old[kept.support].tolist()))
 
 
 def _variance(cov: Covariance, result: Result) -> float:
