@@ -298,7 +298,7 @@ def test_a_short_limit_leaves_a_vector_and_a_bound(kind: str, k: int) -> None:
     assert result.objective <= result.upper_bound < np.inf
 
 
-@pytest.mark.parametrize("nodes", [1, 20, 300])
+@pytest.mark.parametrize("nodes", [1, 20, 100])
 def test_nodes_are_those_of_every_search_and_keep_to_the_limit(nodes: int) -> None:
     X = np.random.default_rng(3).normal(size=(40, 60))
     for cov in (bs.Covariance.from_data(X), bs.Covariance.from_matrix(np.cov(X.T))):

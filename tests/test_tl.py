@@ -52,15 +52,17 @@ def test_what_is_written(cells: anndata.AnnData, tmp_path: Path) -> None:
 
 
 def test_a_copy_leaves_the_original_alone(cells: anndata.AnnData) -> None:
+    cells = cells[:, :200].copy()
     copied = bs.tl.sparse_pca(cells, n_comps=2, k=4, key_added="mine", copy=True)
     assert "mine" in copied.uns
     assert "mine" not in cells.uns
-    assert copied.varm["mine_PCs"].shape == (765, 2)
+    assert copied.varm["mine_PCs"].shape == (200, 2)
 
 
 def test_backed_and_sparse_data_give_the_same(
     cells: anndata.AnnData, tmp_path: Path
 ) -> None:
+    cells = cells[:, :200].copy()
     expected = bs.tl.sparse_pca(cells, n_comps=2, k=5, copy=True)
     cells.X = sp.csr_matrix(cells.X)
     cells.write_h5ad(tmp_path / "sparse.h5ad")

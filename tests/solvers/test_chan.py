@@ -84,6 +84,7 @@ def test_kernel_equals_its_python_function():
             np.testing.assert_array_equal(np.sort(mine[:k]), np.sort(keys)[-k:])
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_dorothea(data_dir):
     X = sp.load_npz(data_dir / "Dorothea_train.npz")

@@ -182,8 +182,8 @@ def test_inactive_columns_change_no_proof(
             return fixed
 
     monkeypatch.setattr(dual_bound_module, "Ascent", Spy)
-    proved = proved_of_three(brute_force, range(15), (5, 14), 3.0, 3000, 0.9, settings)
-    assert proved == 15
+    proved = proved_of_three(brute_force, range(6), (5, 14), 3.0, 300, 0.9, settings)
+    assert proved == 6
     assert sum(fewer) > 5
 
 

@@ -47,7 +47,7 @@ def test_threads_change_nothing_but_the_time(
     threads: Callable[[int], None], brute_force: Optimum
 ) -> None:
     split = 0
-    for seed in range(8):
+    for seed in range(3):
         X = np.random.default_rng(seed).standard_normal((8, 14))
         cov = Covariance.from_data(X)
         optimum = brute_force(cov.submatrix(slice(None)), 4)
@@ -55,13 +55,13 @@ def test_threads_change_nothing_but_the_time(
             found = []
             for count in (1, 3):
                 threads(count)
-                bound = dual_bound(cov, 4, target=target, nodes=60, time_limit=300.0)
+                bound = dual_bound(cov, 4, target=target, nodes=20, time_limit=300.0)
                 assert bound.value >= optimum * (1 - 1e-12)
                 better = None if bound.better is None else bound.better.tolist()
                 found.append((bound.value, bound.nodes, bound.iterations, better))
             assert found[0] == found[1]
             split += bound.nodes > 12
-    assert split > 3
+    assert split > 1
 
 
 @pytest.fixture
