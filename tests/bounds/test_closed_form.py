@@ -49,14 +49,14 @@ def test_no_bound_is_below_the_optimum(
     kind: str, scale: float, brute_force: Optimum
 ) -> None:
     rng = np.random.default_rng(len(kind))
-    for d, k in [(4, 1), (5, 2), (6, 3), (8, 4), (7, 7)]:
+    for d, k in [(4, 1), (6, 3), (7, 7)]:
         A = symmetric_matrix(kind, d, rng) * scale
         optimum = brute_force(A, k)
         for name, bound in all_bounds(A, k).items():
             assert bound >= optimum - 1e-12 * abs(optimum), (name, d, k)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     d=st.integers(4, 9),

@@ -368,6 +368,7 @@ def test_a_better_set_than_the_extension_is_found():
     assert all(result.status is bs.Status.OPTIMAL for result in path.values())
 
 
+@pytest.mark.slow  # those run with all threads of BLAS, the others with one
 def test_blas_has_its_threads_back():
     from threadpoolctl import threadpool_info
 
