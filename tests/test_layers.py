@@ -28,7 +28,8 @@ LAYERS = {
     "proof_file",
     "checker": "checker",
     "limits": "limits _messages proof_settings",
-    "records": "certificate result sparsity_path progress constraints stopping",
+    "records": "certificate bound_names result sparsity_path progress constraints "
+    "stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
     "covariance": "covariance",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from enum import Enum
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from ._json_reader import Reader
 from ._validation import FloatArray
+from .bound_names import BoundName as BoundName
 from .constraints import Rules
 from .result import Result, Status, refuse_unproved
 
@@ -23,71 +23,7 @@ VERSION = 3  # 1 has no gap, 2 no duals
 WITH_CONSTRAINTS = 4  # of certificates that have some; the others stay what they were
 MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
-
-
-class BoundName(str, Enum):
-    """Which argument gave an upper bound; `text` says it for people.
-
-    A bound is named in `Result.bound_name`, in every step of a certificate and in
-    files, always by the value. A new bound needs a member here, and a check of it in
-    `certify/claims.py`.
-    """
-
-    text: str
-
-    def __new__(cls, value: str, text: str) -> BoundName:
-        name = str.__new__(cls, value)
-        name._value_ = value
-        name.text = text
-        return name
-
-    PROOF_TREE = "proof tree", "a search of all sets that the screening left"
-    GROWTH = "growth", "averages over subsets: no set can be grown this far"
-    SCREENING = "screening", "the screening inequality: no set is left"
-    NESTED = "nested 2×2", "the bound for k − 1 and the largest row norm"
-    ROW_SUMS = "row sums", "the largest row sum of k entries"
-    VARIANCES = "variances", "the largest variances"
-    SMALLER_K = "smaller k", "the bound for a smaller k, by averages over its subsets"
-    DIRECTION_DUAL = "direction dual", "the dual over directions"
-    ENTRY_DUAL = "entry dual", "the dual over entries"
-    LARGEST_EIGENVALUE = "largest eigenvalue", "the largest eigenvalue of A"
-    TARGET = "target", "a bound of the target, of which a contrast is less"
-    SOFT_THRESHOLD = (
-        "soft threshold",
-        "the blocks of A after soft thresholding, and k − 1 times the threshold",
-    )
-    EARLIER_COMPONENT = (
-        "earlier component",
-        "the bound of an earlier component, which holds for it too",
-    )
-    CONDITIONS = (
-        "search under conditions",
-        "a search of all sets under the conditions of the scheme",
-    )
-    CONSTRAINED = (
-        "constrained",
-        "the bounds of all parts of what the constraints allow",
-    )
-    BLOCKS = (
-        "blocks + (k − 1) · largest entry between them",
-        "the bounds of the blocks and the largest entry between them",
-    )
-    NONE = "none", "nothing"
-
-    def __str__(self) -> str:
-        return self.value
-
-    @classmethod
-    def text_of(cls, name: str) -> str:
-        """Return the text for people of a name, or the name if it is not one of ours.
-
-        Examples
-        --------
-        >>> BoundName.text_of("variances")
-        'the largest variances'
-        """
-        known = cls._value2member_map_.get(name)
-        return known.text if isinstance(known, cls) else name
+MAX_TARGETS = 20  # contrasts of contrasts, of which there are hardly two
 
 
 @dataclass(frozen=True)
@@ -102,6 +38,9 @@ class StepClaim:
 
     For `ENTRY_DUAL`: `dual` is the point of the dual whose bound it is, as text
     (`bounds.entry_dual.record`).
+
+    For `TARGET`: the matrix is a contrast, and `target` bounds its target; None if that
+    is by its variances, row sums or largest eigenvalue.
 
     For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
     component, and follows from the bound of the component whose number is
@@ -119,6 +58,25 @@ class StepClaim:
     survivors: tuple[int, ...] = ()
     statistics: Mapping[str, int] = field(default_factory=dict)
     dual: str | None = None
+    target: TargetClaim | None = None
+
+    def with_all(self) -> Iterator[StepClaim]:
+        """The claim, and those about a target that it stands on."""
+        yield self
+        for step in () if self.target is None else self.target.steps:
+            yield from step.with_all()
+
+
+@dataclass(frozen=True)
+class TargetClaim:
+    """The target of a contrast has an optimum of at most the last step's bound.
+
+    The steps lead up to the k of the claim. From `support`, a component of the target,
+    its direction dual starts.
+    """
+
+    support: tuple[int, ...]
+    steps: tuple[StepClaim, ...]
 
 
 @dataclass(frozen=True)
@@ -244,8 +202,7 @@ class Certificate:
             *(part["steps"] for part in content.get("parts", ())),
         ]
         for step in (step for steps in lists for step in steps):
-            if self.version < 3 or step["dual"] is None:
-                del step["dual"]
+            _leave_out(step, () if self.version < 3 else ("dual", "target"))
         return json.dumps(
             {"format": FORMAT, "version": content.pop("version"), **content}
         )
@@ -307,7 +264,8 @@ class Certificate:
 
     def check(self) -> None:
         """Refuse what cannot be a certificate, whatever the matrix."""
-        steps = [*self.steps, *(step for part in self.parts for step in part.steps)]
+        lists = [self.steps, *(part.steps for part in self.parts)]
+        steps = [one for said in lists for step in said for one in step.with_all()]
         bounds = (
             step.upper_bound for step in steps if step.bound_name != BoundName.NONE
         )
@@ -362,6 +320,7 @@ class Certificate:
                 f"{WITH_CONSTRAINTS}, and only there."
             )
         everything = [self.support, *(step.survivors for step in steps)]
+        everything += [step.target.support for step in steps if step.target]
         if self.constraints is not None:
             everything += [self.constraints.include, self.constraints.exclude]
         for part in self.parts:
@@ -412,6 +371,15 @@ def _vector(support: NDArray[np.intp], loadings: Any, d: int) -> FloatArray:
     x = np.zeros(d)
     x[support] = loadings
     return x
+
+
+def _leave_out(step: dict[str, Any], known: tuple[str, ...]) -> None:
+    """Take out of a step what says nothing, or is not in its version."""
+    for name in ("dual", "target"):
+        if name not in known or step[name] is None:
+            del step[name]
+    for inner in step.get("target", {"steps": ()})["steps"]:
+        _leave_out(inner, known)
 
 
 def _not_in(version: int) -> set[str]:
@@ -479,7 +447,7 @@ def _read_steps(reader: Reader, version: int) -> tuple[StepClaim, ...]:
 def _read_step(content: Any, where: str, version: int) -> StepClaim:
     reader = Reader(content, where)
     known = {f.name for f in fields(StepClaim)}
-    reader.refuse_unknown(known - {"dual"} if version < 3 else known)
+    reader.refuse_unknown(known - {"dual", "target"} if version < 3 else known)
     statistics = reader.value("statistics", dict)
     for name, count in statistics.items():
         if isinstance(count, bool) or not isinstance(count, int):
@@ -493,4 +461,13 @@ def _read_step(content: Any, where: str, version: int) -> StepClaim:
         survivors=reader.indices("survivors"),
         statistics=statistics,
         dual=reader.text("dual") if "dual" in reader.content else None,
+        target=_read_target(reader, version) if "target" in reader.content else None,
     )
+
+
+def _read_target(reader: Reader, version: int) -> TargetClaim:
+    inner = Reader(reader.content.get("target"), f"{reader.where}.target")
+    if inner.where.count(".target") > MAX_TARGETS:
+        raise ValueError(f"{reader.where:.80}…: targets of targets without end.")
+    inner.refuse_unknown({f.name for f in fields(TargetClaim)})
+    return TargetClaim(inner.indices("support"), _read_steps(inner, version))

@@ -7,7 +7,8 @@ change is to be held against `benchmarks/certified_path.py` and `benchmarks/pape
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from .limits import Limits
@@ -97,6 +98,13 @@ class ProofSettings:
     bound_share: float = 0.9
     reserve: float = 1.0
 
+    # -- a contrast (`certify/dominated.py`) -------------------------------------------
+
+    #: Of the time, and of the nodes, for the target of a contrast that is not proved
+    #: by then; seconds where there is a limit on neither.
+    target_share: float = 0.2
+    target_seconds: float = 60.0
+
     # -- the chain (`certify/path.py`) -------------------------------------------------
 
     #: Gaps proved on the way to the wanted one where that does not come at once: each
@@ -150,6 +158,21 @@ class ProofSettings:
     def chain_is_first(self, k: int, limits: Limits) -> bool:
         """Whether a single k is left to the chain for a part of its time."""
         return limits.time is not None and k <= self.chain_first_up_to
+
+    def beside_target(self, limits: Limits) -> Limits:
+        """What a contrast has for itself."""
+        part, nodes = 1.0 - self.target_share, limits.nodes
+        return replace(
+            limits,
+            time=None if limits.time is None else part * limits.time,
+            nodes=None if nodes is None else max(1, math.ceil(part * nodes)),
+        )
+
+    def of_target(self, left: Limits) -> Limits:
+        """What its target has, of what is left: for a bound, whatever the gap."""
+        is_limited = left.time is not None or left.nodes is not None
+        time = left.time if is_limited else self.target_seconds
+        return replace(left, time=time, gap=None)
 
     def entry_share(self, k: int) -> float:
         """Of the time that is left, for the entry dual where it is the better one."""

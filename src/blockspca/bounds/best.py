@@ -26,6 +26,7 @@ from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
 from .direction_dual.search import dual_bound
 from .entry_dual.bound import EntryDual
+from .entry_dual.pairs import seconds_of_pass
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 _LANCZOS = 200  # products that Lanczos' method takes, seldom more
@@ -187,9 +188,11 @@ class _Run:
 
     @cached_property
     def dense(self) -> FloatArray | None:
-        """A as a whole, if it is not known to be PSD and not too large."""
-        cov = self.problem.cov
+        """A as a whole, if it is not known to be PSD, not too large, and affordable."""
+        cov, deadline = self.problem.cov, self.problem.deadline
         if cov.known_psd or cov.n_features > _LARGEST_DENSE:
+            return None
+        if not cov.in_memory and not deadline.affords(seconds_of_pass(cov)):
             return None
         return cov.submatrix(slice(None))
 

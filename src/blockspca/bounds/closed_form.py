@@ -16,10 +16,11 @@ import numpy as np
 from .._validation import FloatArray
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
+from ..covariance.dominance import Dominance
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.linalg import lanczos
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, sum_above
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 
 #: Seconds that are there also when time is up.
@@ -132,8 +133,8 @@ class ObviousBounds:
     Whatever a search has or has not come to, no reported bound is above these: the sum
     of the largest variances, if A is positive semidefinite; the largest entry of each
     row, k − 1 times, if A is in memory; and λmax. The last two are computed once, where
-    that takes at most so many seconds. Of a contrast also those of its target: if D − A
-    is positive semidefinite, x'Ax ≤ x'Dx.
+    that takes at most so many seconds. Of a contrast also those of its target, of
+    which it is less (`covariance.dominance`).
 
     Examples
     --------
@@ -187,14 +188,23 @@ class ObviousBounds:
             known.append((most, BoundName.ROW_SUMS))
         value, name = min(known)
         value += k * self.cov.entry_error
-        if self._of_dominant is None:
+        if self._of_target is None or self.cov.dominance is None:
             return value, name
-        return min((value, name), (self._of_dominant.least(k)[0], BoundName.TARGET))
+        least = above_target(self._of_target.least(k)[0], self.cov.dominance)
+        return min((value, name), (least, BoundName.TARGET))
 
     @cached_property
-    def _of_dominant(self) -> ObviousBounds | None:
-        dominant = self.cov.dominant
-        return None if dominant is None else ObviousBounds(dominant, self.seconds)
+    def _of_target(self) -> ObviousBounds | None:
+        dominance = self.cov.dominance
+        if dominance is None or dominance.seconds > self.seconds:
+            return None
+        return ObviousBounds(dominance.matrix, self.seconds)
+
+
+def above_target(bound: float, dominance: Dominance) -> float:
+    """What a bound of the target says of the contrast; see `covariance.dominance`."""
+    excess = dominance.excess
+    return bound if excess == 0 else sum_above([bound, excess])
 
 
 def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..bounds.closed_form import (
     ObviousBounds,
+    above_target,
     best_threshold_bound,
     largest_eigenvalue_bound,
 )
@@ -24,7 +25,8 @@ from ..bounds.direction_dual.search import dual_bound
 from ..bounds.entry_dual.check import checked_value, read_record, searched_again
 from ..bounds.entry_dual.log import SearchRecord
 from ..bounds.entry_dual.pairs import OutOfTime
-from ..certificate import BoundName, StepClaim
+from ..certificate import BoundName, StepClaim, TargetClaim
+from ..covariance.covariance import Covariance
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import (
     EPS,
@@ -191,15 +193,42 @@ class BoundChecks(SearchedClaims):
         return self._computed(claim, bound, "the largest eigenvalue")
 
     def _target(self, claim: StepClaim) -> str:
-        dominant = self.cov.dominant
-        if dominant is None:
+        """The target's optimum and excess (`covariance.dominance`)."""
+        dominance, k = self.cov.dominance, claim.k
+        if dominance is None:
             raise VerificationError(
-                f"k = {claim.k}: a bound of the target, for what is no contrast with a "
-                "positive semidefinite background"
+                f"k = {k}: a bound of the target, for what is no contrast with a "
+                "background of which it is known how far from semidefinite it is"
             )
-        with single_threaded():
-            bound, _ = ObviousBounds(dominant, np.inf).least(claim.k)
+        if claim.target is None:
+            with single_threaded():
+                bound, _ = ObviousBounds(dominance.matrix, np.inf).least(k)
+        else:
+            bound = self._optimum_of_target(claim.target, k, dominance.matrix)
+        bound = above_target(bound, dominance)
+        require(math.isfinite(bound), f"k = {k}: the target itself has no bound")
         return self._computed(claim, bound, "as the target is")
+
+    def _optimum_of_target(
+        self, claim: TargetClaim, k: int, target: Covariance
+    ) -> float:
+        """Check the steps about the target, as those about the matrix itself."""
+        steps = [step.k for step in claim.steps]
+        require(
+            bool(steps) and steps == list(range(max(steps[0], 1), k + 1)),
+            f"k = {k}: the steps about the target do not lead up to it",
+        )
+        require(
+            0 < len(claim.support) <= k,
+            f"k = {k}: the target has a component of {len(claim.support)} features",
+        )
+        bounds = BoundChecks(
+            target, k, claim.support, self.max_nodes, self.deadline, self.groups
+        )
+        for step in claim.steps:
+            bounds.check(step)
+        self.unchecked += [f"target: {said}" for said in bounds.unchecked]
+        return float(bounds.upper[k])
 
     def _soft_threshold(self, claim: StepClaim) -> str:
         with single_threaded():

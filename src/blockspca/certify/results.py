@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import joblib
 
@@ -18,6 +19,7 @@ from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import Result, Status
 from ..stopping import status_of_gap
+from .dominated import Contrast, Walk
 from .path import certified_path
 from .records import CertifiedStep
 from .single_k import prove_single_k
@@ -42,10 +44,39 @@ def certified_results(
     """Solve up to k_max, with the provers that were chosen; return all from k_min on.
 
     With `prove` False, look for good components only, by the chain. With groups, whose
-    limits the prover of a single k does not know, by the chain as well.
+    limits the prover of a single k does not know, by the chain as well. A contrast that
+    resists is bounded by its target, too.
     """
-    if groups is not None:
-        prover = Prover.CHAIN
+    options: dict[str, Any] = {
+        "n_jobs": n_jobs,
+        "prover": prover if groups is None else Prover.CHAIN,
+        "settings": settings,
+        "prove": prove,
+        "groups": groups,
+    }
+    own: Walk = partial(_own_results, **options)
+    if cov.dominance is None or not prove:
+        return own(cov, k_min, k_max, limits, incumbents, callback=callback)
+    of_target: Walk = partial(certified_results, **options)
+    contrast = Contrast(cov, limits, settings, callback)
+    return contrast.solve(range(k_min, k_max + 1), incumbents, own, of_target)
+
+
+def _own_results(
+    cov: Covariance,
+    k_min: int,
+    k_max: int,
+    limits: Limits,
+    incumbents: Mapping[int, Sequence[int]],
+    *,
+    n_jobs: int | None,
+    callback: Listener,
+    prover: Prover,
+    settings: ProofSettings,
+    prove: bool,
+    groups: GroupLimits | None,
+) -> Mapping[int, Result]:
+    """As `certified_results`, by what is known of the matrix itself."""
     budget = Budget(limits)
     settled = set()
 

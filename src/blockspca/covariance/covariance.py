@@ -17,6 +17,7 @@ from .._validation import (
 from ..limits import Deadline
 from ..progress import Event, Listener, silent
 from .dask_source import DaskSource
+from .dominance import Dominance
 from .formed import FormedSource, form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
@@ -57,8 +58,8 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
-    dominant : Covariance or None
-        A matrix D, if one is known, for which D − A is positive semidefinite.
+    dominance : Dominance or None
+        Of a contrast: its target D, and δ ≥ 0 such that D + δI − A is semidefinite.
 
     Examples
     --------
@@ -71,7 +72,7 @@ class Covariance:
     """
 
     is_derived = False
-    dominant: Covariance | None = None
+    dominance: Dominance | None = None
     _formed: Covariance | None = None
     #: which data a proof about A is about; None where the proof format has no word
     data_origin: Origin | None = None

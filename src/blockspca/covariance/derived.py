@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from .covariance import Covariance
+from .dominance import Dominance
 from .rounding import SMALLEST
 from .sources import (
     EPS,
@@ -36,18 +37,23 @@ class DerivedCovariance(Covariance):
         source: Source,
         feature_names: tuple[str, ...] | None,
         origin: str,
-        dominant: Covariance | None = None,
+        dominance: Dominance | None = None,
     ) -> None:
         super().__init__(source, feature_names)
         self.origin = origin
-        self.dominant = dominant
+        self.dominance = dominance
 
     def __repr__(self) -> str:
         return f"Covariance(n_features={self.n_features}, {self.origin})"
 
 
-def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
-    """Return A[keep, keep], the problem in which the other features do not exist."""
+def restricted(
+    cov: Covariance, keep: NDArray[np.intp], *, with_target: bool = True
+) -> Covariance:
+    """Return A[keep, keep], the problem in which the other features do not exist.
+
+    Of a contrast the target is restricted too, `with_target` False leaves it out.
+    """
     names = None if cov.feature_names is None else tuple(cov.names_of(keep))
     origin = f"{len(keep)} of {cov.n_features} features"
     source = cov._source
@@ -66,7 +72,28 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
         chosen = SubsetSource(source, keep)
-    return DerivedCovariance(on_the_same_device(chosen, source), names, origin)
+    whole = cov.dominance if with_target else None
+    within = None if whole is None else RestrictedDominance(whole, keep)
+    return DerivedCovariance(on_the_same_device(chosen, source), names, origin, within)
+
+
+class RestrictedDominance(Dominance):
+    """Among some features: principal submatrices keep the order of D + δI and A."""
+
+    def __init__(self, whole: Dominance, keep: NDArray[np.intp]) -> None:
+        self.whole, self.keep = whole, keep
+
+    @cached_property
+    def matrix(self) -> Covariance:
+        return restricted(self.whole.matrix, self.keep)
+
+    @property
+    def seconds(self) -> float:
+        return self.whole.seconds
+
+    @property
+    def excess(self) -> float:
+        return self.whole.excess
 
 
 def on_the_same_device(new: Source, source: Source) -> Source:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._validation import FloatArray
+from ...covariance.contrast import made_of
 from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics import cost as _cost
@@ -61,8 +62,12 @@ class Pairs:
 def seconds_of_pass(cov: Covariance) -> float:
     """Seconds that `strong_pairs` takes at most, on one core.
 
-    Infinite for a dask array, of which every tile would be computed by itself.
+    Infinite for a dask array, of which every tile would be computed by itself. An entry
+    of a contrast is computed from one of either matrix.
     """
+    both = made_of(cov)
+    if both:
+        return sum(seconds_of_pass(one) for one in both)
     if cov.dask_source() is not None:
         return np.inf
     stored = cov.stored_entries()

@@ -1,0 +1,155 @@
+"""A contrast that resists is bounded by the optimum of its target.
+
+No component of A_t − g A_b exceeds the optimum of A_t, for any background that is
+positive semidefinite (`covariance.dominance` has the theorem, and what it costs if one
+is not quite so). The target is an ordinary problem, often an easy one, and its bounds
+do not grow with g, as those of the contrast do. So where the contrast itself is not
+proved, a share of the time is for the target. Its claims go into the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from ..bounds.best import NamedBound, is_sound
+from ..bounds.closed_form import above_target
+from ..certificate import BoundName, StepClaim, TargetClaim, restated
+from ..covariance.covariance import Covariance
+from ..covariance.dominance import Dominance
+from ..limits import Budget, Limits
+from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..progress import Event, Listener, silent
+from ..proof_settings import ProofSettings
+from ..result import OPTIMAL_GAP, Result, Status
+from ..stopping import status_of_gap
+
+_PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
+
+
+class Walk(Protocol):
+    """Solves k_min, …, k_max of a matrix within limits, from incumbents."""
+
+    def __call__(
+        self,
+        cov: Covariance,
+        k_min: int,
+        k_max: int,
+        limits: Limits,
+        incumbents: Mapping[int, Sequence[int]],
+        *,
+        callback: Listener,
+    ) -> Mapping[int, Result]: ...
+
+
+class Contrast:
+    """The results of a contrast, and then of its target, within the same limits."""
+
+    def __init__(
+        self, cov: Covariance, limits: Limits, settings: ProofSettings, tell: Listener
+    ) -> None:
+        self.cov, self.settings, self.tell = cov, settings, tell
+        self.budget = Budget(limits)
+        self.withheld: dict[int, Event] = {}
+
+    def solve(
+        self,
+        ks: range,
+        incumbents: Mapping[int, Sequence[int]],
+        own: Walk,
+        of_target: Walk,
+    ) -> Mapping[int, Result]:
+        """Solve all k by `own`, and bound those that are left open by the target."""
+        limits = self.settings.beside_target(self.budget.limits)
+        heard = silent if self.tell is silent else self._hear
+        results = own(self.cov, ks[0], ks[-1], limits, incumbents, callback=heard)
+        last = results[ks[-1]]
+        self.budget.nodes = last.nodes
+        left_open = [k for k in results if results[k].status not in _PROVED]
+        if left_open and self._may_help(results[left_open[-1]]):
+            results = {**results, **self._lowered(results, left_open, of_target)}
+        with suppress(KeyboardInterrupt):  # all is done but for telling
+            for k, event in self.withheld.items():
+                self.tell(self._final(event, results[k]))
+        return results
+
+    def _hear(self, event: Event) -> None:
+        """Pass an event on; where a limit came first, k is not settled yet."""
+        if event.status in (None, *_PROVED):
+            self.tell(event)
+        else:
+            self.withheld[event.k] = event
+            self.tell(replace(event, done=event.done - 1, status=None))
+
+    def _final(self, event: Event, result: Result) -> Event:
+        return replace(
+            event,
+            upper_bound=result.upper_bound,
+            status=result.status,
+            nodes=result.nodes,
+            elapsed=self.budget.elapsed(),
+        )
+
+    def _may_help(self, result: Result) -> bool:
+        """Whether there is time, and the target may have an optimum below the bound.
+
+        Not if the features of the component alone reach more of the target.
+        """
+        dominance = self.cov.dominance
+        if dominance is None or self.budget.stop_reason() is not None:
+            return False
+        is_over = result.status is Status.INTERRUPTED or result.message != ""
+        if is_over or not self.budget.affords(dominance.seconds):
+            return False
+        within = dominance.matrix.submatrix(result.support)
+        reached = rayleigh(within, leading_eigenvector(within))
+        return reached + dominance.excess < result.upper_bound
+
+    def _lowered(
+        self, results: Mapping[int, Result], left_open: Sequence[int], of_target: Walk
+    ) -> dict[int, Result]:
+        """The results that are left open, with the bounds of the target."""
+        dominance = self.cov.dominance
+        assert dominance is not None
+        first, last = left_open[0], left_open[-1]
+        limits = self.settings.of_target(self.budget.left())
+        start = {k: results[k].support.tolist() for k in left_open}
+        try:
+            found = of_target(
+                dominance.matrix, first, last, limits, start, callback=silent
+            )
+            return {
+                k: self._with_target(results[k], found[k], dominance) for k in left_open
+            }
+        except KeyboardInterrupt:
+            stopped = Status.INTERRUPTED
+            return {k: restated(results[k], status=stopped) for k in left_open}
+
+    def _with_target(
+        self, result: Result, of_target: Result, dominance: Dominance
+    ) -> Result:
+        """The lesser of both bounds, with the claims that it stands on."""
+        k, objective = result.k, result.objective
+        result = replace(
+            result,
+            nodes=result.nodes + of_target.nodes,
+            timings={**result.timings, "target": of_target.time},
+        )
+        if of_target.status is Status.INTERRUPTED:
+            result = restated(result, status=Status.INTERRUPTED)
+        bound = NamedBound(
+            above_target(of_target.upper_bound, dominance), BoundName.TARGET
+        )
+        allowed = OPTIMAL_GAP * abs(objective) + k * self.cov.entry_error
+        certificate, proof = result.certificate, of_target.certificate
+        if certificate is None or proof is None or bound.value >= result.upper_bound:
+            return result
+        if not is_sound(bound, objective, allowed):
+            return result
+        upper = max(bound.value, objective)
+        status = status_of_gap(objective, upper, certificate.gap, result.status)
+        proved = TargetClaim(proof.support, proof.steps)
+        step = StepClaim(k, upper, bound.name, target=proved)
+        return restated(result, upper_bound=upper, status=status, steps=(step,))
