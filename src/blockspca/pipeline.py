@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ._kernels.loading import times_cut_short
 from ._validation import (
     check_flag,
     check_n_jobs,
@@ -15,6 +16,7 @@ from ._validation import (
     check_seed,
     check_sparsity,
 )
+from ._warnings import warn_caller
 from .blocks.block_search import BlockSearch
 from .blocks.block_solve import is_plug_in
 from .blocks.solve_blocks import solve_blocks
@@ -112,6 +114,7 @@ def solve(
     (array([0, 1]), 3.0, 'optimal')
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
+    cut_short = times_cut_short()
     from .certify.proof_log import check_recordable, recorded
 
     cov = as_covariance(cov)
@@ -138,6 +141,7 @@ def solve(
             result = run.proved(k, given)
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
+    _tell_of_compilation(cut_short, [result])
     if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
@@ -370,6 +374,7 @@ def solve_path(
     2
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
+    cut_short = times_cut_short()
     from .certify.constrained_path import solve_constrained_path
     from .certify.proof_log import check_recordable, recorded
 
@@ -399,9 +404,21 @@ def solve_path(
             )
     cov.check_unchanged()
     path = SparsityPath(results, cov)
+    _tell_of_compilation(cut_short, path.values())
     if proof:
         path.proof = recorded(cov, list(path.values()), budget.limits)
     return path
+
+
+def _tell_of_compilation(cut_short: int, results: Iterable[Result]) -> None:
+    """Warn where time was up and kernels were compiled: the same call does better."""
+    late = any(result.status is Status.TIME_LIMIT for result in results)
+    if late and times_cut_short() > cut_short:
+        warn_caller(
+            "The time was up, and a part of it went into compiling kernels, which "
+            "happens once on a machine. Call again, which finds them ready, or run "
+            "`blockspca compile` before."
+        )
 
 
 def choose_prover(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from blockspca.solvers import Exhaustive
 def compilation(monkeypatch):
     """A compilation that lasts until the event is set."""
     done = threading.Event()
-    monkeypatch.setattr(loading, "_imports", {})
+    monkeypatch.setattr(loading, "_begun", {})
     monkeypatch.setattr(loading, "_ready", set())
     monkeypatch.setattr(loading, "_load", lambda name: done.wait(60))
     yield done
@@ -27,16 +29,61 @@ def compilation(monkeypatch):
 
 def test_waits_no_longer_than_allowed(compilation):
     assert not loading.load("forest", "schur_tree", seconds=0.01)
-    assert list(loading._imports) == ["forest"]
+    assert not loading.is_loaded("forest")
     compilation.set()
     assert loading.load("forest", "schur_tree", seconds=60)
+    assert loading.is_loaded("forest", "schur_tree")
+
+
+def test_what_nobody_waits_for_any_more_is_loaded(compilation):
+    assert not loading.load("forest", "schur_tree", seconds=0.0)
+    last = loading._begun["schur_tree"]
+    compilation.set()
+    assert last.wait(60)
+    assert loading.is_loaded("forest", "schur_tree")
 
 
 def test_a_module_is_imported_once(compilation):
     assert not loading.load("forest", seconds=0.0)
-    thread = loading._imports["forest"]
-    assert not loading.load("forest", seconds=0.0)
-    assert loading._imports["forest"] is thread
+    begun = loading._begun["forest"]
+    assert not loading.load("forest", "screen", seconds=0.0)
+    assert loading._begun["forest"] is begun
+    assert loading._begun["screen"] is not begun
+
+
+def test_a_limit_that_ends_while_kernels_are_compiled_says_so(compilation):
+    cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(30, 12)))
+    with pytest.warns(UserWarning, match="Call again, which finds them ready"):
+        bs.solve(cov, 3, limits=bs.Limits(time=1.0))
+    compilation.set()
+
+
+def test_the_kernels_that_are_compiled_ahead_are_those_of_a_solve(tmp_path):
+    """In a process of its own, as tests before this one have loaded others."""
+    script = tmp_path / "solve.py"
+    script.write_text(
+        "import sys\n"
+        "import numpy as np, scipy.sparse as sp\n"
+        "import blockspca as bs\n"
+        "from blockspca._kernels import loading\n"
+        "rng = np.random.default_rng(0)\n"
+        "tall, wide = rng.normal(size=(200, 40)), rng.normal(size=(20, 300))\n"
+        "sparse = sp.random_array((30, 80), density=0.2, rng=rng, format='csr')\n"
+        "for X in (tall, wide, sparse):\n"
+        "    bs.solve_path(bs.Covariance.from_data(X), 6)\n"
+        "bs.solve(bs.Covariance.from_matrix(np.cov(tall.T)), 5)\n"
+        "package = 'blockspca._kernels.'\n"
+        "used = {name.removeprefix(package) for name in sys.modules\n"
+        "        if name.startswith(package)}\n"
+        "print(*used & {*loading.OTHERS})\n"
+        "print(*used)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True
+    )
+    others, used = done.stdout.splitlines()
+    assert others == ""
+    assert {"forest", "schur_tree", "screen"} <= {*used.split()}
 
 
 @pytest.mark.parametrize("given", ["matrix", "data"])
@@ -63,7 +110,7 @@ def test_the_result_of_a_run_that_did_not_get_to_its_kernels(compilation, given,
 
 def test_importing_a_kernel_compiles_it():
     """Only then is its compilation within the time limit."""
-    seen = set()
+    seen: set[str] = set()
     for path in Path(loading.__file__).parent.glob("*.py"):
         module = importlib.import_module(f"blockspca._kernels.{path.stem}")
         for name, kernel in vars(module).items():
@@ -71,4 +118,4 @@ def test_importing_a_kernel_compiles_it():
             if called_by_python and "no_cpython_wrapper" not in kernel.targetoptions:
                 assert not kernel._can_compile, f"{path.stem}.{name} has no signature"
                 seen.add(path.stem)
-    assert {"forest", "schur_tree", "screen", "averaging", "rowtops"} <= seen
+    assert seen == {*loading.SOLVING, *loading.OTHERS}

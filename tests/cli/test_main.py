@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -60,6 +61,45 @@ def test_the_demo_loads_the_solver_before_it_measures(monkeypatch):
     )
     run()
     assert order == [12, 30, 1000]
+
+
+def test_compile_loads_every_kernel(monkeypatch):
+    from blockspca._kernels import loading
+
+    loaded = []
+    monkeypatch.setattr(loading, "load", lambda *names: loaded.extend(names))
+    assert "Everything is compiled" in runner.invoke(app, ["compile"]).output
+    assert loaded == [*loading.SOLVING, *loading.OTHERS]
+
+
+@pytest.mark.parametrize("command", ["fit -k 3", "path --k-max 3"])
+def test_a_limit_on_time_counts_from_when_kernels_are_ready(
+    monkeypatch, tmp_path, command
+):
+    from blockspca import limits
+    from blockspca._kernels import loading
+
+    steps = []
+    real, begin = loading.load, limits.Budget.__init__
+
+    def load(*names, seconds=None):
+        steps.append(names)
+        return real(*names, seconds=seconds)
+
+    def begun(self, *arguments):
+        steps.append("clock")
+        begin(self, *arguments)
+
+    monkeypatch.setattr(loading, "load", load)
+    monkeypatch.setattr(limits.Budget, "__init__", begun)
+    name, *options = command.split()
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(30, 8)))
+    arguments = [name, str(tmp_path / "X.npy"), *options]
+    assert runner.invoke(app, [*arguments, "--time", "60"]).exit_code == 0
+    assert steps[0] == loading.SOLVING
+    steps.clear()
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert loading.SOLVING not in steps
 
 
 def test_demo_is_deterministic():

@@ -1,7 +1,8 @@
 """Load kernels within a time limit: the first use of each on a machine compiles it.
 
-The import runs in a thread of its own, and who asks for the kernels waits no longer
-than their time lasts. The thread goes on, so that the next call finds them ready.
+The imports run in a thread of their own, and who asks for the kernels waits no longer
+than their time lasts. The thread goes on to the last of them, so that the next call
+finds them ready.
 """
 
 from __future__ import annotations
@@ -11,8 +12,25 @@ import threading
 import time
 from contextlib import suppress
 
-_imports: dict[str, threading.Thread] = {}
+#: What `solve` may use with the settings it has by itself, the slowest to compile last.
+SOLVING = (
+    "forest",
+    "rowtops",
+    "columntops",
+    "single_tops",
+    "sparse_tops",
+    "sparse_gram",
+    "sparse_columns",
+    "screen",
+    "averaging",
+    "schur_tree",
+)
+#: What named solvers and recorded proofs use besides.
+OTHERS = ("opening", "row_truncation", "tree_log", "branch_and_bound")
+
+_begun: dict[str, threading.Event] = {}  # set when the import has ended
 _ready: set[str] = set()
+_cut_short: list[tuple[str, ...]] = []  # what there was no time for
 _lock = threading.Lock()
 
 
@@ -28,25 +46,37 @@ def load(*names: str, seconds: float | None = None) -> bool:
             _load(name)
         _ready.update(names)
         return True
+    with _lock:
+        new = {name: threading.Event() for name in names if name not in _begun}
+        _begun.update(new)
+        if new:
+            # Not a daemon: ending the interpreter in the middle of a compilation is
+            # not safe.
+            threading.Thread(target=_load_in_turn, args=(new,)).start()
     ends = time.perf_counter() + seconds
     for name in names:
-        with _lock:
-            if name not in _imports:
-                thread = threading.Thread(target=_load, args=(name,))
-                # Not a daemon: ending the interpreter in the middle of a compilation
-                # is not safe.
-                thread.start()
-                _imports[name] = thread
-        _imports[name].join(max(0.0, ends - time.perf_counter()))
-        if _imports[name].is_alive():
+        if not _begun[name].wait(max(0.0, ends - time.perf_counter())):
+            if seconds > 0:  # of no time at all nothing went into compiling
+                _cut_short.append(names)
             return False
-    _ready.update(names)
     return True
+
+
+def times_cut_short() -> int:
+    """How often there was too little time for `load`: once before, and again after."""
+    return len(_cut_short)
 
 
 def is_loaded(*names: str) -> bool:
     """Tell whether `load` has nothing left to do for these."""
     return _ready.issuperset(names)
+
+
+def _load_in_turn(new: dict[str, threading.Event]) -> None:
+    for name, ended in new.items():
+        _load(name)
+        _ready.add(name)
+        ended.set()
 
 
 def _load(name: str) -> None:

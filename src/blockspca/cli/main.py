@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from .blocks import blocks
+from .compiling import compile
 from .datasets import datasets
 from .demo import demo
 from .errors import MEANING, ExitCode, UsageError, report_error, warnings_in_one_line
@@ -67,6 +68,7 @@ _COMMANDS = (
     reproduce,
     datasets,
     demo,
+    compile,
     info,
 )
 for command in _COMMANDS:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from .compiling import compile_before
 from .constraining import ConstraintOptions
 from .display import Display
 from .options import (
@@ -58,6 +59,7 @@ def path(
     from .loading import load
 
     loaded = load(file, reading, display)
+    compile_before(solving, display)
     with display.solving() as progress:
         from ..pipeline import solve_path
 

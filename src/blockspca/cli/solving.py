@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from .compiling import compile_before
 from .constraining import ConstraintOptions
 from .display import Display
 from .errors import ExitCode, in_options
@@ -134,6 +135,7 @@ def fit_components(
         from ..components import solve_components
         from ..covariance.pca import pca_variances
         from ..limits import Budget
+    compile_before(solving, display)
     budget = Budget(solving.limits())
     if k is None:
         chosen = _choose(loaded, asked, budget, solving.jobs, display)
