@@ -152,7 +152,6 @@ def test_no_run_profits_from_the_scan_of_another(empty, monkeypatch):
     """Else the order of the runs would decide which of them is fast."""
     import numpy as np
 
-    from blockspca.blocks import solve_blocks as block_result
     from blockspca.covariance.covariance import Covariance
     from blockspca.reproduction import measurements as module
     from blockspca.scan import lists as scans
@@ -160,7 +159,6 @@ def test_no_run_profits_from_the_scan_of_another(empty, monkeypatch):
 
     cov = Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
     monkeypatch.setattr(module, "load_paper_set", lambda chosen, folder: cov)
-    monkeypatch.setattr(block_result, "SCAN_FROM", 10)
     run = empty.framework(PAPER_SETS["ArceneCov"], 3, Chan(), 8)
     assert run.finished
     assert scans.known_scan(cov, 3) is None

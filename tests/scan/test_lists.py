@@ -153,14 +153,10 @@ def test_path_from_scan_is_the_path_above_its_end(seed, kind):
             assert path.threshold_for(size) == whole.threshold_for(size)
 
 
-def test_block_search_does_not_notice_the_scan(monkeypatch):
-    from blockspca.blocks import solve_blocks as block_result
-
+def test_block_search_does_not_notice_the_scan():
     X = np.random.default_rng(4).normal(size=(25, 80)).cumsum(axis=1)
     results = []
-    for least in (5000, 10):
-        monkeypatch.setattr(block_result, "SCAN_FROM", least)
-        cov = bs.Covariance.from_data(X)
+    for cov in (bs.Covariance.from_matrix(np.cov(X.T)), bs.Covariance.from_data(X)):
         searched = bs.solve(cov, 4, threshold=bs.BlockSearch(10), certify=False)
         fixed = bs.solve(cov, 4, threshold=0.01, certify=False)
         results.append((searched, fixed))
@@ -243,10 +239,7 @@ def test_memory_limit_is_kept(kind):
     assert max(shares) < 1.05
 
 
-def test_solve_refuses_a_memory_limit_that_is_too_small(monkeypatch):
-    from blockspca.blocks import solve_blocks as block_result
-
-    monkeypatch.setattr(block_result, "SCAN_FROM", 10)
+def test_solve_refuses_a_memory_limit_that_is_too_small():
     cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 500)))
     with pytest.raises(MemoryError, match="too small"):
         bs.solve(cov, 5, limits=bs.Limits(memory=10_000))

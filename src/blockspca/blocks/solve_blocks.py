@@ -21,8 +21,6 @@ from .forest import path_to_size
 from .strategies import ThresholdStrategy
 from .threshold_path import IncompletePathError, ThresholdPath, threshold_path
 
-# Data with more features than this are scanned once, for the path and for the proof.
-SCAN_FROM = 5000
 LONGEST_LISTS = 64  # the time of a scan grows with them; see forest.py
 
 
@@ -164,13 +162,12 @@ def _path(
     budget: Budget,
     callback: Listener,
 ) -> ThresholdPath:
-    """The whole threshold path, or, for large data, the part that the search needs.
+    """The whole threshold path, or, for data, the part that the search needs.
 
     Down to the largest block that the strategy solves: for `BlockSearch` the two are
     equivalent. The proof uses the same scan.
     """
-    local = cov.dask_source() is None
-    if cov.in_memory or (local and cov.n_features <= SCAN_FROM):
+    if cov.in_memory:
         return threshold_path(cov, deadline=budget, memory=budget.limits.memory)
 
     def check() -> None:
