@@ -10,6 +10,8 @@ import numpy as np
 
 from ._validation import describe
 
+SHOWN = 8  # names that a message lists
+
 
 def feature_indices(
     features: Any, d: int, names: tuple[str, ...] | None, argument: str
@@ -55,7 +57,7 @@ def feature_index(
         if feature not in position:
             raise ValueError(
                 f"{argument} has {feature!r}, which is not the name of a feature; "
-                + _meant(feature, list(position))
+                + meant(feature, list(position))
             )
         return position[feature]
     if isinstance(feature, (bool, np.bool_)) or not isinstance(
@@ -73,12 +75,26 @@ def feature_index(
     return int(feature)
 
 
-def _meant(name: str, names: list[str]) -> str:
-    """Which names are near to one that is none of them, or how they begin."""
+def meant(name: str, names: Iterable[str]) -> str:
+    """Say which names are near to one that is none of them, or how they begin.
+
+    Examples
+    --------
+    >>> from blockspca._feature_names import meant
+    >>> meant("hieght", ["age", "Height", "weight"])
+    "did you mean 'Height'?"
+    >>> meant("sex", ["age", "height"])
+    "the names are 'age', 'height'."
+    """
     import difflib
 
+    names = list(names)
     folded = {other.casefold(): other for other in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.7)
     if near:
         return f"did you mean {' or '.join(repr(folded[key]) for key in near)}?"
-    return f"the names begin with {', '.join(map(repr, names[:5]))}."
+    if not names:
+        return "there are no names."
+    few = len(names) <= SHOWN
+    listed = ", ".join(map(repr, names[:SHOWN]))
+    return f"the names {'are' if few else 'begin with'} {listed}."

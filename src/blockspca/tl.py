@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ._feature_names import meant
 from ._validation import check_flag
 from .covariance.kinds import opened, stays_in_place
 from .estimator import SparsePCA
@@ -133,7 +134,8 @@ def _matrix(adata: Any, layer: str | None) -> Any:
         X = adata.layers[layer]
     else:
         raise KeyError(
-            f"layer = {layer!r} is not among the layers, {sorted(adata.layers)}."
+            f"layer = {layer!r} is not among the layers; "
+            + meant(layer, adata.layers.keys())
         )
     X = opened(X)  # a large backed one is read in blocks
     return X if hasattr(X, "tocsr") or stays_in_place(X) else np.asarray(X)
@@ -156,8 +158,8 @@ def _mask(adata: Any, mask_var: Any) -> tuple[np.ndarray, str]:
     if isinstance(mask_var, str):
         if mask_var not in adata.var:
             raise KeyError(
-                f"mask_var = {mask_var!r} is not a column of adata.var, "
-                f"{sorted(map(str, adata.var.columns))}."
+                f"mask_var = {mask_var!r} is not a column of adata.var; "
+                + meant(mask_var, map(str, adata.var.columns))
             )
         name, mask_var = mask_var, adata.var[mask_var]
     mask = np.asarray(mask_var)

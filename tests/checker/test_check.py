@@ -216,6 +216,29 @@ def test_data_are_read_from(name, tmp_path):
     assert data_hash(read_data(path)) == sha256(A)
 
 
+@pytest.mark.parametrize("names", [True, False])
+@pytest.mark.parametrize("place", [0, 2, 5])
+def test_columns_of_dates_are_left_out(tmp_path, place, names):
+    rows = [[*map(repr, row)] for row in A.tolist()]
+    for day, row in enumerate(rows, 1):
+        row.insert(place, f"2026-01-{day:02}")
+    head = list("abcde")
+    head.insert(place, "day")
+    lines = [head, *rows] if names else rows
+    text = "\n".join(",".join(line) for line in lines)
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8-sig")
+    np.testing.assert_array_equal(read_data(tmp_path / "a.csv"), A)
+
+
+def test_text_that_is_not_a_table_of_numbers_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("day,a\n2026-01-01,red\n")
+    with pytest.raises(ProofError, match="no column of numbers"):
+        read_data(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("day,a\n2026-01-01,1\n2026-01-02,red\n")
+    with pytest.raises(ProofError, match=r"cannot be read.*'red'"):
+        read_data(tmp_path / "a.csv")
+
+
 @pytest.mark.parametrize("form", ["csr", "csc", "coo"])
 def test_sparse_data_are_read(form, tmp_path):
     sparse = pytest.importorskip("scipy.sparse")

@@ -113,6 +113,8 @@ BROKEN = {
     "fit text.csv -k 2": "column 'b' holds text, 'red' in row 1",
     "fit ok.csv -k 2 --drop z": "no column 'z'",
     "fit ok.csv -k 2 --index z": "no column 'z'",
+    "fit text.csv -k 2 --drop B": "did you mean 'b'?",
+    "fit text.csv -k 2 --label B": "did you mean 'b'?",
     "fit nancol.csv -k 2": "column 'b' has no values",
     "fit nancol.csv -k 2 --missing pairwise": "column 'b' has no values",
     "fit gap.csv -k 2": "1 missing value(s), in feature(s) 'c'",

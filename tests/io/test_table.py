@@ -320,6 +320,8 @@ def test_labels_of_parquet(tmp_path):
     table = read_table(path, label="kind")
     assert table.labels == ("red", "")
     assert table.feature_names == ("x", "y")
+    with pytest.raises(ReadError, match=r"no column 'kin' .*did you mean 'kind'\?"):
+        read_table(path, label="kin")
     with pytest.raises(ReadError, match="no column 'k' for label="):
         read_table(path, label="k")
 
@@ -336,7 +338,9 @@ def test_labels_of_h5ad_are_in_obs(tmp_path):
     assert table.labels == ("red", "", "blue")
     assert table.feature_names == ("kind", "gene")
     assert read_table(path, label="n").labels == ("1", "2", "3")
-    with pytest.raises(ReadError, match=r"no obs column 'x' for label=.*kind, n"):
+    with pytest.raises(
+        ReadError, match=r"no obs column 'x' for label=.*names are 'kind', 'n'"
+    ):
         read_table(path, label="x")
 
 
@@ -355,7 +359,7 @@ def test_genes_that_var_marks(tmp_path):
     with pytest.raises(ReadError, match="mask_var='mean' is no column of booleans"):
         read_table(path, mask_var="mean")
     with pytest.raises(
-        ReadError, match=r"no var column for mask_var='x'; it has.*mean"
+        ReadError, match=r"no var column for mask_var='x'; the names.*'mean'"
     ):
         read_table(path, mask_var="x")
     np.save(tmp_path / "t.npy", np.eye(3))

@@ -113,7 +113,11 @@ def _check_section(
     """Check a section in the first arithmetic that can; return its matrix."""
     problem = section.problem
     if digest != problem.sha256:
-        raise ProofError("these are other data: the hash is not that of the proof")
+        raise ProofError(
+            "these are other data: the hash is not that of the proof, which is about "
+            f"{problem.n} x {problem.d} numbers; of this file, {len(Y)} x {Y.shape[1]} "
+            "are used (if columns were left out of the proof, write the rest as .npy)"
+        )
     if problem.without:
         Y = np.ascontiguousarray(Y[:, [*section.kept]])
         Y = Y if problem.kind == "data" else Y[[*section.kept]]

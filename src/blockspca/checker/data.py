@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ def read_data(path: str | Path) -> np.ndarray:
 
     Read are `.npy`; `.npz` with `X`, `A`, a single two-dimensional array or a sparse
     matrix as SciPy writes it; and numbers in text, separated by commas (`.csv`), tabs
-    (`.tsv`) or blanks (`.txt`), with at most one line of names.
+    (`.tsv`) or blanks (`.txt`), with at most one line of names. Columns of a text whose
+    first row holds no number, such as dates and names of samples, are left out.
     """
     path = Path(path)
     try:
@@ -96,10 +98,29 @@ def _from_sparse(arrays: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _from_text(path: Path, separator: str | None) -> np.ndarray:
-    with path.open(encoding="utf-8") as file:
-        first = file.readline().split(separator)
-    try:
-        skip = 0 * len([float(word) for word in first])
-    except ValueError:
-        skip = 1
-    return np.loadtxt(path, delimiter=separator, skiprows=skip, ndmin=2, comments=None)
+    with path.open(encoding="utf-8-sig") as file:
+        first, second = (_numbers(file.readline().split(separator)) for _ in range(2))
+    # A line of names has no number where the rows of data have some.
+    skip = int(not first or (bool(second) and not {*second} <= {*first}))
+    columns = second if skip else first
+    if not columns:
+        raise ProofError(f"{path.name} has no column of numbers")
+    return np.loadtxt(
+        path,
+        delimiter=separator,
+        skiprows=skip,
+        usecols=columns,
+        ndmin=2,
+        comments=None,
+        encoding="utf-8-sig",
+    )
+
+
+def _numbers(words: list[str]) -> list[int]:
+    """The places of the words that are numbers."""
+    found = []
+    for place, word in enumerate(words):
+        with suppress(ValueError):
+            float(word)
+            found.append(place)
+    return found

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._feature_names import meant
 from .errors import Argument, ReadError, tell, text_column
 from .request import Request
 from .table import Table
@@ -42,10 +43,15 @@ def read_parquet(path: Path, request: Request) -> Table:
     if arrow.num_rows == 0:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
     index = request.index
-    for argument, wanted in (("index", index), ("label", request.label)):
+    named = [("drop", name) for name in request.drop]
+    for argument, wanted in (("index", index), ("label", request.label), *named):
         if wanted is not None and wanted not in arrow.column_names:
             asked = Argument(argument)
-            raise ReadError(f"{path} has no column {wanted!r} for {asked}.", asked)
+            raise ReadError(
+                f"{path} has no column {wanted!r} for {asked}; "
+                + meant(wanted, arrow.column_names),
+                asked,
+            )
     if index is None:  # pandas stores the names of the rows as a column
         about = arrow.schema.pandas_metadata or {}
         stored = [c for c in about.get("index_columns", ()) if isinstance(c, str)]
@@ -157,9 +163,10 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     asked = Argument("mask_var", name or HIGHLY_VARIABLE)
     columns = columns if hasattr(columns, "keys") else {}  # older files have a table
     if name is not None and name not in columns:
-        known = ", ".join(key for key in columns if key != "__categories")
         raise ReadError(
-            f"{table.source} has no var column for {asked}; it has {known}.", asked
+            f"{table.source} has no var column for {asked}; "
+            + meant(name, _column_names(columns)),
+            asked,
         )
     if name is None and HIGHLY_VARIABLE not in columns:
         return table
@@ -214,10 +221,11 @@ def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | Non
         return None
     columns = file.get("obs", {})
     if name not in columns:
-        known = ", ".join(key for key in columns if key != "__categories")
         asked = Argument("label")
         raise ReadError(
-            f"{path} has no obs column {name!r} for {asked}; it has {known}.", asked
+            f"{path} has no obs column {name!r} for {asked}; "
+            + meant(name, _column_names(columns)),
+            asked,
         )
     return tuple(_h5_column(columns, name, absent=""))
 
@@ -229,12 +237,19 @@ def var_column(path: Path, name: str) -> list[str]:
         with h5py.File(path, "r") as file:
             columns = file.get("var", {})
             if name not in columns:
-                known = ", ".join(key for key in columns if key != "__categories")
-                raise ReadError(f"{path} has no var column {name!r}; it has {known}.")
+                raise ReadError(
+                    f"{path} has no var column {name!r}; "
+                    + meant(name, _column_names(columns))
+                )
             return _h5_column(columns, name)
     except (OSError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+
+
+def _column_names(columns: Any) -> list[str]:
+    """The names of columns, without what AnnData keeps beside them."""
+    return [name for name in columns if name not in ("_index", "__categories")]
 
 
 def _h5_column(columns: Any, name: str, absent: str | None = None) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._feature_names import meant
 from .errors import Argument, ReadError, tell, text_column
 from .lines import as_number, open_lines, split_rows
 from .request import Request
@@ -66,6 +67,8 @@ class _Parser:
             width -= self.ended
         at = self._column(header, "index", self.request.index)
         labelled = self._column(header, "label", self.request.label)
+        for name in self.request.drop if header else ():  # before text is met in one
+            self._column(header, "drop", name)
         if at is None and header and width > 1 and header[0] == "":
             at = 0
         count = 0
@@ -148,7 +151,7 @@ class _Parser:
             asked = Argument(argument)
             raise ReadError(
                 f"{self.path} has no column {name!r} for {asked}; "
-                + (f"its columns start {header[:5]}." if header else "no header."),
+                + (meant(name, header) if header else "no header."),
                 asked,
             )
         return header.index(name)

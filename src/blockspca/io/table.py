@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .._feature_names import meant
 from .errors import Argument, ReadError, tell
 from .lines import STANDARD_INPUT
 from .request import Request
@@ -97,8 +98,8 @@ class Table:
         unknown = [name for name in columns if name not in names]
         if unknown:
             raise ReadError(
-                f"{self.source} has no column {unknown[0]!r} to drop; its columns are "
-                f"{', '.join(names[:8])}{', ...' if len(names) > 8 else ''}."
+                f"{self.source} has no column {unknown[0]!r} to drop; "
+                + meant(unknown[0], names)
             )
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
