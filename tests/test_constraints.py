@@ -21,6 +21,7 @@ NAMES = tuple("abcdef")
         ({"include": ["a"], "exclude": [0]}, 2, "include and exclude both have 'a'"),
         ({"include": [0, 1, 2]}, 2, "include has 3 features for k = 2"),
         ({"exclude": [0, 1, 2, 3]}, 3, "leave room for 2"),
+        ({"exclude": list(range(6))}, 1, r"room for 0 feature\(s\); loosen them"),
         ({"groups": [0, 1], "max_per_group": 1}, 2, r"groups has 2 label\(s\) for 6"),
         (
             {"groups": [0, 0, 1, 1, 2, float("nan")], "max_per_group": 1},
@@ -87,6 +88,11 @@ def test_wrong_types(given: dict, sentence: str) -> None:
         checked(bs.Constraints(**given), 6, NAMES, 2)
 
 
+def test_labels_that_are_no_labels() -> None:
+    with pytest.raises(TypeError, match=r"groups has the label \[1\] of type list"):
+        checked(bs.Constraints(groups=[[1]] * 6, max_per_group=1), 6, NAMES, 2)
+
+
 def test_names_need_names() -> None:
     with pytest.raises(ValueError, match="the features have no names"):
         checked(bs.Constraints(include=["a"]), 6, None, 2)
@@ -115,3 +121,25 @@ def test_group_limits() -> None:
     assert limits.first(np.array([1, 0, 2, 3]), 3).tolist() == [1, 2, 3]
     swaps = limits.exchanges(np.array([0, 3]))
     assert swaps.tolist() == [[True, True, True, True], [False, False, True, True]]
+
+
+def test_a_series_is_read_by_its_names() -> None:
+    """Its order need not be that of the features."""
+    pd = pytest.importorskip("pandas")
+    labels = pd.Series(list("xxyyzz"), index=list(NAMES))
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]):
+        given = bs.Constraints(groups=labels.iloc[order], max_per_group=1)
+        label = checked(given, 6, NAMES, 2).label
+        assert [label[0] == label[1], label[2] == label[3], label[0] == label[2]] == [
+            True,
+            True,
+            False,
+        ]
+    some = bs.Constraints(groups=labels.iloc[:2], max_per_group=1)
+    assert checked(some, 6, NAMES, 2).label[2:] == (-1,) * 4
+    numbered = bs.Constraints(groups=labels.reset_index(drop=True), max_per_group=1)
+    assert checked(numbered, 6, NAMES, 2).label == (0, 0, 1, 1, 2, 2)
+    for index, sentence in ((["a", "a"], "groups has 'a' twice"), (["q"], "has 'q'")):
+        wrong = pd.Series([0] * len(index), index=index)
+        with pytest.raises(ValueError, match=sentence):
+            checked(bs.Constraints(groups=wrong, max_per_group=1), 6, NAMES, 2)

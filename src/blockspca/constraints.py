@@ -33,7 +33,8 @@ class Constraints:
     exclude : names or indices
         Features that may not be used.
     groups : one label per feature, or a mapping from features to labels
-        With a mapping, features that it leaves out belong to no group.
+        With a mapping, or a Series whose index are names of features, those that it
+        leaves out belong to no group.
     max_per_group : int or mapping from labels to int
         At most so many features of each group, or of the groups that are named.
     nonnegative : bool
@@ -273,9 +274,10 @@ class Rules:
             return
         most = self.most_features()
         if most < k:
+            fix = f"pass k ≤ {most}, or loosen them" if most else "loosen them"
             raise ValueError(
                 f"k = {k}, but exclude and max_per_group leave room for {most} "
-                f"feature(s); pass k ≤ {most}, or loosen them."
+                f"feature(s); {fix}."
             )
 
     def _refuse_cut_groups(self, k: int) -> None:
@@ -407,6 +409,7 @@ def _labels(
 ) -> tuple[tuple[int, ...], list[Any]]:
     """The number of each feature's group, and the labels by number."""
     values: list[Any]
+    groups = _with_names(groups, names)
     if isinstance(groups, Mapping):
         index = feature_indices(list(groups), d, names, "groups")
         position = None if names is None else {name: i for i, name in enumerate(names)}
@@ -430,12 +433,39 @@ def _labels(
         for i, label in enumerate(values):
             _refuse_missing(label, describe([i], names))
         named = set(range(d))
+    _refuse_unhashable(values)
     labels: dict[Any, int] = {}
     numbered = [
         labels.setdefault(label, len(labels)) if i in named else -1
         for i, label in enumerate(values)
     ]
     return tuple(numbered), list(labels)
+
+
+def _with_names(groups: Any, names: tuple[str, ...] | None) -> Any:
+    """Labels with the names of features, as a pandas Series may have, as a mapping.
+
+    They may come in another order than the features.
+    """
+    index = getattr(groups, "index", None)
+    if names is None or index is None or not hasattr(groups, "items"):
+        return groups
+    named = list(index)
+    if not all(isinstance(name, str) for name in named):
+        return groups
+    feature_indices(named, len(names), names, "groups")  # each once
+    return dict(zip(named, groups, strict=True))
+
+
+def _refuse_unhashable(labels: Iterable[Any]) -> None:
+    for label in labels:
+        try:
+            hash(label)
+        except TypeError:
+            raise TypeError(
+                f"groups has the label {label!r:.60} of type {type(label).__name__}; "
+                "pass texts or numbers."
+            ) from None
 
 
 def _refuse_missing(label: Any, feature: str) -> None:

@@ -111,3 +111,6 @@ def test_what_does_not_fit() -> None:
         bs.contrastive(a, b)
     with pytest.raises(ValueError, match="weight"):
         bs.contrastive(a, a, -1)
+    for form in FORMS.values():
+        with pytest.raises(ValueError, match=r"weight = 1e\+308 is too large"):
+            bs.contrastive(form(TARGET), form(TARGET), 1e308)

@@ -87,9 +87,12 @@ def contrastive(
         )
     view = ContrastSource(target._source, background._source, weight)
     source: Source = view
+    if target.known_psd and background.known_psd:
+        view.size  # noqa: B018 (which may refuse the weight; here it costs nothing)
     if target.in_memory and background.in_memory:
+        error = view.entry_error()  # first, as it may refuse the weight
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
-        held = MomentSource(A - weight * B, view.entry_error())
+        held = MomentSource(A - weight * B, error)
         held.known_psd = False
         source = held
         if weight == 0 and not isinstance(target._source, MomentSource):
@@ -176,7 +179,7 @@ class ContrastSource(WithoutFactor):
         """The largest |A_t| and g |A_b| that an entry is made of."""
         background = Covariance(self.background).max_abs()
         size = Covariance(self.target).max_abs() + self.weight * background
-        if not np.isfinite(size):
+        if not np.isfinite(4 * self.n_features * size):  # sums, as of all data
             raise ValueError(
                 f"weight = {self.weight:g} is too large for a background with entries "
                 f"up to {background:g}: their product overflows; pass a smaller one."
