@@ -94,6 +94,32 @@ def test_a_var_column_of_an_h5ad_file(here, capsys):
         == 2
     )
     assert "no var column 'nope'" in capsys.readouterr().err
+    var = pandas.DataFrame({"family": [None, *"aabbccdd"]}, index=NAMES)
+    anndata.AnnData(X, var=var).write_h5ad("gaps.h5ad")
+    command = "fit gaps.h5ad -k 3 --groups family --max-per-group 1"
+    assert run(command.split()) == 2
+    assert "var column 'family' has 1 missing value(s)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["f{j} g{g}", "f{j}  group {g}", "f{j}, g{g}"])
+def test_groups_with_spaces(here, capsys, line):
+    """A feature and its group, not a label for each line that is one of a kind."""
+    rows = [line.format(j=j, g=j // 3) for j in range(9)]
+    Path("groups.txt").write_text("\n".join(rows))
+    command = "fit data.csv -k 3 --groups groups.txt --max-per-group 1 --json"
+    assert run(command.split()) == 0
+    (found,) = json.loads(capsys.readouterr().out)["components"]
+    groups = [int(name[1:]) // 3 for name in found["loadings"]]
+    assert sorted(groups) == [0, 1, 2]
+
+
+def test_labels_may_have_spaces(here, capsys):
+    rows = [f"group {j // 3}" for j in range(9)]
+    Path("groups.txt").write_text("\n".join(rows))
+    command = "fit data.csv -k 3 --groups groups.txt --max-per-group 1 --json"
+    assert run(command.split()) == 0
+    (found,) = json.loads(capsys.readouterr().out)["components"]
+    assert sorted(int(name[1:]) // 3 for name in found["loadings"]) == [0, 1, 2]
 
 
 def test_a_background_is_subtracted(here, capsys):
@@ -102,6 +128,7 @@ def test_a_background_is_subtracted(here, capsys):
     Path("other.csv").write_text("\n".join([",".join(NAMES), *rows]))
     command = "fit data.csv -k 3 --background other.csv --weight 0.5 --output out"
     assert run(command.split()) == 0
+    assert "of the variance" not in capsys.readouterr().out  # there is no total
     make = bs.Covariance.from_data
     expected = bs.solve(bs.contrastive(make(X), make(other), 0.5), 3)
     (row,) = json.loads(Path("out/summary.json").read_text())["components"]
@@ -109,6 +136,12 @@ def test_a_background_is_subtracted(here, capsys):
     assert {int(name[1:]) for name in row["loadings"]} == set(expected.support.tolist())
     assert run(["verify", "out", "data.csv"]) == 0
     assert run(["path", "data.csv", "--k-max", "3", "--background", "other.csv"]) == 0
+    command = "report data.csv -k 3 --background other.csv --output page.html"
+    assert run(command.split()) == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "less a background" in page
+    assert "explains" not in page
+    assert "adds to the explained variance" not in page
     capsys.readouterr()
     assert run(["fit", "data.csv", "-k", "auto", "--background", "other.csv"]) == 2
     assert "give a k" in capsys.readouterr().err

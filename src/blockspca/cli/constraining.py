@@ -94,10 +94,11 @@ class ConstraintOptions:
         ):
             option = "--whole-groups" if self.whole_groups else "--max-per-group"
             raise UsageError(f"{option} needs --groups, the group of each feature")
-        named = loaded.cov.feature_names is not None
+        names = loaded.cov.feature_names
+        named = names is not None
         groups: Any = None
         if self.groups is not None:
-            groups = read_groups(self.groups, loaded.file)
+            groups = read_groups(self.groups, loaded.file, names)
             if isinstance(groups, dict):
                 groups = {_feature(key, named): label for key, label in groups.items()}
         return Constraints(

@@ -99,7 +99,9 @@ def as_dataset(loaded: Loaded, groups: str | None) -> Dataset:
         missing=options.missing.value,
         constant=options.constant.value,
         background=None if background is None else read_file(background, options),
-        groups=None if groups is None else read_groups(groups, loaded.file),
+        groups=None
+        if groups is None
+        else read_groups(groups, loaded.file, loaded.cov.feature_names),
         labels={} if held is None else {options.label or "label": held},
         source=Source(
             file=str(loaded.file),

@@ -254,6 +254,8 @@ def lines(found: Fit) -> list[str]:
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
             *price_lines(result),
         ]
+    if loaded.options.background is not None:
+        return said  # of no total variance would these be a share
     share = float(components.explained_variance_ratio.sum())
     explained = f"Explained: {percent(share)} of the variance"
     if found.pca is not None:

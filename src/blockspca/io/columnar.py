@@ -267,7 +267,10 @@ def _h5_column(columns: Any, name: str, absent: str | None = None) -> list[str]:
     if labels is None:
         values = list(codes)
     elif absent is None and (codes < 0).any():
-        raise KeyError(f"var[{name!r}] has missing values")
+        raise ReadError(
+            f"var column {name!r} has {int((codes < 0).sum())} missing value(s); give "
+            "each feature a label, its own if it belongs to nothing."
+        )
     else:
         values = [absent if code < 0 else labels[code] for code in codes]
     return [v.decode() if isinstance(v, bytes) else str(v) for v in values]

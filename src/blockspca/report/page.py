@@ -89,6 +89,11 @@ class Report:
                 "label for each sample, with scores."
             )
 
+    @property
+    def is_contrast(self) -> bool:
+        """Whether there is no total variance that a component is a share of."""
+        return self.cov.dominance is not None
+
     @cached_property
     def thresholds(self) -> ThresholdPath:
         """The blocks at every ε."""

@@ -52,27 +52,20 @@ def summary(report: Report) -> list[str]:
     """Say the main things in a few sentences."""
     components, d = report.components, report.cov.n_features
     m = len(components)
-    share = float(components.explained_variance_ratio.sum())
-    ceiling = float(report.pca.sum()) / (components.total_variance or 1.0)
     n = report.cov.n_samples
     if n is None and report.scores is not None:  # data with gaps, pair by pair
         n = len(report.scores)
     size = count(d, "feature") if n is None else f"{count(n, 'sample')} × {d} features"
     sizes = sorted({len(result.support) for result in components.results})
     each = " to ".join(str(size) for size in {sizes[0]: 0, sizes[-1]: 0})
-    said = [
-        f"{count(m, 'sparse component')}{' of ' if m == 1 else ', each of '}"
-        f"{each} of the {d} features, {'explains' if m == 1 else 'together explain'} "
-        f"{percent(share)} of the variance of {report.source} ({size}).",
-        *([report.preprocessing] if report.preprocessing else []),
-        f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
-        f"{'one component' if m == 1 else 'as many components'}.",
-    ]
-    if not math.isnan(components.r2):
-        said.append(
-            f"Linear regression on the {'scores' if m > 1 else 'score'} predicts "
-            f"{percent(components.r2)} of the variance of all {d} features."
-        )
+    who = f"{count(m, 'sparse component')}{' of ' if m == 1 else ', each of '}"
+    who += f"{each} of the {d} features"
+    of = f"of {report.source} ({size})"
+    done = [report.preprocessing] if report.preprocessing else []
+    if report.is_contrast:
+        said = [f"{who} {of}, less a background.", *done]
+    else:
+        said = _shares(report, who, of, done)
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
         some = f"No {m} components of as many features, however chosen, explain"
@@ -96,6 +89,26 @@ def summary(report: Report) -> list[str]:
         said.append(
             f"{proved} of {m} proved optimal. Component {index} is "
             f"{proof_in_words(worst)}."
+        )
+    return said
+
+
+def _shares(report: Report, who: str, of: str, done: list[str]) -> list[str]:
+    """Say how much of the variance is explained, beside ordinary PCA."""
+    components, d, m = report.components, report.cov.n_features, len(report.components)
+    share = float(components.explained_variance_ratio.sum())
+    ceiling = float(report.pca.sum()) / (components.total_variance or 1.0)
+    said = [
+        f"{who}, {'explains' if m == 1 else 'together explain'} {percent(share)} of "
+        f"the variance {of}.",
+        *done,
+        f"Ordinary PCA, which mixes all features, explains {percent(ceiling)} with "
+        f"{'one component' if m == 1 else 'as many components'}.",
+    ]
+    if not math.isnan(components.r2):
+        said.append(
+            f"Linear regression on the {'scores' if m > 1 else 'score'} predicts "
+            f"{percent(components.r2)} of the variance of all {d} features."
         )
     return said
 
