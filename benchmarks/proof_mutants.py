@@ -38,7 +38,10 @@ BATCH = 10  # proofs
 def sources() -> str:
     """Return a hash of the checker and of what judges it."""
     checker = sorted((ROOT / "src" / "blockspca" / "checker").glob("*.py"))
-    judges = [ROOT / "tests" / f"proof_{name}.py" for name in ("builder", "mutations")]
+    judges = [
+        ROOT / "tests" / f"proof_{name}.py"
+        for name in ("builder", "mutations", "problems")
+    ]
     digest = hashlib.sha256()
     for path in [*checker, *judges]:
         digest.update(path.read_bytes())

@@ -31,6 +31,7 @@ from proof_builder import (
     rounds_proof,
     sha256,
 )
+from proof_problems import Sets, derived_proof
 
 Rng = np.random.Generator
 MODES = ({"exact": True}, {"floats": True}, {})
@@ -345,6 +346,49 @@ def change_nodes(draft: Draft, rng: Rng) -> None:
         lower_together(draft, rng)
 
 
+def change_problem(draft: Draft, rng: Rng) -> None:
+    """Change what a header of version 7 says of the matrix and of the sets."""
+    header, d = draft.header, draft.Y.shape[1]
+    said = header.get("constraints", {})
+    word = rng.choice(["level", "include", "groups", "vectors", "raised", "signs"])
+    if word == "level":
+        if rng.random() < 0.2:
+            del header["level"]
+        else:
+            value = float.fromhex(header["level"])
+            header["level"] = moved(value, rng).hex()
+    elif word == "include":
+        change = (
+            [rng.choice(said["include"])] if rng.random() < 0.6 else [rng.integers(d)]
+        )
+        said["include"] = sorted({*said["include"]} ^ {int(i) for i in change})
+    elif word == "groups":
+        groups = said["groups"]
+        group = groups[rng.integers(len(groups))]
+        if rng.random() < 0.5:
+            group["most"] += int(rng.choice([-1, 1]))
+        else:
+            group["features"] = sorted({*group["features"]} ^ {int(rng.integers(d))})
+    elif word == "vectors":
+        deflated = header["deflated"]
+        vector = deflated["vectors"][rng.integers(len(deflated["vectors"]))]
+        if rng.random() < 0.3:
+            deflated["how"] = str(rng.choice(["residual", "projection"]))
+        elif rng.random() < 0.3:
+            deflated["vectors"].remove(vector)
+        else:
+            at = rng.integers(len(vector["x"]))
+            vector["x"][at] = moved(float.fromhex(vector["x"][at]), rng).hex()
+    elif word == "raised":
+        pairs = {tuple(pair) for pair in header["raised"]}
+        i, j = sorted(rng.choice(d, 2, replace=False).tolist())
+        header["raised"] = [list(pair) for pair in sorted(pairs ^ {(i, j)})]
+    else:
+        said["nonnegative"] = not said["nonnegative"]
+        if rng.random() < 0.5:
+            header.pop("raised", None)
+
+
 def truncate(draft: Draft, rng: Rng) -> None:
     share = rng.random()
     draft.cut = lambda text: text[: int(share * len(text))]
@@ -375,6 +419,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_support,
     change_round,
     change_point,
+    change_problem,
     truncate,
     change_byte,
 )
@@ -387,7 +432,10 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     Y, data = random_problem(rng, d)
     slack = float(rng.choice([0.0, 0.05, 0.3]))
     k = int(rng.integers(2, min(d, 4) + 1))
-    if seed % 8 == 7:
+    derived = derived_proof(rng, d, k) if seed % 4 == 1 else None
+    if derived is not None:
+        lines, Y = derived
+    elif seed % 8 == 7:
         lines = entry_tree_proof(Y, data, k, rng)
     elif seed % 4 == 3:
         lines = entry_proof(Y, data, k, rng)
@@ -447,9 +495,11 @@ def judge_file(text: bytes, Y: np.ndarray, seed: int, count: int) -> tuple[int, 
     return accepted, wrong
 
 
-def false_claims(section: Section, data: Json, Y: np.ndarray) -> list[int]:
+def false_claims(section: Section, header: Json, Y: np.ndarray) -> list[int]:
     """Return the k of the claims of a proof that are false."""
-    truth = Truth(Y, data)
+    truth: Truth | Sets
+    plain = header.keys() <= {"format", "version", "data", "row_list", "claims"}
+    truth = Truth(Y, header["data"]) if plain else Sets(header, Y)
     return [
         claim.k
         for claim in section.claims
@@ -467,8 +517,8 @@ def judge(seed: int, count: int) -> tuple[int, list[str]]:
         except ProofError:
             continue
         accepted += 1
-        data = json.loads(text.split(b"\n")[0])["data"]
-        false = false_claims(read_proof(text)[0], data, draft.Y)
+        header = json.loads(text.split(b"\n")[0])
+        false = false_claims(read_proof(text)[0], header, draft.Y)
         if false:
             wrong.append(f"seed {seed}, mutant {number} ({names}): k = {false}")
     return accepted, wrong

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 FORMAT = "blockspca-proof"
-VERSION = 1
-WITH_SECTIONS = 2  # of what is about A without some features
-WITH_DIRECTIONS = 3  # of what has a bound by the direction dual
-WITH_ROUNDS = 4  # and fixes features by it
-WITH_ENTRIES = 5  # of what has a bound by the entry dual
-WITH_ENTRY_TREES = 6  # or by its search
+
+
+def needed_version(
+    header: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+) -> int:
+    """Return the least version of the format that has all of a section."""
+    rules = {record["rule"] for record in records}
+    if header.keys() & {"deflated", "constraints", "raised", "level"}:
+        return 7
+    if "entry-tree" in rules:
+        return 6
+    if "entry" in rules:
+        return 5
+    if any("rounds" in record for record in records):
+        return 4
+    if "direction" in rules:
+        return 3
+    return 2 if "without" in header else 1
 
 
 @dataclass(frozen=True)

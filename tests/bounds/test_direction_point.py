@@ -9,7 +9,8 @@ import pytest
 
 import blockspca as bs
 from blockspca.bounds.direction_dual.point import direction_point, direction_rounds
-from blockspca.certify.proof_log import DIRECTION_ROOM, record_proof
+from blockspca.certify.proof_log import record_proof
+from blockspca.certify.proof_records import DIRECTION_ROOM
 from blockspca.limits import Deadline
 
 Terms = tuple[float, np.ndarray, np.ndarray]

@@ -14,7 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
-from blockspca.certify.proof_log import NotRecordable, record_proof
+from blockspca.certify.proof_log import record_proof
+from blockspca.certify.proof_subject import NotRecordable
 from blockspca.covariance.origin import data_sha256
 from blockspca.limits import Budget, Limits
 from blockspca.proof_file import Proof
@@ -142,8 +143,13 @@ def test_what_cannot_be_recorded_is_refused():
         bs.solve_path(FIVE, 2).write_proof("never.proof")
     with pytest.raises(ValueError, match="certify=False"):
         bs.solve(FIVE, 2, certify=False, proof=True)
-    with pytest.raises(ValueError, match="constraints"):
-        bs.solve(FIVE, 2, constraints=bs.Constraints(exclude=[0]), proof=True)
+    whole = bs.Constraints(groups=[0, 0, 1, 1, 2], whole_groups=True)
+    with pytest.raises(NotRecordable, match="whole_groups"):
+        bs.solve(FIVE, 2, constraints=whole, proof=True)
+    with pytest.raises(NotRecordable, match="whole groups"):
+        record_proof(
+            bs.Covariance.from_matrix(FIVE), [bs.solve(FIVE, 2, constraints=whole)]
+        )
     cov = bs.Covariance.from_chunks([FIVE[:3], FIVE[3:]])
     with pytest.raises(NotRecordable, match="from_data or from_matrix"):
         bs.solve(cov, 2, proof=True)
@@ -174,7 +180,7 @@ def test_disjoint_components_have_a_section_each():
 
 def test_components_that_cannot_be_recorded_are_refused():
     with pytest.raises(NotRecordable, match="DisjointSupports"):
-        bs.solve_components(FIVE, 2, 2, scheme=bs.ResidualDeflation(), proof=True)
+        bs.solve_components(FIVE, 2, 2, scheme=bs.HotellingDeflation(), proof=True)
     with pytest.raises(NotRecordable, match="sweeps"):
         bs.solve_components(FIVE, 2, 2, sweeps=1, proof=True)
     with pytest.raises(ValueError, match="proof=True to solve_components"):

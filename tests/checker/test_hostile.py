@@ -145,7 +145,7 @@ def test_a_key_more_or_less_is_refused(line):
     [
         (("format", "blockspca"), "version 1"),
         (("version", True), "integer"),
-        (("version", 7), "version 1"),
+        (("version", 8), "version 1"),
         (("version", "1"), "integer"),
         (("row_list", 0), "row_list"),
         (("claims", []), "one claim"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import proof_mutations
-from blockspca.checker import check, integers
+from blockspca.checker import check, integer_tree, integers
 from proof_builder import Builder, as_bytes, describe, rounds_proof
 from proof_mutations import CHANGES, judge, judge_file, mutants
 
@@ -48,7 +48,7 @@ def broken_suffix(self, M, q, m):
     return []
 
 
-def broken_last(self, M, m):
+def broken_last(self, M, F, m, groups):
     return None
 
 
@@ -63,9 +63,9 @@ def broken_rows(self, bounds, k, upper):
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (integers.IntegerTree, "open_by_suffix", broken_suffix),
-        (integers.IntegerTree, "last", broken_last),
-        (integers, "is_positive_semidefinite", broken_semidefinite),
+        (integer_tree.IntegerTree, "open_by_suffix", broken_suffix),
+        (integer_tree.IntegerTree, "last", broken_last),
+        (integer_tree, "is_positive_semidefinite", broken_semidefinite),
         (integers.IntegerMatrix, "check_rows", broken_rows),
         (check.Screening, "check", lambda self, record, tau, u: None),
         (check, "_check_variance", lambda *given: None),

@@ -38,7 +38,7 @@ def test_proof_is_written(table, tmp_path, command, ks):
 
 
 def test_proof_of_what_cannot_be_recorded_is_an_error(table, tmp_path):
-    words = ["fit", str(table), "-k", "2", "-n", "2", "--scheme", "residual"]
+    words = ["fit", str(table), "-k", "2", "-n", "2", "--scheme", "hotelling"]
     done = CliRunner().invoke(app, [*words, "--proof", str(tmp_path / "out.proof")])
     assert done.exit_code != 0
     assert not (tmp_path / "out.proof").exists()

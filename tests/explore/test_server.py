@@ -259,8 +259,17 @@ def test_certificates_are_verified(page):
     assert bs.verify(claim, cov.formed()).complete
 
 
-def test_a_proof_is_checked_by_the_independent_checker(page, tmp_path):
-    state = State(k=3, seconds=600)
+@pytest.mark.parametrize(
+    "state",
+    [
+        State(k=3, seconds=600),
+        State(k=3, seconds=600, n_components=2, scheme="residual"),
+        State(k=3, seconds=600, n_components=2, scheme="projection", exclude=(1,)),
+        State(k=3, seconds=600, include=(2,)),
+    ],
+    ids=["one", "residual", "projection", "include"],
+)
+def test_a_proof_is_checked_by_the_independent_checker(page, tmp_path, state):
     (tmp_path / "component.proof").write_bytes(exported(page, "component.proof", state))
     np.save(tmp_path / "data.npy", make_dataset().table.values)
     words = [str(tmp_path / name) for name in ("component.proof", "data.npy")]

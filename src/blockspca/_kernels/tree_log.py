@@ -16,6 +16,7 @@ _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
 _INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
+_GROUPS = types.Array(types.int64, 1, "C", readonly=True)
 
 CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)
 
@@ -28,14 +29,18 @@ START, SIZE, LEFT, OPEN, CURSOR = range(5)
 
 
 @njit(**INNER)
-def _leaf_holds(B, start, n, m, below):
-    """Whether no feature (m = 1), or no pair (m = 2), is above τ'."""
+def _leaf_holds(B, start, n, m, below, level, labels, group, rooms):
+    """Whether no feature (m = 1), or no pair that is allowed (m = 2), is above τ'."""
     for a in range(n):
         slack = below - B[start + a * n + a]
         if not slack >= 0.0:
             return False
         if m == 2:
+            own = group[labels[level, a]]
             for b in range(a):
+                other = group[labels[level, b]]
+                if own >= 0 and own == other and rooms[level, own] < 2:
+                    continue
                 value = B[start + a * n + b]
                 if not value * value <= slack * (below - B[start + b * n + b]):
                     return False
@@ -45,7 +50,7 @@ def _leaf_holds(B, start, n, m, below):
 @njit(**INNER)
 def _open_node(
     B, k, below, upper, chain, level, levels, labels, orders, opens, bounds, work,
-    fresh, log, written,
+    fresh, log, written, group, rooms,
 ):  # fmt: skip
     """Write one node; return the length of the log, −1 if the node is not closed.
 
@@ -56,7 +61,9 @@ def _open_node(
     levels[OPEN, level] = 0
     levels[CURSOR, level] = 0
     if n < m or m <= 2:
-        if n >= m and not _leaf_holds(B, start, n, m, below):
+        if n >= m and not _leaf_holds(
+            B, start, n, m, below, level, labels, group, rooms
+        ):
             return -1
         log[written] = LEAF
         return written + 1
@@ -97,12 +104,13 @@ def _open_node(
     (
         _MATRIX, types.int64, types.float64, types.float64, _VECTOR, _FLOATS, _LABELS,
         _LABELS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, types.int64, _INTS,
+        _GROUPS, _LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
 def write_tree(
     A, k, tau, below, upper, B, levels, labels, orders, opens, bounds, work, fresh, log,
-    most, state,
+    most, state, group, rooms,
 ):  # fmt: skip
     """Write a proof that no k-set S has λmax(A_SS) > τ, k ≥ 2, in preorder.
 
@@ -116,6 +124,8 @@ def write_tree(
     labels, orders, opens : (k + 1, n) column → position, columns left, children.
     bounds : (4, k + 1, n), work : (3, max(n, k) + 1), fresh : (n,) scratch.
     log : the tokens; most : nodes; state : what was written, nodes, memory needed.
+    group : (n,) of each feature, −1 for none; rooms : (k + 1, groups) how many more of
+    each there may be at a level, the first row as it is given.
 
     Returns CLOSED, NOT_CLOSED (a set above τ', or too near to tell), NODES_SPENT,
     LOG_FULL or NEEDS_MEMORY.
@@ -146,7 +156,7 @@ def write_tree(
                 return LOG_FULL
             written = _open_node(
                 B, k, below, upper, chain, level, levels, labels, orders, opens, bounds,
-                work, fresh, log, written,
+                work, fresh, log, written, group, rooms,
             )  # fmt: skip
             if written < 0:
                 return NOT_CLOSED
@@ -156,14 +166,22 @@ def write_tree(
         t = opens[level, levels[CURSOR, level]]
         levels[CURSOR, level] += 1
         n, start = levels[SIZE, level], levels[START, level]
-        kept = levels[LEFT, level] - t - 1
+        left = levels[LEFT, level]
+        own = group[labels[level, orders[level, t]]]
+        for g in range(rooms.shape[1]):
+            rooms[level + 1, g] = rooms[level, g] - (1 if g == own else 0)
+        kept = 0
+        for a in range(t + 1, left):
+            i = orders[level, a]
+            g = group[labels[level, i]]
+            if g < 0 or rooms[level + 1, g] > 0:
+                fresh[kept] = i
+                labels[level + 1, kept] = labels[level, i]
+                kept += 1
         begin = start + n * n
         if begin + 2 * kept * kept > B.shape[0]:  # and room for a Cholesky factor
             state[MEMORY] = begin + 2 * kept * kept
             return NEEDS_MEMORY
-        for a in range(kept):
-            fresh[a] = orders[level, t + 1 + a]
-            labels[level + 1, a] = labels[level, fresh[a]]
         _eliminate(B, start, n, orders[level, t], tau, kept, fresh, begin)
         level += 1
         levels[START, level] = begin

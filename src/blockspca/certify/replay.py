@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._validation import is_sparse, numeric_array
 from ..checker.check import check_proof
-from ..checker.proof_file import Problem, ProofError
+from ..checker.problem import Problem, read_problem
+from ..checker.proof_file import ProofError
 from ..covariance.covariance import Covariance
 from ..result import Result
+from .proof_subject import said_constraints
 from .verification import VerificationError
 
 
@@ -34,12 +37,23 @@ def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
         verdict = check_proof(result.proof.to_text().encode(), numbers)
     except ProofError as error:
         raise VerificationError(f"the proof does not hold: {error}.") from None
-    if verdict.sections[0].problem != Problem(**origin.to_dict()):
+    section = verdict.sections[0]
+    if not _is_about(section.problem, origin.to_dict(), result):
         return None
-    for claim in verdict.sections[0].claims:
+    for claim in section.claims:
         if claim.k == result.k and claim.upper_bound <= result.upper_bound:
             return float(claim.upper_bound)
     return None
+
+
+def _is_about(problem: Problem, data: dict[str, Any], result: Result) -> bool:
+    """Tell whether a proof is about the matrix of a result, and about its sets."""
+    rules = result.certificate and result.certificate.constraints
+    header: dict[str, Any] = {"data": data}
+    if rules is not None:
+        header |= said_constraints(rules)
+    # a level and raised entries are ways to prove it, and not what is proved
+    return replace(problem, level=None, raised=None) == read_problem(header, "here")
 
 
 def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:

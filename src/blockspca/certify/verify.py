@@ -109,10 +109,12 @@ def verify(
     checker = _Checker(cov, certificate, max_nodes, deadline)
     checker.component()
     replayed = None
-    free = certificate.constraints is None  # proofs know of no constraints
-    if isinstance(claim, Result) and free and not cov.is_derived:
+    free = certificate.constraints is None
+    if isinstance(claim, Result) and not cov.is_derived:
         replayed = replayed_bound(claim, cov, data)
     if replayed is not None:
+        if not free:
+            checker.rules_kept()
         checker.replayed(replayed)
     elif free:
         for step in certificate.steps:
@@ -256,6 +258,12 @@ class _Checker:
             f"k = {self.certificate.k}: at most {bound:.12g}, by the proof, replayed; "
             "what the certificate says of smaller k was not looked at"
         )
+
+    def rules_kept(self) -> None:
+        """The component keeps the rules."""
+        parts = PartChecks(self.cov, self.certificate, 1, Deadline(None))
+        parts.component()
+        self.checks += parts.checks
 
     def parts(self, max_nodes: int, deadline: Deadline) -> None:
         """The rules are kept, and the bounds of all parts bound the whole."""

@@ -1,6 +1,6 @@
 """Checks the records of a proof, one after the other, and then what it claims.
 
-The rules are those of docs/proof-format.md, sections 3 to 7. The arithmetic is that of
+The rules are those of docs/proof-format.md, sections 3 to 8. The arithmetic is that of
 `IntegerMatrix` or `FloatMatrix`, one of them for a whole proof: all records are about
 one matrix Ã. The vector of a claim is always checked in exact arithmetic on the data.
 """
@@ -9,20 +9,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .columns import quadratic_form
+from .columns import ExactColumns, dot, fraction_bits, scaled
 from .data import as_data, data_hash, read_data
+from .entries import ExactEntries
 from .fields import ProofError
 from .floats import FloatMatrix
 from .integers import IntegerMatrix
-from .proof_file import Claim, Problem, Record, Section, read_proof
-from .screening import RowLists, UpperBounds, undecided_by_lists
+from .problem import Groups, Problem
+from .proof_file import Claim, Record, Section, read_proof
+from .screening import (
+    RowLists,
+    UpperBounds,
+    undecided_by_lists,
+    undecided_in_groups,
+)
 
 SCREENED = ("tree", "entry-tree")
 OPTIMAL = Fraction(1, 10**9)
@@ -47,7 +55,7 @@ class Verdict:
         lines = [f"data     {problem.n} x {problem.d}, sha256 {problem.sha256}"]
         for section in self.sections:
             lines += [f"problem  {section.problem}"]
-            lines += [claimed(claim, [*section.kept]) for claim in section.claims]
+            lines += [claimed(claim) for claim in section.claims]
         lines += [
             f"checked  {self.records} records, {self.nodes} nodes of trees, "
             f"in {' and '.join(sorted({*self.arithmetic}))}, {self.seconds:.2f} s"
@@ -55,9 +63,9 @@ class Verdict:
         return "\n".join(lines)
 
 
-def claimed(claim: Claim, names: list[int]) -> str:
+def claimed(claim: Claim) -> str:
     """Say in a line what a claim says."""
-    features = " ".join(str(names[i]) for i in claim.support)
+    features = " ".join(map(str, claim.support))
     return (
         f"k = {claim.k:<4} {'optimal' if is_optimal(claim) else 'bounded'}: "
         f"{claim.objective!r} <= opt <= {claim.upper_bound!r}, features {features}"
@@ -118,9 +126,6 @@ def _check_section(
             f"{problem.n} x {problem.d} numbers; of this file, {len(Y)} x {Y.shape[1]} "
             "are used (if columns were left out of the proof, write the rest as .npy)"
         )
-    if problem.without:
-        Y = np.ascontiguousarray(Y[:, [*section.kept]])
-        Y = Y if problem.kind == "data" else Y[[*section.kept]]
     for claim in section.claims:
         _check_vector(claim, Y, problem)
     reasons = []
@@ -138,15 +143,15 @@ def _check_records(section: Section, matrix: Matrix) -> None:
     bounds = matrix.upper_bounds()
     screening = Screening(section, matrix, bounds)
     uppers: dict[int, Any] = {}
-    kind = section.problem.kind
+    semidefinite = section.problem.is_semidefinite
     for record in section.records:
         upper = matrix.number(record.upper)
         if record.rule == "variance":
-            _check_variance(record, kind, matrix, upper)
+            _check_variance(record, semidefinite, matrix, upper)
         elif record.rule == "rows":
             matrix.check_rows(bounds, record.k, upper)
         elif record.rule == "average":
-            _check_average(record, kind, matrix, upper, uppers)
+            _check_average(record, semidefinite, matrix, upper, uppers)
         elif record.entry is not None:
             matrix.check_entry(bounds, record.k, upper, record.entry)
         elif record.rule == "entry-tree":
@@ -159,16 +164,30 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_tree(record, {**uppers, record.k: upper})
         uppers[record.k] = upper
     for claim in section.claims:
-        if claim.k not in uppers:
-            raise ProofError(f"k = {claim.k}: there is no record for the claim")
-        if matrix.number(claim.upper_bound) < uppers[claim.k] + claim.k * matrix.e:
-            raise ProofError(f"k = {claim.k}: the bound claimed is below U + k e")
+        _check_bound(claim, section.problem.level, matrix, uppers)
 
 
-def _check_variance(record: Record, kind: str, matrix: Matrix, upper: Any) -> None:
+def _check_bound(
+    claim: Claim, level: float | None, matrix: Matrix, uppers: dict[int, Any]
+) -> None:
+    """opt(k) ≤ U + k e; with features chosen at a level, at most that or the level."""
+    k, bound = claim.places, matrix.number(claim.upper_bound)
+    if level is not None and Fraction(claim.upper_bound) < Fraction(level):
+        raise ProofError(f"k = {claim.k}: the bound claimed is below the level")
+    if level is not None and k == 0:
+        return  # that B(level) exists says that the one set is below the level
+    if k not in uppers:
+        raise ProofError(f"k = {claim.k}: there is no record for the claim")
+    if bound < uppers[k] + k * matrix.e:
+        raise ProofError(f"k = {claim.k}: the bound claimed is below U + k e")
+
+
+def _check_variance(
+    record: Record, semidefinite: bool, matrix: Matrix, upper: Any
+) -> None:
     """The largest eigenvalue of a positive semidefinite matrix is at most its trace."""
     k = record.k
-    if k > 1 and kind != "data":
+    if k > 1 and not semidefinite:
         raise ProofError(f"k = {k}: the rule variance is for data")
     needed = matrix.largest_diagonal(k) + (2 * k * matrix.e if k > 1 else 0)
     if upper < needed:
@@ -176,7 +195,11 @@ def _check_variance(record: Record, kind: str, matrix: Matrix, upper: Any) -> No
 
 
 def _check_average(
-    record: Record, kind: str, matrix: Matrix, upper: Any, uppers: dict[int, Any]
+    record: Record,
+    semidefinite: bool,
+    matrix: Matrix,
+    upper: Any,
+    uppers: dict[int, Any],
 ) -> None:
     """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
     k, m = record.k, record.source
@@ -186,7 +209,7 @@ def _check_average(
     first = m >= 2 and below >= least
     if first and (upper - least) * (m - 1) >= (below - least) * (k - 1):
         return
-    if kind == "data" and (upper - 2 * k * matrix.e) * m >= below * k:
+    if semidefinite and (upper - 2 * k * matrix.e) * m >= below * k:
         return
     raise ProofError(f"k = {k}: U is below the average over sets of {m}")
 
@@ -197,6 +220,7 @@ class Screening:
     def __init__(self, section: Section, matrix: Matrix, bounds: UpperBounds) -> None:
         self.section, self.matrix, self.bounds = section, matrix, bounds
         self.lists: RowLists | None = None
+        self.groups: Groups | None = section.problem.places
 
     def check(self, record: Record, tau: Any, u: Any) -> None:
         d, k = len(self.section.kept), record.k
@@ -210,12 +234,17 @@ class Screening:
             return
         if u is None or u > tau:
             raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
-        if self.lists is None:
-            self.lists = self._make_lists()
         level = self.matrix.level(k, tau, u)
-        alive, rows = undecided_by_lists(
-            self.bounds, self.lists, level, record.features
-        )
+        if self.groups is not None:
+            alive, rows = undecided_in_groups(
+                self.bounds, self.groups, level, record.features
+            )
+        else:
+            if self.lists is None:
+                self.lists = self._make_lists()
+            alive, rows = undecided_by_lists(
+                self.bounds, self.lists, level, record.features
+            )
         self.matrix.check_screening(alive, rows, k, tau, u)
 
     def _make_lists(self) -> RowLists:
@@ -245,5 +274,33 @@ class Screening:
 def _check_vector(claim: Claim, Y: np.ndarray, problem: Problem) -> None:
     """Show x'Ax ≥ objective·x'x, in exact arithmetic on the data."""
     norm = sum(Fraction(value) ** 2 for value in claim.x)
-    if quadratic_form(Y, problem, claim) < Fraction(claim.objective) * norm:
+    before = replace(problem, level=None, raised=None)  # A itself, perhaps deflated
+    if quadratic_form(Y, before, claim) < Fraction(claim.objective) * norm:
         raise ProofError(f"k = {claim.k}: x has less than the objective claimed")
+
+
+def quadratic_form(Y: np.ndarray, problem: Problem, claim: Claim) -> Fraction:
+    """Return x'Ax of a claim, or what is no more.
+
+    For data, x'Ax = ‖Σ x_i a_i‖². If each column g_i is within an error of the exact
+    one, the norm is at least ‖Σ x_i g_i‖ − error Σ |x_i|.
+    """
+    bits = fraction_bits(np.array(claim.x))
+    x = [scaled(value, bits) for value in claim.x]
+    if problem.kind == "matrix":
+        exact = ExactEntries(Y, problem)
+        form = sum(
+            a * b * exact.top(i, j)
+            for a, i in zip(x, claim.support, strict=True)
+            for b, j in zip(x, claim.support, strict=True)
+        )
+        return Fraction(form, exact.bottom << 2 * bits)
+    needed = {i for vector in problem.vectors for i in vector.support}
+    columns = ExactColumns(Y, problem, sorted({*claim.support, *needed}))
+    found = [columns.column(i) for i in claim.support]
+    form = sum(dot(x, list(sample)) ** 2 for sample in zip(*found, strict=True))
+    lost = columns.error * sum(map(abs, x))
+    if lost:
+        form = max(isqrt(form) - lost, 0) ** 2
+    unit = Fraction(2) ** (columns.two_bits + 2 * bits)
+    return Fraction(form, columns.denominator) / unit

@@ -3,19 +3,9 @@
 u = 2⁻⁵³. Data are first multiplied by a power of two, so that all |Y_si| ≤ 1; what then
 underflows changes an entry of A by less than n·2⁻¹⁰⁰⁰, which is in e.
 
-**Covariances.** All is about N·A, N = n − ddof. Let c be any float64 near the mean, 0
-if columns are not centred, Z = fl(Y − c), so |Z − (Y − c)| ≤ u|Z|. As
-
-    N A_ij = Σ (Y_si − c_i)(Y_sj − c_j) − n (μ_i − c_i)(μ_j − c_j),
-
-Ã = Z'Z, the exact product, has |Ã_ij − N A_ij| ≤ (2u + u²) ‖Z_i‖ ‖Z_j‖ + n δ_i δ_j with
-δ_i ≥ |μ_i − c_i|. And μ − c is the mean of Y − c, so |μ_i − c_i| ≤ |fl(mean Z_i)| + (n
-+ 2)u mean |Z_i|.
-
-**Correlations.** Ã = H'H, H_i = fl(Z_i √N/‖Z_i‖) = Z_i √N/‖Z_i‖ (1 + θ), |θ| ≤ (n +
-8)u. Two vectors a, b have ‖a/‖a‖ − b/‖b‖‖ ≤ 2‖a − b‖/‖a‖, so H_i is within √N φ_i of
-the exact column, φ_i = 1.01 ((n + 8)u + 2(u + √n δ_i/‖Z_i‖)), and |Ã_ij − N A_ij| ≤ N
-(2φ + φ²), φ the largest.
+Ã = H'H, the exact product of the columns of `float_columns`, which has what they are
+off by. A matrix that is given is taken as it is; what is made of it is rounded from
+exact fractions, to within u of each entry.
 
 **Products** in float64, in any order, with or without fused operations:
 |fl(H_i'H_j) − H_i'H_j| ≤ 1.01 n u ‖H_i‖ ‖H_j‖ for n u < 0.01.
@@ -46,13 +36,26 @@ from fractions import Fraction
 import numpy as np
 
 from .direction import FloatDirections
+from .entries import ExactEntries
 from .entry import float_point_holds, rest_of_rows, weights_in
 from .entry_tree import FloatEntryTree
 from .fields import ProofError
-from .integers import skip_node
+from .float_columns import FloatColumns, rounded_down
+from .integer_tree import skip_node
 from .positive import eliminate_all
-from .proof_file import Direction, Entry, Node, Problem, Record
-from .screening import TINY, UNIT, Entries, Level, UpperBounds, above, below, rows_above
+from .problem import Groups, Problem
+from .proof_file import Direction, Entry, Node, Record
+from .screening import (
+    TINY,
+    UNIT,
+    Entries,
+    Level,
+    Raised,
+    UpperBounds,
+    above,
+    below,
+    rows_above,
+)
 
 
 class FloatMatrix:
@@ -62,55 +65,57 @@ class FloatMatrix:
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
-        n = problem.n
-        N = self.divisor = n - problem.ddof
-        self.shift = shift = int(np.frexp(np.abs(Y).max())[1])
-        scaled = np.ldexp(Y, -shift)
-        if problem.kind == "matrix":
-            self.factor = Fraction(2) ** -shift
-            self.A = (scaled + scaled.T) / 2
-            same = np.array_equal(Y, Y.T) and np.array_equal(np.ldexp(scaled, shift), Y)
-            self.error = 0.0 if same else 2 * UNIT
-            self.low = self.high = np.diagonal(self.A).copy()
-            self.product_error = 0.0
-            self.e = Fraction(self.error)
+        self.divisor = problem.n - problem.ddof
+        self.raised = Raised.of(problem)
+        self.is_given = problem.kind == "matrix"
+        if self.is_given:
+            self._take(Y)
             return
-        H, delta, norms = _centred(scaled, problem.center)
-        if problem.scale:
-            self.factor, self.shift = Fraction(N), 0
-            # of the data themselves: scaled, small columns beside large ones are 0
-            still = np.equal(Y, Y[0] if problem.center else 0).all(axis=0)
-            if norms[~still].min(initial=1.0) < 2.0**-400:
-                raise ProofError("float64 cannot hold these data")
-            with np.errstate(divide="ignore", invalid="ignore"):
-                H *= np.where(still, 0.0, np.sqrt(N) / norms)
-                parts = np.where(still, 0.0, np.sqrt(n) * delta / norms)
-            phi = 1.01 * ((n + 8) * UNIT + 2 * (UNIT + float(parts.max())))
-            self.error = above(N * (2 * phi + phi * phi)) + n * N * 2.0**-500
-        else:
-            self.factor = N * Fraction(4) ** -shift
-            most = float(norms.max())
-            error = 2.1 * UNIT * most**2 + n * float(delta.max()) ** 2
-            self.error = above(error, n) + n * 2.0**-1000
-        self.A = H
-        squares = np.einsum("si,si->i", H, H)
+        columns = FloatColumns(Y, problem)
+        self.factor, self.shift = columns.factor, columns.shift
+        self.A, self.error = columns.H, columns.error
+        self.n = n = len(self.A)
+        squares = np.einsum("si,si->i", self.A, self.A)
         self.low, self.high = below(squares, n), above(squares, n)
         self.product_error = float(above(1.01 * n * UNIT * self.high.max()))
-        if not np.isfinite(self.error) or n * UNIT > 0.01:
-            raise ProofError("float64 cannot hold these data")
         self.e = Fraction(self.error)  # records and claims are compared exactly
+
+    def _take(self, Y: np.ndarray) -> None:
+        """Take the matrix that is given, or what is made of it, rounded once."""
+        problem, kept = self.problem, list(self.problem.kept)
+        if problem.vectors or problem.chosen:
+            exact = ExactEntries(Y, problem)
+            tops = [
+                [exact.top(i, j) for j in kept[: p + 1]] for p, i in enumerate(kept)
+            ]
+            bits = max(abs(top) for row in tops for top in row).bit_length()
+            self.shift = bits - exact.bottom.bit_length() + 1  # then all are below 1
+            up, down = max(-self.shift, 0), max(self.shift, 0)
+            self.A = np.zeros((len(kept), len(kept)))
+            for p, row in enumerate(tops):
+                numbers = [(top << up) / (exact.bottom << down) for top in row]
+                self.A[p, : p + 1] = self.A[: p + 1, p] = numbers
+            self.error = 2 * UNIT
+        else:
+            Y = Y[np.ix_(kept, kept)] if len(kept) < problem.d else Y
+            self.shift = int(np.frexp(np.abs(Y).max())[1])
+            scaled = np.ldexp(Y, -self.shift)
+            self.A = (scaled + scaled.T) / 2
+            back = np.ldexp(scaled, self.shift)
+            same = np.array_equal(Y, Y.T) and np.array_equal(back, Y)
+            self.error = 0.0 if same else 2 * UNIT
+        self.factor = Fraction(2) ** -self.shift
+        place = np.arange(len(kept))
+        self.raised.apply(self.A, place, place)
+        self.low = self.high = np.diagonal(self.A).copy()
+        self.product_error = 0.0
+        self.e = Fraction(self.error)
 
     # -- numbers: exact fractions of float64 ----------------------------------------
 
     def number(self, value: float) -> Fraction:
         """Return `factor` times a real number, rounded down to a float64."""
-        exact = Fraction(value) * self.factor
-        if abs(exact) > 2**400:
-            raise ProofError(f"{value} is out of all proportion to the data")
-        found = float(exact)
-        if found > exact:
-            found = float(np.nextafter(found, -np.inf))
-        return Fraction(found)
+        return Fraction(rounded_down(Fraction(value) * self.factor))
 
     def largest_diagonal(self, k: int) -> Fraction:
         """Return a bound on the sum of the k largest Ã_ii."""
@@ -124,7 +129,7 @@ class FloatMatrix:
 
     def upper_bounds(self) -> UpperBounds:
         """Return what screening needs."""
-        if self.problem.kind == "matrix":
+        if self.is_given:
             return UpperBounds(self.high, None, self.error, self._matrix_entries)
         roots = above(np.sqrt(above(self.high + self.error)))
         return UpperBounds(self.high, roots, self.error, self._data_entries)
@@ -136,11 +141,13 @@ class FloatMatrix:
 
     def _data_entries(self, columns: np.ndarray) -> Entries:
         H = np.ascontiguousarray(self.A[:, columns])
-        n = self.problem.n
+        n = self.n
         norms = np.sqrt(self.high[columns])
 
         def entries(rows: np.ndarray, width: int) -> np.ndarray:
-            found = np.abs(H[:, rows].T @ H[:, :width])
+            found = H[:, rows].T @ H[:, :width]
+            self.raised.apply(found, columns[rows], columns[:width])
+            found = np.abs(found)
             found += (1.02 * n * UNIT * norms[rows])[:, None] * norms[:width]
             return above(found)
 
@@ -150,7 +157,7 @@ class FloatMatrix:
 
     def check_rows(self, bounds: UpperBounds, k: int, upper: Fraction) -> None:
         """Rule "rows"."""
-        left = rows_above(bounds, k, float(upper))
+        left = rows_above(bounds, k, float(upper), self.problem.places)
         if len(left):
             raise ProofError(f"k = {k}: row sum of feature {left[0]} not shown below U")
 
@@ -198,7 +205,7 @@ class FloatMatrix:
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
     def _weights(self, given: list[float]) -> np.ndarray:
-        if self.problem.kind == "matrix":
+        if self.is_given:
             return weights_in(given, self.shift)
         return weights_in(given, 2 * self.shift, self.divisor)
 
@@ -215,11 +222,14 @@ class FloatMatrix:
 
     def _block(self, features: list[int]) -> np.ndarray:
         """Return Ã between features, within `product_error`."""
-        if self.problem.kind == "matrix":
+        if self.is_given:
             return self.A[np.ix_(features, features)]
         H = np.ascontiguousarray(self.A[:, features])
         B = H.T @ H
-        return np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
+        B = np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
+        place = np.array(features, dtype=np.int64)
+        self.raised.apply(B, place, place)
+        return B
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
@@ -227,22 +237,11 @@ class FloatMatrix:
         B = self._block(features)
         tree = FloatTree(iter(record.tree), record, B, self.product_error)
         tree.begin({k: float(upper) for k, upper in uppers.items()})
-        tree.node(B, np.arange(len(features)), record.k)
+        groups = self.problem.rest
+        if groups is not None:
+            groups = groups.at(self.problem.kept[i] for i in features)
+        tree.node(B, np.arange(len(features)), record.k, groups)
         self.nodes += len(record.tree)
-
-
-def _centred(Y: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Z, and for each column δ and ‖Z_i‖ (rounded, within (n + 2)u)."""
-    n, d = Y.shape
-    if center:
-        same = (Y[0] == Y).all(axis=0)
-        Z = Y - np.where(same, Y[0], Y.mean(axis=0))
-        errors = np.abs(Z.mean(axis=0)) + (n + 2) * UNIT * np.abs(Z).mean(axis=0)
-        delta = above(errors, n)
-        delta[same] = 0.0
-    else:
-        Z, delta = Y.copy(), np.zeros(d)
-    return Z, delta, np.sqrt(np.einsum("si,si->i", Z, Z))
 
 
 class FloatTree:
@@ -279,7 +278,9 @@ class FloatTree:
     def fail(self, what: str) -> ProofError:
         return ProofError(f"k = {self.k}: {what} is not shown to hold")
 
-    def node(self, B: np.ndarray, F: np.ndarray, m: int) -> None:
+    def node(
+        self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None = None
+    ) -> None:
         node = next(self.nodes)
         if len(F) >= m and np.diagonal(B).max() > self.tau:
             raise self.fail("B_ii ≤ τ")
@@ -288,9 +289,9 @@ class FloatTree:
             B, F = B[np.ix_(keep, keep)], F[keep]
             node = next(self.nodes)
         if node.letter == "S":
-            self.split(node, B, F, m)
+            self.split(node, B, F, m, groups)
         elif node.letter == "L":
-            self.last(B, m)
+            self.last(B, F, m, groups)
         else:
             self.check_positive(B, self.k - m)
 
@@ -314,17 +315,23 @@ class FloatTree:
             keep = keep[~out]
         return keep
 
-    def last(self, B: np.ndarray, m: int) -> None:
-        """Close by |F| < m, or by all sets of one or two features."""
-        if len(B) < m or m == 1:  # `node` has compared the diagonal with τ₁
+    def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None) -> None:
+        """Close by too few features, or by all sets of one or two."""
+        together = len(F) if groups is None else groups.capacity(F.tolist())
+        if together < m or m == 1:  # `node` has compared the diagonal with τ₁
             return
         room = self.tau - np.diagonal(B)
         fits = above(B**2) <= below(np.outer(room, room))
         np.fill_diagonal(fits, True)
+        if groups is not None and not fits.all():
+            for a, b in np.argwhere(~fits).tolist():
+                fits[a, b] = not groups.after([int(F[a])]).has_room(int(F[b]))
         if m > 2 or not fits.all():
             raise self.fail(f"L with m = {m}")
 
-    def split(self, node: Node, B: np.ndarray, F: np.ndarray, m: int) -> None:
+    def split(
+        self, node: Node, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None
+    ) -> None:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:
             raise self.fail("S with m = 1")
@@ -337,7 +344,12 @@ class FloatTree:
                 skip_node(self.nodes)
                 continue
             t = place[position]
-            self.node(*self.choose(B, F, t), m - 1)
+            child, after = self.choose(B, F, t)
+            room = groups and groups.after([position])
+            if room is not None:
+                keep = [p for p, i in enumerate(after.tolist()) if room.has_room(i)]
+                child, after = child[np.ix_(keep, keep)], after[keep]
+            self.node(child, after, m - 1, room)
 
     def choose(
         self, B: np.ndarray, F: np.ndarray, t: int

@@ -1,38 +1,33 @@
-"""Ã in integers, and trees decided by exact integer arithmetic.
+"""Ã in integers, and all rules decided by exact integer arithmetic.
 
 The unit is a power of two, 2⁻⁶⁴ of what bounds all |A_ij|, and Ã_ij is A_ij in units,
 rounded down. So |Ã_ij − A_ij| < e = 1 unit; e = 0 if nothing had to be rounded. With
 `scale`, the columns g_i have been rounded before. With t = 2⁻⁹⁶, |g_i'g_j t² − w_i'w_j|
 ≤ t√n (‖w_i‖ + ‖w_j‖) + t²n ≤ 2t√(nN) + t²n, and divided by N ≥ 1 that is at most 3nt:
-less than a unit, so e = 2.
-
-**Trees.** M = τI − B is eliminated without fractions (Bareiss): M⁰ = τI − Ã, and
-choosing p makes M'_ij = (M_pp M_ij − M_ip M_jp) / q, q being the last pivot, 1 at
-first. All these are minors of M⁰, so that the division leaves no rest, and the Schur
-complement of the node is M/q. All tests are homogeneous: B_ii ≤ τ is M_ii ≥ 0, and r² ≤
-(τ − B_ii)(τ − u) is Σ M_ij² ≤ M_ii (τ − u) q.
+less than a unit, so e = 2. Of columns that are deflated, or continued for features that
+are chosen, `columns` says what their products are off by. Negative entries that are
+raised to 0 change by no more than before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
-from math import isqrt
 
 import numpy as np
 
-from .columns import ExactColumns, dot, fraction_bits, scaled
+from .columns import ExactColumns, dot, fraction_bits, scaled, shifted
 from .direction import find_vectors
+from .entries import ExactEntries
 from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
 from .fields import ProofError
+from .integer_tree import IntegerTree, is_positive_semidefinite
 from .positive import SMALL, exact_gram, is_nonnegative_in_integers
-from .proof_file import Direction, Entry, Node, Problem, Record
-from .screening import Entries, Level, UpperBounds, above, rows_above
+from .problem import Problem
+from .proof_file import Direction, Entry, Record
+from .screening import Entries, Level, Raised, UpperBounds, above, rows_above, top_sum
 
 BITS = 64
-SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 LARGEST_N = 250  # samples: larger matrices take minutes to eliminate
 LARGEST_DENSE = 1200  # features: of as many a matrix of integers takes half a minute
 LARGEST = 500  # bits of a bound in units: floats must hold its square
@@ -44,29 +39,50 @@ class IntegerMatrix:
     name = "exact integers"
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
-        self.Y, self.problem, self.nodes = Y, problem, 0
+        self.problem, self.nodes = problem, 0
         self.known: dict[tuple[int, int], int] = {}  # Ã_ij, i < j, computed so far
-        if problem.kind == "matrix":
+        self.raised = Raised.of(problem)
+        self.is_given = problem.kind == "matrix"
+        kept = list(problem.kept)
+        if self.is_given and (problem.vectors or problem.chosen):
+            self._take(ExactEntries(Y, problem), kept)
+        elif self.is_given:
+            self.Y = Y = Y[np.ix_(kept, kept)] if len(kept) < problem.d else Y
             self.bits = fraction_bits(Y)
             self.exponent = int(np.frexp(np.abs(Y).max())[1]) - BITS
             # (Y_ij + Y_ji)/2 is an integer times 2^−(bits + 1).
             self.e = int(self.bits + 1 + self.exponent > 0)
-            self.diagonal = [self._pair(i, i) for i in range(Y.shape[1])]
+            self.diagonal = [self._pair(i, i) for i in range(len(kept))]
         else:
             self.data = data = ExactColumns(Y, problem)
-            self.column = lru_cache(maxsize=4096)(data.column)
-            self.e = 2 if problem.scale else 1
-            squares = [dot(g, g) for g in map(data.column, range(Y.shape[1]))]
+            self.column = lru_cache(maxsize=4096)(lambda i: data.column(kept[i]))
+            squares = [dot(g, g) for g in map(data.column, kept)]
             most = max(squares) // data.denominator
             self.exponent = most.bit_length() - data.two_bits - BITS
             self.diagonal = [self._rounded(square) for square in squares]
+            self.e = 2 if problem.scale else 1
+            if not data.is_plain:
+                self.e = self._rounded(data.entry_error) + 2
+
+    def _take(self, exact: ExactEntries, kept: list[int]) -> None:
+        """Take all entries of a matrix that is made of the given one, rounded down."""
+        pairs = [(i, j) for j in range(len(kept)) for i in range(j + 1)]
+        tops = [exact.top(kept[i], kept[j]) for i, j in pairs]
+        bits = max(map(abs, tops)).bit_length() - exact.bottom.bit_length()
+        self.e, self.exponent = 1, bits + 1 - BITS
+        up, down = max(-self.exponent, 0), max(self.exponent, 0)
+        self.known = {
+            pair: (top << up) // (exact.bottom << down)
+            for pair, top in zip(pairs, tops, strict=True)
+        }
+        self.diagonal = [self.known[i, i] for i in range(len(kept))]
 
     # -- entries --------------------------------------------------------------------
 
     def _pair(self, i: int, j: int) -> int:
         bits, Y = self.bits, self.Y
         both = scaled(float(Y[i, j]), bits) + scaled(float(Y[j, i]), bits)
-        return _shift(both, -bits - 1 - self.exponent)
+        return shifted(both, -bits - 1 - self.exponent)
 
     def _rounded(self, product: int) -> int:
         shift = -self.data.two_bits - self.exponent
@@ -80,12 +96,13 @@ class IntegerMatrix:
             return self.diagonal[i]
         place = (i, j) if i < j else (j, i)
         if place not in self.known:
-            if self.problem.kind == "matrix":
-                self.known[place] = self._pair(i, j)
+            if self.is_given:
+                found = self._pair(i, j)
             else:
-                product = dot(self.column(i), self.column(j))
-                self.known[place] = self._rounded(product)
-        return self.known[place]
+                found = self._rounded(dot(self.column(i), self.column(j)))
+            self.known[place] = found
+        found = self.known[place]
+        return found if found >= 0 or self.raised.keeps(i, j) else 0
 
     # -- numbers --------------------------------------------------------------------
 
@@ -110,12 +127,18 @@ class IntegerMatrix:
         """Return what screening needs, in units of 2^(exponent + 64)."""
         diagonal = np.array([_rounded_up(found) for found in self.diagonal])
         roots = None
-        if self.problem.kind == "data":
+        if not self.is_given:
             roots = above(np.sqrt(above(diagonal + self.e * 2.0**-BITS)))
         bounds = self._matrix_entries if roots is None else self._data_entries
         return UpperBounds(diagonal, roots, self.e * 2.0**-BITS, bounds)
 
     def _matrix_entries(self, columns: np.ndarray) -> Entries:
+        if self.problem.vectors or self.problem.chosen or self.raised.is_used:
+            names = columns.tolist()
+            return lambda rows, width: np.array(
+                [[_rounded_up(abs(self.entry(names[i], j))) for j in names[:width]]
+                 for i in rows]
+            )  # fmt: skip
         Y, shift = self.Y, -self.exponent - BITS - 1
 
         def entries(rows: np.ndarray, width: int) -> np.ndarray:
@@ -134,14 +157,15 @@ class IntegerMatrix:
         bits: they are exact in whichever order they are added. And 2^−(s_i + s_j)
         |g_i'g_j| ≤ |r_i'r_j| + ‖r_i‖₁ + ‖r_j‖₁ + n.
         """
-        bits = (53 - (self.problem.n - 1).bit_length()) // 2
-        r = np.zeros((self.problem.n, len(columns)), dtype=np.int64)
+        n = self.data.n
+        bits = (53 - (n - 1).bit_length()) // 2
+        r = np.zeros((n, len(columns)), dtype=np.int64)
         factors = np.zeros(len(columns))
         root = self.data.two_bits + BITS + self.exponent  # of the unit of the bounds
         for place, i in enumerate(columns.tolist()):
-            column = self.data.column(i)
+            column = self.column(i)
             size = max(y.bit_length() for y in map(abs, column))
-            r[:, place] = [_shift(y, 2 * bits - size) for y in column]
+            r[:, place] = [shifted(y, 2 * bits - size) for y in column]
             # 2^s_i in the unit of the bounds; `root` is odd or even, so halved late.
             factors[place] = 2.0 ** (size - 2 * bits - root // 2)
         high, low = (part.astype(float) for part in (r >> bits, r & (2**bits - 1)))
@@ -152,9 +176,10 @@ class IntegerMatrix:
             h, ell = high[:, rows].T, low[:, rows].T
             cross = 2.0**bits * (h @ low[:, :width] + ell @ high[:, :width])
             found = 4.0**bits * (h @ high[:, :width]) + cross + ell @ low[:, :width]
+            self.raised.apply(found, columns[rows], columns[:width])
             # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
-            found = np.abs(found) + 8 * 2.0**-53 * 16.0**bits * self.problem.n
-            found += sums[rows][:, None] + sums[:width] + self.problem.n
+            found = np.abs(found) + 8 * 2.0**-53 * 16.0**bits * n
+            found += sums[rows][:, None] + sums[:width] + n
             found *= (factors[rows] / divisor)[:, None] * factors[:width]
             return above(found) + 2.0**-BITS
 
@@ -164,9 +189,11 @@ class IntegerMatrix:
 
     def check_rows(self, bounds: UpperBounds, k: int, upper: int) -> None:
         """Rule "rows": rows that floats do not decide are summed in integers."""
-        for i in rows_above(bounds, k, _rounded_down(upper)).tolist():
-            row = (abs(self.entry(i, j)) for j in range(len(self.diagonal)) if j != i)
-            if self.diagonal[i] + sum(sorted(row)[::-1][: k - 1]) > upper:
+        groups = self.problem.places
+        for i in rows_above(bounds, k, _rounded_down(upper), groups).tolist():
+            others = (j for j in range(len(self.diagonal)) if j != i)
+            row = [(abs(self.entry(i, j)), j) for j in others]
+            if self.diagonal[i] + top_sum(row, k - 1, groups, i) > upper:
                 raise ProofError(f"k = {k}: the row sum of feature {i} is above U")
 
     def diagonal_at_most(self, i: int, tau: int) -> bool:
@@ -181,14 +208,15 @@ class IntegerMatrix:
         self, alive: np.ndarray, rows: np.ndarray, k: int, tau: int, u: int
     ) -> None:
         """Drop the features `rows` from those alive, in integers."""
+        groups = self.problem.places
         left = set(np.flatnonzero(alive).tolist())
         waiting = rows.tolist()
         while waiting:
             again = []
             for i in waiting:
-                squares = sorted(self.entry(i, j) ** 2 for j in left if j != i)
+                squares = [(self.entry(i, j) ** 2, j) for j in left if j != i]
                 rest = tau - self.diagonal[i]
-                if rest < 0 or sum(squares[::-1][: k - 1]) > rest * (tau - u):
+                if rest < 0 or top_sum(squares, k - 1, groups, i) > rest * (tau - u):
                     again.append(i)
                 else:
                     left.discard(i)
@@ -235,7 +263,7 @@ class IntegerMatrix:
         for i, row in enumerate(X):
             row[i] += level // 1
         shift = max(abs(x) for row in X for x in row).bit_length() - 48
-        X = [[_shift(x, -shift) for x in row] for row in X]
+        X = [[shifted(x, -shift) for x in row] for row in X]
         for i, row in enumerate(X):
             row[i] -= n
         if not is_positive_semidefinite(X):
@@ -272,181 +300,12 @@ class IntegerMatrix:
         M = [[-self.entry(i, j) for j in record.features] for i in record.features]
         for i, row in enumerate(M):
             row[i] += tau
+        groups = self.problem.rest
+        if groups is not None:
+            groups = groups.at(self.problem.kept[i] for i in record.features)
         tree = IntegerTree(iter(record.tree), record.k, chain)
-        tree.node(M, 1, list(range(len(M))), record.k)
+        tree.node(M, 1, list(range(len(M))), record.k, groups)
         self.nodes += len(record.tree)
-
-
-class IntegerTree:
-    """Reads the nodes of one tree, in order (section 5).
-
-    `chain[j]` is τ − U_j, where U_j ≤ τ. A node is given as M, the pivot q, the
-    positions F that M's rows belong to, and the number m of features still to be
-    chosen.
-    """
-
-    def __init__(self, nodes: Iterator[Node], k: int, chain: dict[int, int]) -> None:
-        self.nodes, self.k, self.chain = nodes, k, chain
-
-    def node(self, M: list[list[int]], q: int, F: list[int], m: int) -> None:
-        node = next(self.nodes)
-        while node.letter == "D":
-            M, F = self.drop(M, q, F, m)
-            node = next(self.nodes)
-        if node.letter == "S":
-            self.split(node, M, q, F, m)
-        elif node.letter == "L":
-            self.last(M, m)
-        elif not is_positive_semidefinite(M, q):
-            raise ProofError(f"k = {self.k}: P, the matrix has a larger eigenvalue")
-
-    def drop(
-        self, M: list[list[int]], q: int, F: list[int], m: int
-    ) -> tuple[list[list[int]], list[int]]:
-        """Drop all i with M_ii ≥ 0 and Σ (m − 1 largest M_ij²) ≤ M_ii (τ − u) q."""
-        if m < 2 or self.k - 1 not in self.chain:
-            raise ProofError(f"k = {self.k}: D needs m ≥ 2 and U of k - 1, at most τ")
-        short, q = shortened(M, q)
-        room = self.chain[self.k - 1] * q
-        ranked = [
-            sorted(((x * x, j) for j, x in enumerate(row) if j != i), reverse=True)
-            for i, row in enumerate(short)
-        ]
-        left = set(range(len(M)))
-        while True:
-            out = set()
-            for i in left:
-                squares = [square for square, j in ranked[i] if j in left][: m - 1]
-                if short[i][i] >= 0 and sum(squares) <= short[i][i] * room:
-                    out.add(i)
-            if not out:
-                break
-            left -= out  # together: what is out for the larger F is out for the smaller
-        keep = sorted(left)
-        return [[M[i][j] for j in keep] for i in keep], [F[i] for i in keep]
-
-    def last(self, M: list[list[int]], m: int) -> None:
-        """Close by |F| < m, or by all sets of one or two features."""
-        if len(M) < m:
-            return
-        if m > 2 or any(row[i] < 0 for i, row in enumerate(M)):
-            raise ProofError(f"k = {self.k}: L with m = {m} does not hold")
-        if m == 2 and any(
-            M[i][j] ** 2 > M[i][i] * M[j][j] for i in range(len(M)) for j in range(i)
-        ):
-            raise ProofError(f"k = {self.k}: L, a pair has a larger eigenvalue")
-
-    def split(
-        self, node: Node, M: list[list[int]], q: int, F: list[int], m: int
-    ) -> None:
-        """Close what the suffix bounds close; the rest must be opened, and hold."""
-        if m < 2:
-            raise ProofError(f"k = {self.k}: S needs m ≥ 2")
-        still_open = {F[t] for t in self.open_by_suffix(M, q, m)} - {*node.opened}
-        if still_open:
-            raise ProofError(f"k = {self.k}: S, position {min(still_open)} is not open")
-        for position in node.opened:
-            if position not in F:
-                skip_node(self.nodes)
-                continue
-            t = F.index(position)
-            if M[t][t] <= 0:
-                raise ProofError(f"k = {self.k}: position {position} has B_pp ≥ τ")
-            child = eliminate(M, q, t, range(t + 1, len(M)))
-            self.node(child, M[t][t], F[t + 1 :], m - 1)
-
-    def open_by_suffix(self, M: list[list[int]], q: int, m: int) -> list[int]:
-        """Return the t whose suffix bound first[m][t] is not at most τ.
-
-        `slacks` are q (τ − T[j][t]), rounded down, for the t with j features from t on.
-        With α = τ − a and β = τ − b, τ − λmax [[a, r], [r, b]] is
-        (α + β − √((α − β)² + 4r²))/2, and at least 0 if α, β ≥ 0 and r² ≤ αβ.
-        """
-        M, q = shortened(M, q)
-        N = len(M)
-        sums = []
-        for t, row in enumerate(M):
-            squares = sorted((x * x for x in row[t + 1 :]), reverse=True)
-            sums.append(list(accumulate(squares[: m - 1])))
-        slacks = first = [row[t] for t, row in enumerate(M)]
-        for j in range(1, m):
-            if j > 1:
-                first = [
-                    _slack(M[t][t], slacks[t + 1], sums[t][j - 2])
-                    for t in range(N - j + 1)
-                ]
-            slacks = list(accumulate(reversed(first), min))[::-1]
-            if self.k - m + j in self.chain:
-                cap = self.chain[self.k - m + j] * q
-                slacks = [max(slack, cap) for slack in slacks]
-        return [
-            t
-            for t in range(N - m + 1)
-            if min(M[t][t], slacks[t + 1]) < 0
-            or sums[t][m - 2] > M[t][t] * slacks[t + 1]
-        ]
-
-
-def _slack(alpha: int, beta: int, square: int) -> int:
-    """Return ⌊(α + β − √((α − β)² + 4r²))/2⌋, or less."""
-    root = (alpha - beta) ** 2 + 4 * square
-    return (alpha + beta - (isqrt(root - 1) + 1 if root else 0)) // 2
-
-
-def shortened(M: list[list[int]], q: int) -> tuple[list[list[int]], int]:
-    """Return a node with shorter integers whose drops and suffix bounds are no better.
-
-    All is divided by a power of two: the diagonal, which is slack, and q, by which
-    slacks are multiplied, are rounded down, and all |M_ij|, i ≠ j, up.
-    """
-    bits = max((max(map(abs, row)) for row in M), default=0).bit_length() - SHORT
-    if bits <= 0:
-        return M, q
-    short = [[-(-abs(x) >> bits) for x in row] for row in M]
-    for i, row in enumerate(short):
-        row[i] = M[i][i] >> bits
-    return short, q >> bits
-
-
-def skip_node(nodes: Iterator[Node]) -> None:
-    """Read one node, with its children, that need not hold."""
-    waiting = 1
-    while waiting:
-        node = next(nodes)
-        if node.letter != "D":
-            waiting += len(node.opened) - 1
-
-
-def is_positive_semidefinite(M: list[list[int]], q: int = 1) -> bool:
-    """Decide by elimination without fractions: section 8."""
-    while M:
-        if any(row[i] < 0 for i, row in enumerate(M)):
-            return False
-        p = next((i for i, row in enumerate(M) if row[i] > 0), None)
-        if p is None:
-            return not any(map(any, M))
-        others = [i for i in range(len(M)) if i != p]
-        M, q = eliminate(M, q, p, others), M[p][p]
-    return True
-
-
-def eliminate(
-    M: list[list[int]], q: int, p: int, others: Sequence[int]
-) -> list[list[int]]:
-    """Return (M_pp M_ij − M_ip M_jp)/q for i, j in `others`: a symmetric matrix."""
-    pivot, row = M[p][p], M[p]
-    found: list[list[int]] = []
-    for place, i in enumerate(others):
-        left = [above_it[place] for above_it in found]
-        this, factor = M[i], row[i]
-        right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
-        found.append(left + right)
-    return found
-
-
-def _shift(value: int, bits: int) -> int:
-    """Return ⌊value · 2^bits⌋."""
-    return value << bits if bits >= 0 else value >> -bits
 
 
 def _rounded_down(units: int) -> float:

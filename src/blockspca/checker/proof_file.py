@@ -18,7 +18,6 @@ from .fields import (
     Reader,
     many,
     parsed,
-    read_boolean,
     read_integer,
     read_integers,
     read_list,
@@ -27,51 +26,29 @@ from .fields import (
     read_text,
     take,
 )
+from .problem import DERIVED, OPTIONAL, Problem, read_problem
 
-HASH = re.compile(r"[0-9a-f]{64}")
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
 RULES = ("variance", "rows", "average", "tree", "direction", "entry", "entry-tree")
-VERSION = 6
+VERSION = 7
 FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Which matrix the proof is about: section 1."""
-
-    sha256: str
-    kind: str
-    n: int
-    d: int
-    center: bool = False
-    scale: bool = False
-    ddof: int = 0
-    without: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        left = ", without features " + " ".join(map(str, self.without))
-        left = left if self.without else ""
-        if self.kind == "matrix":
-            return f"A = (Y + Y')/2 of the {self.d} x {self.d} matrix Y{left}"
-        name = "correlations" if self.scale and self.center else "covariances"
-        centred = "columns centred" if self.center else "columns not centred"
-        scaled = ", scaled to variance 1" if self.scale else ""
-        return (
-            f"A = {name} of {self.n} x {self.d} data, {centred}{scaled}, "
-            f"divided by n - {self.ddof} = {self.n - self.ddof}{left}"
-        )
-
-
-@dataclass(frozen=True)
 class Claim:
-    """There is x on `support` with x'Ax ≥ objective·x'x, and opt(k) ≤ upper_bound."""
+    """There is x on `support` with x'Ax ≥ objective·x'x, and opt(k) ≤ upper_bound.
+
+    The support are numbers of features, `places` what k leaves beside those that are
+    chosen for good: the k of the record that the claim rests on.
+    """
 
     k: int
     support: tuple[int, ...]
     x: list[float]
     objective: float
     upper_bound: float
+    places: int
 
 
 @dataclass(frozen=True)
@@ -207,10 +184,11 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         "row_list": read_integer,
         "claims": read_list,
     }
-    if type(value) is dict and "without" in value:
-        readers["without"] = read_integers
+    if type(value) is dict:
+        readers |= {key: read for key, read in OPTIONAL.items() if key in value}
     header = take(value, where, **readers)
     least = 2 if "without" in header else 1
+    least = 7 if header.keys() & {*DERIVED} else least
     if (
         header["format"] != "blockspca-proof"
         or not least <= header["version"] <= VERSION
@@ -219,42 +197,17 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         raise ProofError(f"{where}: no blockspca-proof of version {versions}")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
-    problem = _problem(header["data"], header.get("without", []), where)
+    problem = read_problem(header, where)
     if shape not in (None, (problem.n, problem.d)):
         raise ProofError(f"the data are {shape}, the proof's {problem.n, problem.d}")
-    left = sorted({*range(problem.d)} - {*problem.without})
-    kept = {name: position for position, name in enumerate(left)}
-    claims = [_claim(item, kept, where) for item in header["claims"]]
+    if not problem.kept:  # not before: d may be any number that the file says
+        raise ProofError(f"{where}: no feature is left for the records")
+    kept = {name: position for position, name in enumerate(problem.kept)}
+    claims = [_claim(item, problem, where) for item in header["claims"]]
     ks = [claim.k for claim in claims]
     if not claims or ks != sorted(set(ks)):
         raise ProofError(f"{where}: one claim at least is needed, with ascending k")
     return Section(header["version"], problem, kept, header["row_list"], claims, [])
-
-
-def _problem(value: Any, without: list[int], where: str) -> Problem:
-    readers: dict[str, Reader] = {
-        "sha256": read_text,
-        "kind": read_text,
-        "n": read_integer,
-        "d": read_integer,
-    }
-    if type(value) is dict and value.get("kind") == "data":
-        readers |= {"center": read_boolean, "scale": read_boolean, "ddof": read_integer}
-    problem = Problem(**take(value, where, **readers), without=tuple(without))
-    if problem.kind not in ("matrix", "data"):
-        raise ProofError(f"{where}: the kind {problem.kind!r} is not known")
-    if not HASH.fullmatch(problem.sha256):
-        raise ProofError(f"{where}: sha256 must be 64 digits 0-9, a-f")
-    if min(problem.n, problem.d) < 1 or problem.ddof < 0:
-        raise ProofError(f"{where}: n and d must be at least 1, ddof at least 0")
-    if problem.kind == "matrix" and problem.n != problem.d:
-        raise ProofError(f"{where}: a matrix must have n = d")
-    if problem.n - problem.ddof < 1:
-        raise ProofError(f"{where}: n - ddof must be at least 1")
-    inside = [i for i in without if 0 <= i < problem.d]
-    if without != sorted({*inside}) or len(without) >= problem.d:
-        raise ProofError(f"{where}: without must be ascending features, not all")
-    return problem
 
 
 def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int, ...]:
@@ -263,7 +216,7 @@ def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int,
     return tuple(kept[name] for name in names)
 
 
-def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
+def _claim(value: Any, problem: Problem, where: str) -> Claim:
     where += ", claim"
     found = take(
         value,
@@ -274,15 +227,25 @@ def _claim(value: Any, kept: dict[int, int], where: str) -> Claim:
         objective=read_real,
         upper_bound=read_real,
     )
-    k, support = found["k"], found["support"]
-    if not 1 <= k <= len(kept):
-        raise ProofError(f"{where}: k = {k} is not in 1 to {len(kept)}")
+    k, support, groups = found["k"], found["support"], problem.groups
+    places = k - len(problem.chosen)
+    kept, rest = problem.kept, problem.rest
+    most = len(kept) if rest is None else rest.capacity(kept)
+    if not (k >= 1 and 0 <= places <= most):
+        raise ProofError(f"{where}: k = {k} is not in 1 to {most + k - places}")
     if not 1 <= len(support) <= k or support != sorted(support):
         raise ProofError(f"{where}: the support must be 1 to k ascending features")
+    there = {i for i in support if 0 <= i < problem.d} - {*problem.without}
+    if len(there) < len(support):
+        raise ProofError(f"{where}: different features are needed, of those there are")
     if len(found["x"]) != len(support) or not any(found["x"]):
         raise ProofError(f"{where}: x must be a number per feature, not all 0")
-    found["support"] = _positions(support, kept, where)
-    return Claim(**found)
+    held = {*support, *problem.include}
+    if len(held) > k or (groups is not None and min(groups.after(held).room) < 0):
+        raise ProofError(f"{where}: the support does not keep the constraints")
+    if problem.nonnegative and min(found["x"]) < 0:
+        raise ProofError(f"{where}: x has a negative entry")
+    return Claim(**{**found, "support": tuple(support)}, places=places)
 
 
 def _record(value: Any, where: str, section: Section) -> Record:
@@ -375,7 +338,8 @@ def _entry(found: dict[str, Any], where: str, section: Section) -> Entry:
 
 def _direction(found: dict[str, Any], where: str, section: Section) -> Direction:
     rho, rest, weights = found["rho"], found["rest"], found["weights"]
-    if section.version < 3 or section.problem.kind != "data":
+    problem = section.problem
+    if section.version < 3 or not problem.is_semidefinite or problem.chosen:
         raise ProofError(f"{where}: direction is for data, and of version 3")
     if min(rho, rest, *weights) <= 0:
         raise ProofError(f"{where}: rho, rest and weights must be positive")

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from .problem import Groups, Problem
+
 UNIT = 2.0**-53
 TINY = 2.0**-900
 BLOCK = 2**23  # entries of Ã that are formed at a time
@@ -164,6 +166,126 @@ class RowLists:
         return above(squares, self.length + k)
 
 
+@dataclass(frozen=True)
+class Raised:
+    """Which negative entries off the diagonal are taken as 0: all but those of pairs.
+
+    Pairs are of positions among the features that are kept, each in both orders.
+    """
+
+    is_used: bool
+    pairs: frozenset[tuple[int, int]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Raised:
+        place = {name: position for position, name in enumerate(problem.kept)}
+        pairs = {
+            pair
+            for i, j in problem.raised or ()
+            if i in place and j in place
+            for pair in ((place[i], place[j]), (place[j], place[i]))
+        }
+        return cls(problem.raised is not None, frozenset(pairs))
+
+    def keeps(self, i: int, j: int) -> bool:
+        """Say whether an entry stays as it is, also if it is negative."""
+        return not self.is_used or i == j or (i, j) in self.pairs
+
+    def apply(self, block: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Raise the entries of a block, in place."""
+        if not self.is_used:
+            return
+        stays = rows[:, None] == columns
+        for i, j in self.pairs:
+            stays |= np.logical_and.outer(rows == i, columns == j)
+        block[~stays & (block < 0)] = 0.0
+
+
+def top_sum(
+    squares: list[tuple[Any, int]], most: int, groups: Groups | None, own: int
+) -> Any:
+    """Return the largest sum of squares that a set with feature `own` can meet.
+
+    Of `most` features at the most, and of each group as many as there is room for: the
+    largest of those that still fit, one after the other.
+    """
+    if groups is not None:
+        groups = groups.after([own])
+    total = 0
+    for square, j in sorted(squares, reverse=True):
+        if most > 0 and (groups is None or groups.has_room(j)):
+            total += square
+            most -= 1
+            groups = groups and groups.after([j])
+    return total
+
+
+def members_of(groups: Groups, columns: np.ndarray) -> list[tuple[Any, Any]]:
+    """Return, for each group, its places among some features, and these features."""
+    labels = np.array([groups.label.get(i, -1) for i in columns.tolist()])
+    places = [np.flatnonzero(labels == g) for g in range(len(groups.room))]
+    return [(place, columns[place]) for place in places]
+
+
+def keep_room(
+    squares: np.ndarray,
+    rows: np.ndarray,
+    at: list[tuple[Any, Any]],
+    room: Sequence[int],
+) -> None:
+    """Set to 0, in place, what no set with the row's feature can meet.
+
+    `at` is of `members_of`; of a row only the room[g] largest of group g count, one
+    less if the row's own feature is of the group.
+    """
+    for (places, members), most in zip(at, room, strict=True):
+        own = np.isin(rows, members)
+        for chosen, count in ((own, most - 1), (~own, most)):
+            smaller = len(places) - count
+            if smaller <= 0 or not chosen.any():
+                continue
+            place = np.ix_(chosen, places)
+            part = squares[place]
+            least = np.argpartition(part, smaller - 1, axis=1)[:, :smaller]
+            np.put_along_axis(part, least, 0.0, axis=1)
+            squares[place] = part
+
+
+def undecided_in_groups(
+    bounds: UpperBounds, groups: Groups, level: Level, features: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """As `undecided_by_lists`, where sets have limits: `groups` of positions.
+
+    Whole rows of the features alive are looked at, as which entries count changes with
+    these.
+    """
+    alive = bounds.left_by_cauchy(level)
+    stays = np.zeros(len(alive), dtype=bool)
+    stays[list(features)] = True
+    alive |= stays
+    while True:
+        rows, columns = np.flatnonzero(alive & ~stays), np.flatnonzero(alive)
+        entries, out = bounds.entries(columns), []
+        own = np.searchsorted(columns, rows)
+        members = members_of(groups, columns)
+        step = max(1, BLOCK // max(1, len(columns)))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            squares = entries(own[part], len(columns)) ** 2
+            squares[np.arange(len(squares)), own[part]] = 0.0
+            keep_room(squares, rows[part], members, groups.room)
+            most = max(len(columns) - level.k + 1, 0)
+            if most:
+                squares = np.partition(squares, most - 1, axis=1)[:, most:]
+            sums = above(squares.sum(axis=1), level.k)
+            fits = level.excludes(bounds.diagonal[rows[part]], sums)
+            out.append(rows[part][fits])
+        gone = np.concatenate(out) if out else rows[:0]
+        alive[gone] = False
+        if not len(gone):
+            return alive, rows
+
+
 def _small_entry(levels: Sequence[Level], diagonal: float) -> float:
     """Return a size of which k − 1 entries make r² half of what rules a feature out."""
     squares = [
@@ -199,8 +321,13 @@ def undecided_by_lists(
             lists = RowLists(bounds, rows, np.flatnonzero(alive), level.k - 1)
 
 
-def rows_above(bounds: UpperBounds, k: int, upper: float) -> np.ndarray:
-    """Return the rows with Ã_ii + the k − 1 largest |Ã_ij| not provably ≤ `upper`."""
+def rows_above(
+    bounds: UpperBounds, k: int, upper: float, groups: Groups | None = None
+) -> np.ndarray:
+    """Return the rows with Ã_ii + the k − 1 largest |Ã_ij| not provably ≤ `upper`.
+
+    With `groups`, of positions, the largest that a set can meet.
+    """
     d = len(bounds.diagonal)
     room = below(upper - bounds.diagonal)  # negative where the diagonal is too large
     if k == 1:
@@ -212,11 +339,13 @@ def rows_above(bounds: UpperBounds, k: int, upper: float) -> np.ndarray:
     if not len(rows):
         return rows
     entries = bounds.entries(np.arange(d))
-    left = []
+    left, at = [], [] if groups is None else members_of(groups, np.arange(d))
     for start in range(0, len(rows), max(1, BLOCK // d)):
         part = rows[start : start + max(1, BLOCK // d)]
         found = entries(part, d)
         found[np.arange(len(part)), part] = 0.0
+        if groups is not None:
+            keep_room(found, part, at, groups.room)
         largest = np.partition(found, d - k + 1, axis=1)[:, d - k + 1 :]
         left.append(part[above(np.sum(largest, axis=1), k) > room[part]])
     return np.concatenate(left)

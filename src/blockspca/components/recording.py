@@ -1,8 +1,9 @@
-"""Record the proofs of disjoint components, one after the other.
+"""Record the proofs of several components, one after the other.
 
-Component j is about A without the features that components 1, …, j − 1 use, which the
-proof format can say. Of other schemes it can say what the first component claims, which
-is about A itself.
+Component j is about what components 1, …, j − 1 leave: A without their features, what
+regression on their scores leaves of it, or what projection off their directions does.
+Of other schemes the proof format can say what the first component claims, which is
+about A itself.
 """
 
 from __future__ import annotations
@@ -11,13 +12,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..certify.proof_log import NotRecordable, check_recordable, recorded
+import numpy as np
+
+from .._validation import FloatArray
+from ..certify.proof_log import check_recordable, recorded
+from ..certify.proof_subject import Deflated, NotRecordable, deflated_by
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
+from ..covariance.derived import projected
+from ..covariance.residual import regressed, residual
 from ..limits import Limits
 from ..proof_file import Proof
 from ..result import Result
-from .schemes import DisjointSupports, Scheme, used_features
+from .schemes import (
+    DisjointSupports,
+    ProjectionDeflation,
+    ResidualDeflation,
+    Scheme,
+    row_space,
+    used_features,
+)
+
+RECORDABLE = (DisjointSupports, ResidualDeflation, ProjectionDeflation)
 
 
 def check_recorded(
@@ -30,10 +46,11 @@ def check_recorded(
 ) -> None:
     """Refuse, before any work, to record what the proof format cannot say."""
     check_recordable(cov, bool(options.get("certify", True)), constraints)
-    if n_components > 1 and not isinstance(scheme, DisjointSupports):
+    if n_components > 1 and type(scheme) not in RECORDABLE:
+        names = ", ".join(f"{one.__name__}()" for one in RECORDABLE)
         raise NotRecordable(
             f"proof=True with scheme = {scheme!r}: of several components only those of "
-            "DisjointSupports() can be recorded; pass one component, or that scheme."
+            f"{names} can be recorded; pass one component, or one of these."
         )
     if sweeps:
         raise NotRecordable(
@@ -42,14 +59,45 @@ def check_recorded(
         )
 
 
-def recorded_apart(cov: Covariance, results: Sequence[Result], limits: Limits) -> Proof:
-    """Record the proof of each component, about A without the earlier ones' features.
+def recorded_apart(
+    cov: Covariance, results: Sequence[Result], limits: Limits, scheme: Scheme
+) -> Proof:
+    """Record the proof of each component, about what the earlier ones leave.
 
     A time limit is for all of them together.
     """
     if limits.time is not None:
         limits = replace(limits, time=limits.time / len(results))
-    proof = Proof(())
+    formed, proof = cov.formed(), Proof(())
     for j, result in enumerate(results):
-        proof += recorded(cov, [result], limits, used_features(results[:j]))
+        earlier = results[:j]
+        left = Deflated(formed) if j == 0 else _left_by(formed, earlier, scheme)
+        is_apart = isinstance(scheme, DisjointSupports) or (
+            isinstance(scheme, ResidualDeflation) and scheme.disjoint
+        )
+        used = used_features(earlier) if is_apart else ()
+        proof += recorded(formed, [result], limits, used, left)
     return proof
+
+
+def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Deflated:
+    """What earlier components leave of A, named by vectors that are independent."""
+    vectors = np.array([result.x for result in earlier])
+    if isinstance(scheme, ResidualDeflation):
+        kept = list(regressed(cov, vectors).kept)
+        return deflated_by("residual", residual(cov, vectors), vectors[kept])
+    if isinstance(scheme, ProjectionDeflation):
+        chosen = _independent(vectors)
+        basis = row_space(chosen)
+        said = f"{len(chosen)} direction(s) projected out"
+        return deflated_by("projection", projected(cov, basis, said), chosen)
+    return Deflated(cov)
+
+
+def _independent(vectors: FloatArray) -> FloatArray:
+    """The rows that none of the rows before them make up."""
+    kept: list[int] = []
+    for j in range(len(vectors)):
+        if row_space(vectors[[*kept, j]]).shape[1] > len(kept):
+            kept.append(j)
+    return vectors[kept]

@@ -346,7 +346,8 @@ def solve_components(
         One for each component, to start from, such as `Components.supports` of before.
     proof : bool
         Record proofs that anybody can check without this library, of the first
-        component, or of all that are disjoint; see `Components.write_proof`.
+        component, or of all that are disjoint, deflated by their scores or projected;
+        see `Components.write_proof`.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
@@ -400,7 +401,8 @@ def solve_components(
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
         if not proof:
             return found
-        return replace(found, proof=recorded_apart(cov, named, budget.limits))
+        written = recorded_apart(cov, named, budget.limits, scheme)
+        return replace(found, proof=written)
 
 
 def _in_turn(call: SolveAgain, starts: list[list[int]], part: float) -> list[Result]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..certify.proof_log import recorded
+from ..components.recording import check_recorded, recorded_apart
 from ..components.solve import collect
 from ..io.writing import loadings_csv, scores_csv
 from ..limits import Budget, Limits
@@ -76,13 +76,11 @@ def _certificates(engine: Engine, answer: Answer) -> bytes:
 
 
 def _proof(engine: Engine, answer: Answer) -> bytes:
-    """The proof of the first component, which `python -m blockspca.checker` checks."""
-    if answer.state.n_components > 1 or answer.state.is_constrained:
-        raise ValueError(
-            "a proof is written for one component without constraints; take the "
-            "certificates, which have all of them."
-        )
-    proof = recorded(answer.cov, answer.results, Limits(time=5 * answer.state.seconds))
+    """The proof of all components, which `python -m blockspca.checker` checks."""
+    state = answer.state
+    check_recorded(answer.cov, answer.scheme, len(answer.results), 0, None, {})
+    limits = Limits(time=5 * state.seconds)
+    proof = recorded_apart(answer.cov, answer.results, limits, answer.scheme)
     return proof.to_text().encode()
 
 

@@ -83,9 +83,8 @@ def proof_lines(
     """Return what a proof claims, and by which rule for each k, as lines of text."""
     lines = []
     for section in sections:
-        name = _namer(section, names)
         lines.append(str(section.problem))
-        lines += [_claim(claim, name) for claim in section.claims]
+        lines += [_claim(claim, names) for claim in section.claims]
         for record in section.records:
             because = RULES[record.rule].format(source=record.source)
             line = f"k = {record.k}: at most {record.upper:.6g}: {because}"
@@ -107,10 +106,16 @@ def _namer(section: Section, names: Sequence[str] | None) -> Name:
 
 def _section(section: Section, names: Sequence[str] | None) -> str:
     name = _namer(section, names)
-    claims = {claim.k: claim for claim in section.claims}
+    claims = {claim.places: claim for claim in section.claims}
     said = "".join(
-        f"<li>{escape(_claim(claim, name))}</li>" for claim in section.claims
+        f"<li>{escape(_claim(claim, names))}</li>" for claim in section.claims
     )
+    if section.problem.level is not None:
+        own = ", ".join(_number(i, names) for i in section.problem.include)
+        said += (
+            f"<li>The bounds below are about what {escape(own)}, chosen for good, "
+            f"leave at the level {section.problem.level:.6g}; k counts the others.</li>"
+        )
     details = _details(section, name)
     return (
         f"<h2>{escape(str(section.problem))}</h2>"
@@ -120,9 +125,13 @@ def _section(section: Section, names: Sequence[str] | None) -> str:
     )
 
 
-def _claim(claim: Claim, name: Name) -> str:
+def _number(feature: int, names: Sequence[str] | None) -> str:
+    return str(feature) if names is None else names[feature]
+
+
+def _claim(claim: Claim, names: Sequence[str] | None) -> str:
     gap = (claim.upper_bound - claim.objective) / abs(claim.objective or 1.0)
-    features = ", ".join(name(i) for i in claim.support)
+    features = ", ".join(_number(i, names) for i in claim.support)
     kind = "optimal" if gap <= 1e-9 else f"gap {gap:.2%}"
     return (
         f"No {claim.k} features have more variance than {claim.upper_bound:.6g}; these "

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..constraints import GroupLimits
 from ..numerics.rounding import larger_root
 
 ROOM = 2.0**-36
@@ -54,6 +55,7 @@ def tree_text(
     upper: FloatArray,
     max_nodes: int,
     max_entries: int,
+    groups: GroupLimits | None = None,
 ) -> tuple[str | None, int]:
     """Return the text of a tree for no k-set above τ, and how many nodes it has.
 
@@ -69,6 +71,8 @@ def tree_text(
         upper[q] ≥ opt(q) for q < k, +inf where nothing is known.
     max_entries : int
         Most float64 entries of all matrices of nodes together.
+    groups : GroupLimits, optional
+        Of the features of `matrix`: only sets that keep them count.
     """
     from .._kernels import tree_log as kernel
 
@@ -82,11 +86,16 @@ def tree_text(
     labels, orders, opens = (np.zeros((k + 1, n), dtype=np.int64) for _ in range(3))
     bounds, work = np.zeros((4, k + 1, n)), np.zeros((3, max(n, k) + 1))
     state = np.zeros(3, dtype=np.int64)
+    group, room = np.full(n, -1), np.ones(1, dtype=np.int64)
+    if groups is not None:
+        group, room = groups.label.astype(np.int64), groups.room
+    rooms = np.zeros((k + 1, len(room)), dtype=np.int64)
+    rooms[0] = room
     while True:
         code = kernel.write_tree(
             np.ascontiguousarray(matrix), k, tau, below(tau), upper, memory, levels,
             labels, orders, opens, bounds, work, np.zeros(n, dtype=np.int64), log,
-            max_nodes, state,
+            max_nodes, state, group, rooms,
         )  # fmt: skip
         if code == kernel.NEEDS_MEMORY and state[kernel.MEMORY] <= max_entries:
             memory = np.empty(min(2 * int(state[kernel.MEMORY]), max_entries))

@@ -74,12 +74,12 @@ const EXPORTS = [
   ["scores.csv", "Scores, CSV"], ["report.html", "Report, HTML"], ["certificates.zip", "Certificates"], ["component.proof", "Proof"], ["state.json", "State, JSON"],
 ];
 
-// A proof is written for one component without constraints.
-const isPlain = (state) => state.n_components === 1 && state.weight === null && state.max_per_group === null
-  && !state.nonnegative && !state.include.length && !state.exclude.length;
+// Proofs know of no background, and of several components these schemes.
+const isProvable = (state) => state.weight === null
+  && (state.n_components === 1 || ["disjoint", "residual", "projection"].includes(state.scheme));
 
 export function showExports(state, hasSamples) {
   const query = new URLSearchParams({ state: JSON.stringify(state) });
-  fill($("exports"), EXPORTS.filter(([file]) => (hasSamples || file !== "scores.csv") && (isPlain(state) || file !== "component.proof")).map(([file, words]) =>
+  fill($("exports"), EXPORTS.filter(([file]) => (hasSamples || file !== "scores.csv") && (isProvable(state) || file !== "component.proof")).map(([file, words]) =>
     h("li", {}, h("a", { href: `export/${file}?${query}`, download: file, data: { key: file } }, words))));
 }

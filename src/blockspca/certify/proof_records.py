@@ -1,0 +1,328 @@
+"""The records of one section of a proof: for each k the cheapest rule that suffices.
+
+All values are in units of the candidates, a power of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..bounds.direction_dual.point import direction_point, direction_rounds
+from ..bounds.entry_dual.check import read_record
+from ..bounds.entry_dual.point import written_point, written_search
+from ..bounds.entry_dual.record import EntryRecord
+from ..bounds.smaller_k import bound_from_smaller_k
+from ..certificate import BoundName, StepClaim
+from ..constraints import GroupLimits
+from ..limits import Budget, LimitReached
+from ..numerics.rounding import EPS
+from ..proof_file import Proof, Section, needed_version
+from ..result import Result, Status, is_within_gap
+from ..search.tree_log import ROOM, above, below, root_order, tree_text
+from .adaptive_screening import Candidates
+from .proof_subject import Subject
+
+Found = tuple[float, dict[str, Any] | None]
+_NOTHING: Found = (np.inf, None)
+
+_SEARCHED = (BoundName.PROOF_TREE, BoundName.GROWTH, BoundName.SCREENING)
+
+# Of the bound by the direction dual; the format page says why it is larger.
+DIRECTION_ROOM = 2.0**-20
+
+# The same of the entry dual: eliminating hundreds of rows in floats errs by more, and
+# half of the tolerance of "optimal" is left.
+ENTRY_ROOM = 2.0**-31
+
+# Nodes of one tree, at the most. As a rule it has as many as the search opened; where
+# that had other arguments than a tree, it may need any number.
+_NODES, _NODES_PER_NODE = 20_000, 4
+
+# A proof whose gap is larger than that of the result by more than this says so.
+_SAME_GAP = 1e-9
+
+
+def _level(result: Result) -> float:
+    """The τ at which a proof shows the bound of a result, with room.
+
+    A little below the bound, so that the claim can be the bound itself; not so far that
+    the component itself is near.
+    """
+    bound, objective = result.upper_bound, result.objective
+    lower = bound - 4 * ROOM * abs(bound)
+    return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
+
+
+@dataclass
+class Recording:
+    """The records so far; all values are in units of `candidates.unit`.
+
+    k is that of the records: features beside those that are chosen at the level.
+    """
+
+    subject: Subject
+    results: Sequence[Result]
+    steps: Sequence[StepClaim]
+    budget: Budget
+    candidates: Candidates
+    records: dict[int, dict[str, Any]] = field(default_factory=dict)
+    nodes: int = 0
+
+    def __post_init__(self) -> None:
+        self.cov, self.features = self.subject.cov, self.subject.features
+        self.claimed = {
+            result.k - self.subject.chosen: result for result in self.results
+        }
+        self.unit = self.candidates.unit
+        self.upper: FloatArray = np.full(max(self.claimed) + 1, np.inf)
+        # the least of a k comes last
+        steps = sorted(self.steps, key=lambda step: -step.upper_bound)
+        self.targets = {step.k: step.upper_bound / self.unit for step in steps}
+        self.names = {step.k: step.bound_name for step in steps}
+        self.duals = {step.k: step.dual for step in steps}
+        for k, result in self.claimed.items():
+            self.targets[k] = _level(result) / self.unit
+        # that k alone, where no chain was needed
+        self.first = max(min(self.targets), 1)
+        opened = sum(result.nodes for result in self.results[-1:])
+        self.most_nodes = _NODES + _NODES_PER_NODE * opened
+
+    def add(self, k: int) -> None:
+        """Record the best bound for k: that of the result, if a rule reaches it."""
+        previous = float(self.upper[k - 1]) if k > 1 else -np.inf
+        wanted = self.targets.get(k, np.inf)
+        target = max(wanted, above(previous))
+        value, record = np.inf, None
+        if self.names.get(k) in _SEARCHED:
+            value, record = self._tree(k, target)
+        if self.names.get(k) == BoundName.ENTRY_DUAL:
+            value, record = self._entry(k)
+        if record is None:
+            value, record = self._closed_form(k)
+            if value > target and k > 1 and self.names.get(k) not in _SEARCHED:
+                searched = self._tree(k, target)
+                value, record = min(
+                    (value, record), searched, key=lambda found: found[0]
+                )
+        no_chain: tuple[BoundName, ...] = (BoundName.DIRECTION_DUAL, BoundName.NONE)
+        if self.subject.level is not None or "raised" in self.subject.header:
+            no_chain = ()  # what the format has no directions for
+        if value > wanted and k in self.claimed and self.names.get(k) in no_chain:
+            directed = self._direction(k, wanted)
+            value, record = min((value, record), directed, key=lambda found: found[0])
+        self._add(k, (value, record))
+
+    def _add(self, k: int, found: Found) -> None:
+        """Keep a record that is better than what there is for this k."""
+        value, record = found
+        if record is not None and value <= self.upper[k]:
+            self.upper[k] = value
+            bound = float(value * self.unit).hex()
+            self.records[k] = {"k": k, "upper": bound, **record}
+
+    def _direction(self, k: int, target: float) -> Found:
+        """The direction dual, which needs no smaller k: its root, or rounds at it."""
+        support = np.searchsorted(self.features, self.claimed[k].support)
+        bound, memory = target * self.unit, self.budget.limits.memory
+        call = (self.cov, k, support, bound, self.budget, memory)
+        point = direction_point(*call)
+        if point is None:
+            return _NOTHING
+        value = point.value + DIRECTION_ROOM * abs(point.value)
+        if value <= bound or self.claimed[k].status is not Status.OPTIMAL:
+            return value / self.unit, {"rule": "direction", **point.to_dict()}
+        found = direction_rounds(*call)
+        if found is None:
+            return value / self.unit, {"rule": "direction", **point.to_dict()}
+        rounds, last = found
+        said = [self._in_numbers(step.to_dict()) for step in rounds]
+        return target, {"rule": "direction", **last.to_dict(), "rounds": said}
+
+    def _entry(self, k: int) -> Found:
+        """The entry dual, which needs no smaller k either: the point of its bound."""
+        dual = read_record(self.duals.get(k) or "", self.cov.n_features)
+        if isinstance(dual, EntryRecord):
+            return self._entry_point(k, dual)
+        if dual.screen is not None:
+            self._add(k - 1, self._entry_point(k - 1, dual.screen.record))
+        found = written_search(self.cov, k, dual, self.budget)
+        if found is None:
+            return _NOTHING
+        value, said = found
+        self._rename(said)
+        return self._with_room(value), {"rule": "entry-tree", **said}
+
+    def _entry_point(self, k: int, dual: EntryRecord) -> Found:
+        """A point of the entry dual."""
+        found = written_point(self.cov, k, dual, self.budget)
+        if found is None:
+            return _NOTHING
+        value, said = found
+        for key in ("core", "dense"):
+            said[key] = self.features[said[key]].tolist()
+        return self._with_room(value), {"rule": "entry", **said}
+
+    def _with_room(self, value: float) -> float:
+        return (value + ENTRY_ROOM * abs(value)) / self.unit
+
+    def _rename(self, said: dict[str, Any]) -> None:
+        """Name the features of a search by their numbers in A."""
+        said["features"] = self.features[said["features"]].tolist()
+        for node in said["nodes"]:
+            if "split" in node:
+                node["split"] = int(self.features[node["split"]])
+            for key in {"out", "in"} & {*node}:
+                node[key] = self.features[node[key]].tolist() if node[key] else []
+
+    def _in_numbers(self, step: dict[str, Any]) -> dict[str, Any]:
+        """Name the features of a round by their numbers in A."""
+        for key in ("in", "free"):
+            step[key] = self.features[step[key]].tolist() if step[key] else []
+        return step
+
+    def _closed_form(self, k: int) -> Found:
+        """The least bound that needs no tree, with its record."""
+        candidates, previous = self.candidates, float(self.upper[k - 1])
+        if k == 1:
+            return above(float(candidates.variances.max())), {"rule": "variance"}
+        found: list[Found] = [(candidates.screening.row_sum_bound(k), {"rule": "rows"})]
+        if self._is_data:
+            found.append((float(self._variance_sums[k - 1]), {"rule": "variance"}))
+        if np.isfinite(previous):
+            nothing_left = {"rule": "tree", "features": [], "tree": "L"}
+            nested = candidates.screening.nested_bound(k, previous)
+            found.append((nested, nothing_left))
+        found += [self._average(k, m) for m in range(1, k)]
+        value, record = min(found, key=lambda pair: pair[0])
+        return (above(value), record) if np.isfinite(value) else _NOTHING
+
+    def _average(self, k: int, m: int) -> Found:
+        known = [np.inf] * k
+        known[m] = float(self.upper[m])
+        lowest = self.candidates.lowest - self.cov.entry_error / self.unit
+        value = bound_from_smaller_k(k, known, lowest, is_psd=self._is_data)
+        return value, {"rule": "average", "from": m}
+
+    @cached_property
+    def _variance_sums(self) -> FloatArray:
+        largest: FloatArray = -np.sort(-self.candidates.variances)
+        return np.cumsum(largest[: len(self.upper)])
+
+    @property
+    def _is_data(self) -> bool:
+        return self.cov.known_psd  # of what has an origin: made from data
+
+    def _tree(self, k: int, tau: float) -> Found:
+        """Screening and a tree at τ; nothing if they do not close."""
+        previous = float(self.upper[k - 1])
+        if not np.isfinite(tau):
+            return _NOTHING
+        try:
+            self.budget.check()
+            survivors = self.candidates.survivors(k, below(tau), previous)
+        except LimitReached:
+            return _NOTHING
+        entries = self.budget.max_entries
+        if 4 * len(survivors) ** 2 > entries:
+            return _NOTHING
+        if len(survivors) < k:
+            return tau, self._tree_record(survivors, "L")
+        matrix = self.cov.submatrix(survivors) / self.unit
+        order = root_order(matrix, k, tau, previous)
+        text, nodes = tree_text(
+            matrix[np.ix_(order, order)],
+            k,
+            tau,
+            self.upper[: k + 1],
+            min(self.budget.nodes_left, self.most_nodes),
+            entries,
+            self._groups(survivors[order]),
+        )
+        self.nodes += nodes
+        self.budget.nodes += nodes
+        if text is None:
+            return _NOTHING
+        return tau, self._tree_record(survivors[order], text)
+
+    def _groups(self, features: NDArray[np.int64]) -> GroupLimits | None:
+        groups = self.subject.groups
+        return groups and GroupLimits(groups.label[features], groups.room)
+
+    def _tree_record(self, survivors: NDArray[np.int64], tree: str) -> dict[str, Any]:
+        features = self.features[survivors].tolist()
+        return {"rule": "tree", "features": features, "tree": tree}
+
+    # -- what is handed out ------------------------------------------------------------
+
+    def proof(self, header: dict[str, Any]) -> Proof:
+        """The section: claims with what the records prove of them."""
+        claims, weaker = [], []
+        for k, result in self.claimed.items():
+            shown = [result.upper_bound]
+            if self.subject.level is not None:
+                shown.append(self.subject.level)
+            if k > 0:
+                shown.append(above(self.upper[k]) * self.unit)
+            bound = max(shown)
+            claims.append(self._claim(result, bound))
+            if not is_within_gap(
+                result.objective, bound, max(result.gap, 0.0) + _SAME_GAP
+            ):
+                weaker.append(
+                    f"k = {result.k}: the proof shows at most {bound:.6g}, the result "
+                    f"says {result.upper_bound:.6g} by {result.bound_name}"
+                )
+        records = self._needed()
+        header = {
+            **header,
+            "version": needed_version(self.subject.header, records),
+            **self.subject.header,
+            "row_list": max(*self.claimed, 2) - 1,
+            "claims": claims,
+        }
+        section = Section(header, records)
+        return Proof((section,), "; ".join(weaker), self.nodes)
+
+    def _claim(self, result: Result, bound: float) -> dict[str, Any]:
+        support = result.support
+        x = result.x[support]
+        whole = self.subject.whole
+        within = whole.submatrix(support)
+        size = np.abs(x)
+        # The Rayleigh quotient rounded down: of 2k products and sums, of entries that
+        # are off by their error, and of a norm that is 1 up to rounding.
+        slack = 4 * (len(x) + 2) * EPS * float(size @ np.abs(within) @ size)
+        slack += whole.entry_error * float(size.sum()) ** 2
+        return {
+            "k": result.k,
+            "support": support.tolist(),
+            "x": [float(value).hex() for value in x],
+            "objective": float(result.objective - slack).hex(),
+            "upper_bound": float(bound).hex(),
+        }
+
+    def _needed(self) -> tuple[dict[str, Any], ...]:
+        """The records that a claim rests on, directly or through others."""
+        needed: set[int] = set()
+        for k in sorted(self.claimed, reverse=True):
+            waiting = [k]
+            while waiting:
+                q = waiting.pop()
+                if q in needed or q not in self.records:
+                    continue
+                needed.add(q)
+                record = self.records[q]
+                if record["rule"] == "tree":
+                    waiting += range(1, q)
+                elif record["rule"] == "entry-tree":
+                    waiting.append(q - 1)
+                elif record["rule"] == "average":
+                    waiting.append(record["from"])
+        return tuple(self.records[k] for k in sorted(needed))

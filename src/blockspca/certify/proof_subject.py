@@ -1,0 +1,189 @@
+"""What a section of a proof is about: a matrix, its features, and the sets that count.
+
+`docs/proof-format.md`, section 8, has the theorems: a matrix that earlier components
+have left (deflated), or that features which are chosen at a level leave of it, or whose
+negative entries are raised to 0; and limits of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..certificate import Certificate, PartClaim, StepClaim
+from ..constraints import GroupLimits, Rules
+from ..covariance.covariance import Covariance
+from ..covariance.derived import restricted
+from ..covariance.forced import LevelTooLow, forced
+from ..covariance.raised import raised
+from ..limits import Limits
+from ..result import Result
+from ..search.tree_log import ROOM
+from .parts import Part, left_of
+from .results import certified_results
+
+
+class NotRecordable(ValueError):
+    """The proof format has no rule for this result."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The matrix of a section, and how its header names it.
+
+    Attributes
+    ----------
+    whole : Covariance
+        A, of all features, perhaps deflated: what objectives are measured by.
+    cov : Covariance
+        The matrix of the records.
+    features : array of int
+        Numbers of its features.
+    header : mapping
+        What the header says beside data and claims.
+    groups : GroupLimits, optional
+        Of `features`.
+    chosen : int
+        How many features are chosen at the level.
+    level : float, optional
+    """
+
+    whole: Covariance
+    cov: Covariance
+    features: NDArray[np.intp]
+    header: dict[str, Any] = field(default_factory=dict)
+    groups: GroupLimits | None = None
+    chosen: int = 0
+    level: float | None = None
+
+
+@dataclass(frozen=True)
+class Deflated:
+    """What earlier components leave of A, and how a header says so."""
+
+    cov: Covariance
+    header: dict[str, Any] = field(default_factory=dict)
+
+
+def deflated_by(how: str, cov: Covariance, vectors: FloatArray) -> Deflated:
+    """Describe a matrix by the vectors, (m, d), that were taken out of it."""
+    said = []
+    for x in vectors:
+        support = np.flatnonzero(x)
+        numbers = [float(value).hex() for value in x[support]]
+        said.append({"support": support.tolist(), "x": numbers})
+    return Deflated(cov, {"deflated": {"how": how, "vectors": said}} if said else {})
+
+
+def free_subject(whole: Deflated, without: Sequence[int] | NDArray[np.intp]) -> Subject:
+    """All sets of the features that are not kept out."""
+    features = np.setdiff1d(np.arange(whole.cov.n_features), without)
+    header = dict(whole.header)
+    if len(without) == 0:
+        return Subject(whole.cov, whole.cov, features, header)
+    header["without"] = sorted(int(i) for i in without)
+    return Subject(whole.cov, restricted(whole.cov, features), features, header)
+
+
+def constrained_subject(
+    whole: Deflated, certificate: Certificate, limits: Limits
+) -> tuple[Subject, tuple[StepClaim, ...]]:
+    """The subject of a result under constraints, and bounds for its records.
+
+    A certificate of one part has them. Where it has several, or a part that the format
+    cannot name, the bounds are found again for all sets at once, of which the parts
+    are some; they may be weaker.
+    """
+    rules = certificate.constraints
+    assert rules is not None
+    part = certificate.parts[0] if len(certificate.parts) == 1 else None
+    if part is not None and not part.limited:  # the bound without constraints suffices
+        return _relaxed(whole, rules, None), part.steps
+    with_level = bool(rules.include) and not rules.nonnegative
+    if part is not None and with_level and not part.void:
+        found = _chosen(whole, certificate, part)
+        if found is not None:
+            return found, part.steps
+    pairs = _restored(whole.cov, certificate) if rules.nonnegative else None
+    if part is not None and not rules.include and pairs in (None, part.restored):
+        return _relaxed(whole, rules, pairs), part.steps
+    subject = _relaxed(whole, rules, pairs)
+    k = certificate.k
+    inner: Result = certified_results(
+        subject.cov, k, k, limits, {}, groups=subject.groups
+    )[k]
+    assert inner.certificate is not None
+    return subject, inner.certificate.steps
+
+
+def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int], ...]:
+    """The pairs whose negative entries are kept: those of the parts, and of x."""
+    support = np.array(certificate.support)
+    within = np.triu(cov.submatrix(support) < 0, 1)
+    own = {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
+    parts = (pair for part in certificate.parts for pair in part.restored)
+    if len(certificate.parts) == 1:
+        return tuple(sorted(parts))
+    return tuple(sorted({*own, *parts}))
+
+
+def said_constraints(rules: Rules) -> dict[str, Any]:
+    """What a header says of the rules; features to exclude are in `without`."""
+    label = np.array(rules.label)
+    groups = [
+        {"most": int(room), "features": np.flatnonzero(label == g).tolist()}
+        for g, room in enumerate(rules.room)
+        if room > 0 and (label == g).any()
+    ]
+    said = {"include": list(rules.include), "groups": groups}
+    header: dict[str, Any] = {"constraints": {**said, "nonnegative": rules.nonnegative}}
+    if rules.exclude:
+        header["without"] = list(rules.exclude)
+    return header
+
+
+def _relaxed(
+    whole: Deflated, rules: Rules, pairs: tuple[tuple[int, int], ...] | None
+) -> Subject:
+    """All sets that keep groups and exclude, whether or not they have `include`."""
+    header = {**whole.header, **said_constraints(rules)}
+    features = np.setdiff1d(np.arange(whole.cov.n_features), rules.exclude)
+    matrix = whole.cov
+    if pairs is not None:
+        matrix = raised(matrix, pairs)
+        header["raised"] = [list(pair) for pair in pairs]
+    groups = rules.limits
+    if groups is not None:
+        groups = GroupLimits(groups.label[features], groups.room)
+    if len(features) < whole.cov.n_features:
+        matrix = restricted(matrix, features)
+    return Subject(whole.cov, matrix, features, header, groups)
+
+
+def _chosen(
+    whole: Deflated, certificate: Certificate, part: PartClaim
+) -> Subject | None:
+    """The features to include, chosen at the level of the part; None if not."""
+    rules = certificate.constraints
+    assert rules is not None
+    rest, places, groups = left_of(
+        whole.cov.n_features, certificate.k, rules, Part.whole(rules), limited=True
+    )
+    if len(rest) == 0:
+        return None
+    level = part.level
+    if level is None:  # one set: as far above it as a bound is above a component
+        level = part.upper_bound + 8 * ROOM * abs(part.upper_bound)
+    try:
+        cov = forced(whole.cov, np.array(rules.include, dtype=np.intp), rest, level)
+    except LevelTooLow:
+        return None
+    header = {**whole.header, **said_constraints(rules), "level": float(level).hex()}
+    count = len(rules.include)
+    assert places == certificate.k - count
+    return Subject(whole.cov, cov, rest, header, groups, count, level)

@@ -1,0 +1,214 @@
+"""Proofs of constrained and of deflated components, written, checked and true."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.certify.proof_log import record_proof
+from blockspca.checker.check import check_proof, is_optimal
+from blockspca.checker.fields import ProofError
+from blockspca.checker.proof_file import read_proof
+from blockspca.limits import Budget, Limits
+from proof_problems import Sets
+
+MODES = ({"exact": True}, {"floats": True})
+LABELS = [0, 0, 0, 1, 1, 1, 2, 2, 2]
+CONSTRAINTS = {
+    "include": bs.Constraints(include=[1, 4]),
+    "exclude": bs.Constraints(exclude=[0, 2]),
+    "both": bs.Constraints(include=[5], exclude=[0]),
+    "groups": bs.Constraints(groups=LABELS, max_per_group=1),
+    "full group": bs.Constraints(include=[0], groups=LABELS, max_per_group=1),
+    "two of a group": bs.Constraints(include=[3, 4], groups=LABELS, max_per_group=2),
+    "overlap": bs.Constraints(overlap_with=[6, 7, 8], min_overlap=2),
+    "all places": bs.Constraints(include=[0, 3, 8]),
+    "signs": bs.Constraints(nonnegative=True),
+    "signs and groups": bs.Constraints(
+        nonnegative=True, groups=LABELS, max_per_group=1
+    ),
+    "signs and include": bs.Constraints(nonnegative=True, include=[2]),
+}
+SCHEMES = (
+    bs.ResidualDeflation(),
+    bs.ResidualDeflation(disjoint=True),
+    bs.ProjectionDeflation(),
+)
+
+
+def data_of(kind: str, seed: int = 0) -> tuple[np.ndarray, bs.Covariance]:
+    rng = np.random.default_rng(seed)
+    X = (
+        rng.standard_normal((12, 9))
+        @ rng.standard_normal((9, 9))
+        * rng.gamma(2.0, size=9)
+    )
+    if kind == "matrix":
+        A = np.cov(X.T)
+        return A, bs.Covariance.from_matrix(A)
+    return X, bs.Covariance.from_data(X, scale=kind == "scaled")
+
+
+def assert_true(text: bytes, Y: np.ndarray) -> None:
+    """Every claim of every section is true, by all sets, in fractions."""
+    lines = [json.loads(line) for line in text.decode().splitlines()]
+    for header in (line for line in lines if "claims" in line):
+        truth = Sets(header, Y)
+        for claim in header["claims"]:
+            low, high = (float.fromhex(claim[x]) for x in ("objective", "upper_bound"))
+            assert truth.allows(claim["k"], low, high)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_proofs_under_constraints_hold(name, kind):
+    Y, cov = data_of(kind)
+    constraints = CONSTRAINTS[name]
+    result = bs.solve(cov, 3, constraints=constraints, proof=True)
+    text = result.proof.to_text().encode()
+    for mode in MODES:
+        (section,) = check_proof(text, Y, **mode).sections
+        assert is_optimal(section.claims[0]) == (not result.proof.message)
+    assert_true(text, Y)
+    assert section.problem.include == tuple(constraints.include)
+    assert section.claims[0].support == tuple(result.support)
+    if not constraints.nonnegative:
+        assert result.proof.message == ""
+    checked = bs.verify(result, cov, data=Y)
+    assert checked.complete
+    # the level of a single set is a little above its bound
+    is_replayed = not result.proof.message and name != "all places"
+    assert any("replayed" in said for said in checked.checks) == is_replayed
+
+
+def test_signs_whose_parts_the_format_has_not_are_bounded_by_all_sets():
+    """The proof says less, and says so; the certificate still has the rest."""
+    weaker = 0
+    for seed in range(12):
+        Y, cov = data_of("matrix", seed)
+        result = bs.solve(
+            cov, 4, constraints=bs.Constraints(nonnegative=True), proof=True
+        )
+        text = result.proof.to_text().encode()
+        for mode in MODES:
+            check_proof(text, Y, **mode)
+        assert_true(text, Y)
+        weaker += bool(result.proof.message)
+        parts = len(result.certificate.parts)
+        assert result.proof.message == "" or parts > 1
+        assert bs.verify(result, cov).complete
+    assert 0 < weaker < 12
+
+
+@pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
+@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+def test_proofs_of_components_hold(scheme, kind):
+    Y, cov = data_of(kind)
+    found = bs.solve_components(cov, 3, 3, scheme=scheme, proof=True)
+    assert found.proof.message == ""
+    text = found.proof.to_text().encode()
+    for mode in MODES:
+        sections = check_proof(text, Y, **mode).sections
+        assert all(is_optimal(section.claims[0]) for section in sections)
+    assert_true(text, Y)
+    assert [len(section.problem.vectors) for section in sections] == [0, 1, 2]
+    for j, section in enumerate(sections):
+        for vector, result in zip(section.problem.vectors, found.results, strict=False):
+            assert vector.support == tuple(np.flatnonzero(result.x))
+            assert vector.x == tuple(result.x[list(vector.support)])
+        value = section.claims[0].objective
+        assert value == pytest.approx(found.results[j].objective, rel=1e-9)
+
+
+def test_components_under_constraints_have_both():
+    Y, cov = data_of("data")
+    constraints = bs.Constraints(groups=LABELS, max_per_group=1)
+    for scheme in (bs.ResidualDeflation(), bs.DisjointSupports()):
+        found = bs.solve_components(
+            cov, 2, 3, scheme=scheme, constraints=constraints, proof=True
+        )
+        text = found.proof.to_text().encode()
+        for mode in MODES:
+            sections = check_proof(text, Y, **mode).sections
+        assert_true(text, Y)
+        assert all(is_optimal(section.claims[0]) for section in sections)
+        assert all(section.problem.groups is not None for section in sections)
+
+
+def test_a_path_under_constraints_has_a_section_for_all_k_where_it_can():
+    Y, cov = data_of("data")
+    for name, sections in (("groups", 1), ("exclude", 1), ("include", 2)):
+        path = bs.solve_path(cov, 3, constraints=CONSTRAINTS[name], proof=True)
+        text = path.proof.to_text().encode()
+        for mode in MODES:
+            verdict = check_proof(text, Y, **mode)
+        assert len(verdict.sections) == sections
+        assert_true(text, Y)
+        claims = [claim for section in verdict.sections for claim in section.claims]
+        assert [claim.k for claim in claims] == list(path)
+        assert all(map(is_optimal, claims))
+
+
+def test_scores_that_depend_on_others_are_left_out():
+    """Two components of one feature each, which are the same feature twice."""
+    X = np.random.default_rng(0).standard_normal((10, 4)) * [4, 3, 2, 1]
+    X[:, 1] = X[:, 0]
+    cov = bs.Covariance.from_data(X)
+    found = bs.solve_components(
+        cov, 1, 3, scheme=bs.ResidualDeflation(disjoint=True), proof=True
+    )
+    text = found.proof.to_text().encode()
+    for mode in MODES:
+        check_proof(text, X, **mode)
+
+
+def test_an_interrupted_run_records_the_bound_that_it_has():
+    Y, cov = data_of("data")
+    for name in ("include", "groups", "signs"):
+        result = bs.solve(
+            cov, 3, constraints=CONSTRAINTS[name], limits=Limits(nodes=1), proof=True
+        )
+        text = result.proof.to_text().encode()
+        check_proof(text, Y)
+        assert_true(text, Y)
+
+
+def test_a_proof_of_other_constraints_is_not_replayed():
+    Y, cov = data_of("data")
+    one = bs.solve(cov, 3, constraints=CONSTRAINTS["groups"], proof=True)
+    other = bs.solve(cov, 3, constraints=CONSTRAINTS["include"])
+    forged = replace(other, proof=one.proof)
+    assert not any("replayed" in said for said in bs.verify(forged, cov, data=Y).checks)
+    free = replace(bs.solve(cov, 3), proof=one.proof)
+    assert not any("replayed" in said for said in bs.verify(free, cov, data=Y).checks)
+
+
+def test_no_claim_of_a_constrained_proof_can_be_lowered():
+    """The bound, and all records with it, below the optimum: refused."""
+    Y, cov = data_of("data")
+    for name in ("include", "groups", "all places"):
+        result = bs.solve(cov, 3, constraints=CONSTRAINTS[name], proof=True)
+        lines = [json.loads(line) for line in result.proof.to_text().splitlines()]
+        low = (result.objective * (1 - 1e-9)).hex()
+        lines[0]["claims"][0]["upper_bound"] = low
+        if "level" in lines[0]:
+            lines[0]["level"] = low
+        if len(lines) > 2:
+            lines[-2]["upper"] = low
+        text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        for mode in MODES:
+            with pytest.raises(ProofError):
+                check_proof(text, Y, **mode)
+
+
+def test_without_time_there_is_nothing_to_record_of_a_constrained_result():
+    Y, cov = data_of("data")
+    result = bs.solve(cov, 3, constraints=CONSTRAINTS["include"])
+    proof = record_proof(cov, [result], Budget(Limits(nodes=1)))
+    section = read_proof(proof.to_text().encode())[0]
+    assert section.claims[0].upper_bound >= result.objective
+    check_proof(proof.to_text().encode(), Y)
