@@ -16,9 +16,10 @@ import blockspca.scan.passes as passes_module
 import blockspca.scan.single as single_module
 from blockspca import Covariance
 from blockspca.covariance.device_data import on_host
-from blockspca.scan.device import CAPACITY, HostKernels, device_lists
+from blockspca.scan.device import CAPACITY, device_lists
 from blockspca.scan.lists import scan
 from device_stand_in import needs_gpu
+from host_kernels import HostKernels
 
 PLACES = ["host", pytest.param("gpu", marks=needs_gpu)]
 

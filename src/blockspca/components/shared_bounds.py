@@ -58,7 +58,7 @@ def closed_forms(
     if cov.known_psd or k <= r:
         largest = np.sort(diagonal)[::-1][:k]
         found[VARIANCES] = sum_above([*largest, k * margin * cov.entry_error])
-    values, rounding = leading_eigenvalues(cov, r, deadline)
+    values, rounding = leading_eigenvalues(cov, deadline)
     if values is not None:
         top = np.zeros(r)
         top[: len(values)] = values[:r]

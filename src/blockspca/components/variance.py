@@ -88,9 +88,9 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
 
 
 def leading_eigenvalues(
-    cov: Covariance, m: int, deadline: Deadline | None = None
+    cov: Covariance, deadline: Deadline | None = None
 ) -> tuple[FloatArray | None, float]:
-    """Return the m largest eigenvalues of A, and what rounding may make of any of all.
+    """Return the eigenvalues of A, largest first, and what rounding may make of each.
 
     They are None where neither d nor the number of samples is at most 1500: an
     iterative method would give lower bounds, which prove nothing. Nor are they computed
@@ -145,7 +145,7 @@ def joint_bounds(
     components the first one's bound may speak (`as_strict_as`); of all by default.
     """
     m = len(sparsities)
-    values, rounding = leading_eigenvalues(cov, m, deadline)
+    values, rounding = leading_eigenvalues(cov, deadline)
     rounding *= margin
     # A matrix whose eigenvalues are at least −r as computed is PSD with 2r on its
     # diagonal. Schur complements grow with the matrix, so the bounds for that one hold.

@@ -1,5 +1,4 @@
-"""The kernels of the scan for NVIDIA GPUs, by CuPy; `device.HostKernels` says in NumPy
-what each does.
+"""The kernels of the scan for NVIDIA GPUs, by CuPy: those that `device.Kernels` names.
 
 Products are in IEEE single precision, not TF32: `product` tries whether they are, in
 every shape that it is asked for, as the environment may ask CuPy for less.

@@ -10,7 +10,7 @@ taken back, and the tile is entered again in stretches that cannot overflow: wha
 the data, nothing is lost.
 
 The same steps run on any `Kernels`: those of `cuda_kernels` on a GPU, and, for tests,
-`HostKernels` in NumPy, which say what the former do.
+those of `tests/host_kernels.py`, which say in NumPy what the former do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 TILE_SIZE = 8192  # features: 256 MiB of products, against which a launch is nothing
 CAPACITY = 128  # entries of a list before it is cut
 ROWS, COLUMNS = 1, 2
-_ABOVE_ALL = np.uint32(0x7FFFFFFF)
 
 
 @dataclass
@@ -63,9 +62,12 @@ class Kernels(Protocol):
     def append(
         self, tile: Any, lists: Lists, corner: tuple[int, int], part: Any, sides: int
     ) -> Any:
-        """Append what exceeds the floors, and return the largest count reached.
+        """Append entries of `part` of a tile whose first one is A[corner].
 
-        As an array of one number, which need not be there yet; see `HostKernels`.
+        Those that exceed the floors, to the lists of their rows, of their columns, or
+        both, and never to a place beyond CAPACITY; `counts` says how many there would
+        be. Returns the largest count that changed, as an array of one number, which
+        need not be there yet.
         """
         ...
 
@@ -162,75 +164,3 @@ def _narrow(
             part = (all_rows, stretch) if side == ROWS else (stretch, all_columns)
             kernels.append(tile, lists, corner, part, side)
             kernels.compact(lists, strip, width)
-
-
-class HostKernels:
-    """The kernels in NumPy: what those of a GPU do."""
-
-    def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
-        self.exact = np.ascontiguousarray(C[:, columns].T / unit)
-        self.data = self.exact.astype(np.float32)
-
-    def empty_lists(self, d: int) -> Lists:
-        return Lists(
-            np.zeros((d, CAPACITY), dtype=np.uint64),
-            np.zeros(d, dtype=np.int32),
-            np.zeros(d, dtype=np.uint32),
-        )
-
-    def product(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        return self.data[rows] @ self.data[columns].T
-
-    def append(
-        self, tile: Any, lists: Lists, corner: tuple[int, int], part: Any, sides: int
-    ) -> Any:
-        """Append entries of `part` of a tile whose first one is A[corner].
-
-        To the lists of their rows, of their columns, or both, and never to a place
-        beyond CAPACITY; `counts` says how many there would be, and the largest one
-        that changed is returned.
-        """
-        most = 0
-        bits = np.ascontiguousarray(tile[part]).view(np.uint32) & _ABOVE_ALL
-        at_row = corner[0] + part[0].start + np.arange(bits.shape[0])
-        at_column = corner[1] + part[1].start + np.arange(bits.shape[1])
-        for side, own, other, block in (
-            (ROWS, at_row, at_column, bits),
-            (COLUMNS, at_column, at_row, bits.T),
-        ):
-            if not sides & side:
-                continue
-            above = block > lists.floors[own][:, None]
-            for a, b in zip(*np.nonzero(above), strict=True):
-                i, j = own[a], other[b]
-                if i == j:
-                    continue
-                place = lists.counts[i]
-                lists.counts[i] += 1
-                most = max(most, int(lists.counts[i]))
-                if place < CAPACITY:
-                    key = (np.uint64(block[a, b]) << np.uint64(32)) | np.uint64(j)
-                    lists.keys[i, place] = key
-        return np.array(most)
-
-    def compact(self, lists: Lists, rows: slice, width: int) -> None:
-        keys, counts = lists.keys[rows], lists.counts[rows]
-        keys[np.arange(CAPACITY) >= counts[:, None]] = 0
-        keys[:] = np.sort(keys, axis=1)[:, ::-1]
-        counts[:] = np.minimum(counts, width)
-        full = counts == width
-        last = (keys[:, width - 1] >> np.uint64(32)).astype(np.uint32)
-        lists.floors[rows] = np.where(full, last, lists.floors[rows])
-
-    def listed(
-        self, lists: Lists, width: int
-    ) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
-        from .._kernels.single_tops import listed_entries
-
-        keys = lists.keys[:, :width]
-        there = np.arange(width) < lists.counts[:, None]
-        listed = (keys & np.uint64(0xFFFFFFFF)).astype(np.int32)
-        indices = np.where(there, listed, np.int32(-1))
-        exact = np.empty(indices.shape)
-        listed_entries(0, len(exact), self.exact, indices, exact)
-        return indices, lists.floors.view(np.float32).astype(np.float64), exact

@@ -188,11 +188,6 @@ def no_support_above(
     return AveragingOutcome(refuted, support, search.sets, search.inclusions, elapsed)
 
 
-# As they were called up to version 0.1
-GrowthOutcome = AveragingOutcome
-refute = no_support_above
-
-
 @dataclass
 class _Search:
     """The state shared by all subproblems of one call of `no_support_above`."""

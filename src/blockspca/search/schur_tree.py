@@ -255,23 +255,6 @@ class Outcome:
         """One of the two, and not stopped before."""
         return self.exhausted or self.counterexample is not None
 
-    # As they were called up to version 0.1
-
-    @property
-    def finished(self) -> bool:
-        """`exhausted`."""
-        return self.exhausted
-
-    @property
-    def found(self) -> NDArray[np.int64] | None:
-        """`counterexample`."""
-        return self.counterexample
-
-    @property
-    def decided(self) -> bool:
-        """`conclusive`."""
-        return self.conclusive
-
 
 def run_tree(
     tree: ProofTree,

@@ -54,16 +54,6 @@ class Fixing:
         """Return that all of n features are candidates and none is fixed."""
         return cls(np.arange(n, dtype=np.int64), np.empty(0, np.int64), np.inf)
 
-    @property
-    def kept(self) -> NDArray[np.int64]:
-        """`candidates`, as it was called up to version 0.1."""
-        return self.candidates
-
-    @property
-    def forced(self) -> NDArray[np.int64]:
-        """`fixed_in`, as it was called up to version 0.1."""
-        return self.fixed_in
-
 
 @lru_cache(maxsize=4)
 def directions(p: int) -> tuple[FloatArray, float]:
@@ -147,11 +137,6 @@ def spectral_fixing(
         without = np.where(member, total[:, None] - squares + spare, total[:, None])
         needed = without.max(axis=0) <= floor
         return Fixing(candidates, candidates[needed], bound)
-
-
-# As they were called up to version 0.1
-Tightened = Fixing
-tighten = spectral_fixing
 
 
 def eliminate(

@@ -150,7 +150,7 @@ class Ascent:
             gradient = self._joined(
                 slope.of_weights * loose * scale, slope.of_shares * free
             )
-            direction = _two_loops(gradient, history, w, scale)
+            direction = _two_loops(gradient, history)
             along_w = direction[: len(w)] * scale * loose
             along_V = direction[len(w) :].reshape(V.shape) * free
             length, found = 1.0, None
@@ -197,8 +197,6 @@ class Ascent:
 def _two_loops(
     gradient: FloatArray,
     history: deque[tuple[FloatArray, FloatArray, float]],
-    w: FloatArray,
-    scale: float,
 ) -> FloatArray:
     """The direction of L-BFGS; a short step along the slope while nothing is known."""
     if not history:
