@@ -380,6 +380,17 @@ def problem(seed: int, smallest: int = 3, largest: int = 10) -> Problem:
     return from_matrix((A + A.T) / 2, f"{family}, {change.__name__}")
 
 
+def modules(sizes: Sequence[int], seed: int = 0) -> np.ndarray:
+    """Parts with entries of about 0.2, weakly coupled to one another."""
+    rng = np.random.default_rng(seed)
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    A = np.where(label[:, None] == label, 0.2, -0.04)
+    A = A * (1 + 0.03 * rng.normal(size=A.shape))
+    A = (A + A.T) / 2
+    np.fill_diagonal(A, 0.42 + 0.01 * rng.normal(size=len(A)))
+    return A
+
+
 # -- brute force -----------------------------------------------------------------------
 
 

@@ -36,6 +36,10 @@ class BoundName(str, Enum):
         "soft threshold",
         "the blocks of A after soft thresholding, and k − 1 times the threshold",
     )
+    COMPOSITIONS = (
+        "compositions",
+        "how many features each block can give, and a search of what that leaves",
+    )
     EARLIER_COMPONENT = (
         "earlier component",
         "the bound of an earlier component, which holds for it too",

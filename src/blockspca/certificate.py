@@ -39,6 +39,9 @@ class StepClaim:
     For `ENTRY_DUAL`: `dual` is the point of the dual whose bound it is, as text
     (`bounds.entry_dual.record`).
 
+    For `COMPOSITIONS`: `dual` is the level of the entries that make the blocks, as text
+    (`certify.compositions`).
+
     For `TARGET`: the matrix is a contrast, and `target` bounds its target; None if that
     is by its variances, row sums or largest eigenvalue.
 

@@ -91,6 +91,10 @@ class ProofSettings:
     #: Nodes of the entry dual where others wait for their turn; they fix most features,
     #: and some tens often end in a proof.
     entry_nodes: int = 200
+    #: Of the time, for the parts that A falls into, and of the compositions of k that
+    #: are worth a search: each is a tree of its own, of some ten milliseconds.
+    compositions_share: float = 0.2
+    most_compositions: int = 200
     #: Of the time, for power steps, whose support the dual starts from.
     heuristic_share: float = 0.4
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+import pytest
 
 from blockspca.certify.records import TreeStatistics
+from blockspca.constraints import GroupLimits
 from blockspca.limits import Budget, Limits
 from blockspca.search import portfolio as step_proof
 from blockspca.search.averaging import AveragingOutcome
@@ -43,3 +47,31 @@ def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:
     asked.append(0.0)  # now both parts are decided by the tree
     asked[:] = [0.0]
     assert proof.search(A, 1.301).argument == "proof tree"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_search_for_sets_that_have_some_features(seed: int) -> None:
+    """Against all sets with two given features and at most three of each part."""
+    k, n = 5, 9
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, n))
+    A = np.ascontiguousarray(A + A.T)
+    groups = GroupLimits(np.arange(n) % 2, np.array([3, 3]))
+    given = np.sort(rng.permutation(n)[:2])
+
+    def eigenvalue(S: tuple[int, ...]) -> float:
+        return float(np.linalg.eigvalsh(A[np.ix_(S, S)])[-1])
+
+    kept = [S for S in combinations(range(n), k) if groups.allows(np.array(S))]
+    best = max(eigenvalue(S) for S in kept if set(given) <= set(S))
+    fewer = max(eigenvalue(S) for S in combinations(range(n), k - 1))
+    for tau, is_above in ((best + 1e-9, False), (best - 1e-9, True)):
+        if tau < fewer:  # of which the tree says nothing
+            continue
+        upper = [np.inf] * (k - 1) + [fewer, np.inf]
+        proof = StepProof(k, upper, TreeStatistics(), Budget(), 1, lambda n: None)
+        outcome = proof.search_with(A, tau, given, groups, 10**6)
+        assert outcome.exhausted != is_above
+        if is_above:
+            assert outcome.counterexample is not None
+            assert eigenvalue(tuple(outcome.counterexample.tolist())) > tau

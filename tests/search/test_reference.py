@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from blockspca.constraints import GroupLimits
 from blockspca.search.reference import (
     NodeCapReached,
     Refuted,
@@ -134,3 +135,37 @@ def test_plain_proof_decides_like_brute_force(kind):
                     prove_none_above(A, k, below, upper, 10**6)
             with pytest.raises(NodeCapReached):
                 prove_none_above(A, k, above, upper, 0)
+
+
+def restricted_best(A, k, included, groups):
+    """The largest eigenvalue of a k-set with all of some, at most so many of groups."""
+    return max(
+        np.linalg.eigvalsh(A[np.ix_(S, S)])[-1]
+        for S in itertools.combinations(range(len(A)), k)
+        if set(included) <= set(S) and groups.allows(np.array(S))
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("k", [4, 10])
+def test_only_sets_with_what_is_included_count(seed, k):
+    """Between their optimum and that of all sets a bound is proved for them alone."""
+    rng = np.random.default_rng([seed, k])
+    n = k + 3
+    A = rng.normal(size=(n, n))
+    A = A + A.T
+    groups = GroupLimits(np.arange(n) % 2, np.array([k, k]))
+    included = np.sort(rng.permutation(n)[:2])
+    best = restricted_best(A, k, included, groups)
+
+    def proved(tau):
+        upper = np.full(k, np.inf)
+        try:
+            prove_none_above(A, k, tau, upper, 10**6, None, groups, included)
+        except (Refuted, Undecided):
+            return False
+        return True
+
+    size = 1e-9 * np.abs(A).max()
+    assert proved(best + size)
+    assert not proved(best - size)

@@ -15,12 +15,14 @@ from functools import cached_property
 
 import numpy as np
 
+from .._validation import FloatArray
 from ..bounds.closed_form import (
     ObviousBounds,
     above_target,
     best_threshold_bound,
     largest_eigenvalue_bound,
 )
+from ..bounds.compositions import Compositions, parts_above
 from ..bounds.direction_dual.search import dual_bound
 from ..bounds.entry_dual.check import checked_value, read_record, searched_again
 from ..bounds.entry_dual.log import SearchRecord
@@ -28,13 +30,11 @@ from ..bounds.entry_dual.pairs import OutOfTime
 from ..certificate import BoundName, StepClaim, TargetClaim
 from ..covariance.covariance import Covariance
 from ..numerics.blas import single_threaded
-from ..numerics.rounding import (
-    EPS,
-    larger_root_above,
-    sum_above,
-)
+from ..numerics.rounding import EPS, larger_root_above, power_of_two, sum_above
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import ProofSettings
+from ..search.reference import NodeCapReached, prove_none_above
+from .compositions import ComposedProblem, least_bound, level_of
 from .searched_claims import SearchedClaims
 from .verification import VerificationError, require
 
@@ -81,6 +81,7 @@ class BoundChecks(SearchedClaims):
             BoundName.SOFT_THRESHOLD: self._soft_threshold,
             BoundName.DIRECTION_DUAL: self._direction_dual,
             BoundName.ENTRY_DUAL: self._entry_dual,
+            BoundName.COMPOSITIONS: self._compositions,
             BoundName.EARLIER_COMPONENT: self._earlier_component,
             BoundName.CONDITIONS: self._conditions,
             BoundName.NONE: self._nothing,
@@ -298,6 +299,59 @@ class BoundChecks(SearchedClaims):
             self.unchecked.append(f"k = {claim.k}: the entry dual's search is another")
             return "the entry dual's search could not be repeated"
         return self._computed(claim, bound, "by the entry dual")
+
+    def _compositions(self, claim: StepClaim) -> str:
+        """Count again what parts can give, and search what that leaves."""
+        k, unit = claim.k, power_of_two(abs(claim.upper_bound))
+        try:
+            level = level_of(claim.dual)
+            parts = parts_above(self.cov, level, self.deadline)
+        except ValueError as error:
+            raise VerificationError(f"k = {k}: {error}") from None
+        except OutOfTime:
+            self.unchecked.append(
+                f"k = {k}: the pass over the matrix for its parts needs more than "
+                f"{self.deadline.seconds:g} s; raise time_limit"
+            )
+            return "the compositions were not counted again"
+        require(
+            Compositions.is_affordable(self.cov, k, parts),
+            f"k = {k}: the parts at {level:.6g} are too many, or too large, to count",
+        )
+        with single_threaded():
+            table = Compositions(self.cov, k, parts, level, unit)
+            return self._count(claim, table, sum(map(len, parts)))
+
+    def _count(self, claim: StepClaim, table: Compositions, size: int) -> str:
+        """Search the compositions above the claim, of so many features in parts."""
+        tau = (claim.upper_bound - claim.k * self.error) / table.unit
+        tau -= 4 * EPS * abs(tau)
+        searched: list[int] = []
+
+        def search(cap: int) -> int:
+            def refute(
+                problem: ComposedProblem, q: int, tau: float, upper: FloatArray
+            ) -> float:
+                nodes = prove_none_above(
+                    problem.matrix,
+                    q,
+                    tau,
+                    upper,
+                    cap - sum(searched),
+                    self.deadline,
+                    problem.groups,
+                    problem.fixed_in,
+                )
+                searched.append(nodes)
+                return 0.0
+
+            most = 2 * ProofSettings.most_compositions
+            if not least_bound(table, tau, most, refute) <= tau:
+                raise NodeCapReached
+            return sum(searched)
+
+        words = self._none_above(claim, search, size)
+        return f"compositions searched: {len(searched)}; {words}"
 
 
 def rests_on_earlier(claim: StepClaim) -> str:

@@ -7,6 +7,7 @@ No rounding is tolerated, as in `claims.py`, which has all other bounds and says
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -207,15 +208,14 @@ class SearchedClaims:
         off = np.abs(within)
         np.fill_diagonal(off, 0.0)
         unit = power_of_two(float(off.max()) or abs(bound))
-        share = min(1.0, (COMFORTABLE_SIZE / len(within)) ** 2)
-        cap = max(1, int(self.max_nodes * share))
         # λ(S) of these entries is within k e of the true one, that of fewer likewise.
         error = k * self.error / unit
         tau = bound / unit - error
         upper = self.upper[:k] / unit + error
         within = within / unit
-        nodes = 0
-        try:
+
+        def search(cap: int) -> int:
+            nodes = 0
             for part in connected_parts(within, k, tau, float(upper[k - 1])):
                 nodes += prove_none_above(
                     within[np.ix_(part, part)],
@@ -226,6 +226,22 @@ class SearchedClaims:
                     self.deadline,
                     None if self.groups is None else self._among(left[part]),
                 )
+            return nodes
+
+        return self._none_above(claim, search, len(within))
+
+    def _none_above(
+        self, claim: StepClaim, search: Callable[[int], int], size: int
+    ) -> str:
+        """Search `size` features for a set above the claim, with at most `cap` nodes.
+
+        `search` takes the cap, and returns the nodes of a search that has found none.
+        """
+        k, bound = claim.k, claim.upper_bound
+        share = min(1.0, (COMFORTABLE_SIZE / size) ** 2)
+        cap = max(1, int(self.max_nodes * share))
+        try:
+            nodes = search(cap)
         except Refuted:
             raise VerificationError(
                 f"k = {k}: a set with an eigenvalue above {bound:.12g} exists."
@@ -238,9 +254,9 @@ class SearchedClaims:
             return "the rest was not decided"
         except NodeCapReached:
             self.unchecked.append(
-                f"k = {k}: the search of {len(within)} features needs more than "
+                f"k = {k}: the search of {size} features needs more than "
                 f"{cap} nodes or {self.deadline.seconds:g} s; raise max_nodes = "
                 f"{self.max_nodes} and time_limit"
             )
             return "the rest was not searched again"
-        return f"a search of the others ({len(within)}) found none; nodes: {nodes}"
+        return f"a search of the others ({size}) found none; nodes: {nodes}"

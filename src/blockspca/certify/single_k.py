@@ -29,8 +29,9 @@ from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from ..result import OPTIMAL_GAP, Status
+from ..result import OPTIMAL_GAP, Status, is_within_gap
 from ..stopping import status_of_gap
+from .compositions import bound_by_compositions
 from .records import CertifiedStep, TreeStatistics
 
 
@@ -51,6 +52,41 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
     within = cov.submatrix(support)
     loadings = leading_eigenvector(within)
     return _Candidate(support, loadings, rayleigh(within, loadings), source)
+
+
+def _target(best: _Candidate, gap: float) -> float:
+    """Where a bound is low enough."""
+    slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
+    return best.objective + slack
+
+
+def _composed(
+    cov: Covariance, k: int, best: _Candidate, budget: Budget, settings: ProofSettings
+) -> tuple[NamedBound, _Candidate]:
+    """Bound k by the parts of A; a set that is found on the way is started from."""
+    nodes = 0
+    while True:
+        limits = budget.left()
+        if limits.time is not None:
+            limits = replace(limits, time=settings.compositions_share * limits.time)
+        target = _target(best, limits.gap or 0.0)
+        bound = bound_by_compositions(cov, k, best.support, target, limits, settings)
+        nodes += bound.nodes
+        budget.nodes += bound.nodes
+        bound = replace(bound, nodes=nodes)
+        if bound.better is None:
+            return bound, best
+        found = _on(cov, bound.better, str(bound.name))
+        if not found.objective > best.objective:
+            return bound, best
+        best = found
+
+
+def _lesser(one: NamedBound, other: NamedBound) -> NamedBound:
+    """The lesser bound, with the nodes of both and a support that either found."""
+    better = one.better if other.better is None else other.better
+    nodes = one.nodes + other.nodes
+    return replace(min(one, other), better=better, nodes=nodes)
 
 
 def prove_single_k(
@@ -116,27 +152,32 @@ def prove_single_k(
         seconds = settings.single_k_seconds
         if left is not None:
             seconds = max(settings.bound_share * left, left - settings.reserve)
-        slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
-        bound = best_bound(
-            cov,
-            k,
-            best.support,
-            target=best.objective + slack,
-            time_limit=seconds,
-            effort=Effort(
-                nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
-                entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
-                is_timed=limits.time is not None,
-            ),
-            memory=limits.memory,
-            report=None if callback is silent else report,
-            settings=settings,
-        )
+        bound, best = _composed(cov, k, best, budget, settings)
+        found_support = best
+        if not is_within_gap(
+            best.objective, max(bound.value, best.objective), max(gap, OPTIMAL_GAP)
+        ):
+            searched = best_bound(
+                cov,
+                k,
+                best.support,
+                target=_target(best, gap),
+                time_limit=seconds,
+                effort=Effort(
+                    nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
+                    entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
+                    is_timed=limits.time is not None,
+                ),
+                memory=limits.memory,
+                report=None if callback is silent else report,
+                settings=settings,
+            )
+            bound = _lesser(bound, searched)
         left = budget.remaining()
         if limits.time is not None and left is not None and left < limits.time / 2:
             status = Status.TIME_LIMIT  # the chain would need more
     except BoundInterrupted as stopped:
-        bound, status = stopped.bound, Status.INTERRUPTED
+        bound, status = _lesser(bound, stopped.bound), Status.INTERRUPTED
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     if bound.better is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,26 @@ class StepProof:
             if outcome.argument is BoundName.GROWTH:
                 argument = BoundName.GROWTH
         return Outcome(True, None, argument=argument)
+
+    def search_with(
+        self,
+        matrix: FloatArray,
+        tau: float,
+        fixed_in: NDArray[np.int64],
+        groups: GroupLimits,
+        nodes: int,
+    ) -> Outcome:
+        """Look for a k-set above τ with all of `fixed_in` that keeps the limits.
+
+        By the tree alone, with at most about so many nodes.
+        """
+        self._open, self._groups = None, groups
+        fixing = self._fixing(matrix, tau, 2)
+        every = np.union1d(fixing.fixed_in, fixed_in)
+        if len(every) > self.k or not np.isin(fixed_in, fixing.candidates).all():
+            return Outcome(True, None)
+        fixing = replace(fixing, fixed_in=every)
+        return self._run_reduced(matrix, tau, fixing, self.statistics.nodes + nodes)
 
     def _search_part(
         self, matrix: FloatArray, tau: float, rounds: int | None = None

@@ -46,6 +46,7 @@ from .spectral import Fixing, spectral_fixing
 
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
 SPECTRAL_SIZE = 600
+NOTHING = np.empty(0, dtype=np.int64)
 FEW = 20  # sets above τ − δ that are looked at, to tell whether one is above τ
 
 
@@ -80,6 +81,7 @@ def prove_none_above(
     max_nodes: int,
     deadline: Deadline | None = None,
     groups: GroupLimits | None = None,
+    included: NDArray[np.int64] = NOTHING,
 ) -> int:
     """Prove that no k-set S has λmax(A_SS) > τ; return the number of nodes it took.
 
@@ -92,6 +94,8 @@ def prove_none_above(
         upper[q] ≥ opt(q) for q = 1, …, k − 1; upper[0] is not used.
     groups : GroupLimits, optional
         Only sets that keep them count, also in `upper`.
+    included : array of int
+        Only sets that have all of these count.
 
     Raises
     ------
@@ -104,19 +108,23 @@ def prove_none_above(
     """
     rounding = search_rounding(A, k, tau)
     search = _Search(A, k, tau, rounding, upper, max_nodes, deadline, groups)
+    kept, forced = np.arange(len(A), dtype=np.int64), included
     if k >= SPECTRAL_FROM:
         kept, forced = _tightened(A, k, search.tau)
-        if len(kept) < k or not search.allows(forced):
-            return 1
-        if len(forced) < k:
-            rest = search.open_to(forced, np.setdiff1d(kept, forced))
-            reduced = eliminated(A, forced, rest, search.tau)
-            if reduced is not None:
-                search.visit(reduced, rest, forced)
-                return search.nodes
-    if len(A) >= k:
-        everything = np.arange(len(A), dtype=np.int64)
-        search.visit(A, everything, everything[:0])
+        forced = np.union1d(forced, included)
+    if len(kept) < k or not np.isin(included, kept).all():
+        return 1
+    if len(forced) > k or not search.allows(forced):
+        return 1
+    if len(forced) == k:  # the only set that is left
+        kept, forced = forced, forced[1:]
+    rest = search.open_to(forced, np.setdiff1d(kept, forced))
+    reduced = eliminated(A, forced, rest, search.tau)
+    if reduced is not None:
+        search.visit(reduced, rest, forced)
+        return search.nodes
+    everything = np.arange(len(A), dtype=np.int64)
+    search.visit(A, everything, everything[:0])
     return search.nodes
 
 

@@ -1,0 +1,205 @@
+"""One k by the parts that A falls into: counts of features, and a search of the rest.
+
+`bounds/compositions.py` has the theorem. The compositions of k that it leaves are few
+where parts are weakly coupled; each is a search of its parts alone, with as many
+features of each as it says, and parts that it takes whole fixed in.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._kernels.loading import load
+from .._validation import FloatArray
+from ..bounds.best import NamedBound
+from ..bounds.compositions import Composition, Compositions, best_level
+from ..certificate import BoundName
+from ..constraints import GroupLimits
+from ..covariance.covariance import Covariance
+from ..limits import Budget, LimitReached, Limits
+from ..numerics.blas import single_threaded
+from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.rounding import power_of_two
+from ..proof_settings import ProofSettings
+from ..result import OPTIMAL_GAP
+from ..search.portfolio import StepProof
+from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
+
+_NONE = NamedBound(np.inf, BoundName.NONE)
+
+
+@dataclass(frozen=True)
+class ComposedProblem:
+    """The sets of one composition: features, their entries and what is fixed."""
+
+    features: NDArray[np.intp]
+    matrix: FloatArray
+    groups: GroupLimits
+    fixed_in: NDArray[np.int64]
+
+
+def composed_problem(table: Compositions, which: Composition) -> ComposedProblem:
+    """Return the problem that a composition leaves, in units of the table."""
+    used = [g for g, count in enumerate(which.counts) if count]
+    features = np.concatenate([table.parts[g] for g in used])
+    label = np.repeat(np.arange(len(used)), [table.sizes[g] for g in used])
+    room = np.array([which.counts[g] for g in used], dtype=np.int64)
+    whole = np.array([which.counts[g] == table.sizes[g] for g in used])
+    matrix = np.ascontiguousarray(table.cov.submatrix(features) / table.unit)
+    groups = GroupLimits(label.astype(np.int64), room)
+    return ComposedProblem(features, matrix, groups, np.flatnonzero(whole[label]))
+
+
+def level_of(text: str | None) -> float:
+    """Read the level that a certificate names; raise ValueError if it is none."""
+    try:
+        level = float(json.loads(text or "")["level"])
+    except (TypeError, KeyError, ValueError):
+        level = math.nan
+    if not 0 < level < math.inf:
+        raise ValueError(f"dual = {text!r} names no level of the compositions")
+    return level
+
+
+def bound_by_compositions(
+    cov: Covariance,
+    k: int,
+    support: Sequence[int] | NDArray[np.intp],
+    target: float,
+    limits: Limits,
+    settings: ProofSettings,
+) -> NamedBound:
+    """Bound opt(k), and prove that it is at most the target where that is near.
+
+    Parameters
+    ----------
+    cov : Covariance
+        In memory; for others nothing is claimed.
+    k : int
+    support : sequence of int
+        A good one, which says how large strong entries are.
+    target : float
+        No set above it is looked for below.
+    limits : Limits
+    settings : ProofSettings
+    """
+    support = np.asarray(support)
+    if not cov.in_memory or len(support) < 2:
+        return _NONE
+    within = cov.submatrix(support)
+    sizes = np.abs(within[np.triu_indices(len(support), 1)])
+    unit = power_of_two(float(np.abs(within).max()))
+    budget = Budget(limits)
+    with single_threaded():
+        found = best_level(cov, k, float(sizes.mean()), unit, budget)
+        if found is None:
+            return _NONE
+        level, table = found
+        reached = rayleigh(within, leading_eigenvector(within))
+        search = _Search(budget, settings)
+        tau = _tau(cov, k, reached, target, unit)
+        value = least_bound(table, tau, settings.most_compositions, search.refute)
+    return NamedBound(
+        value * unit + k * cov.entry_error,
+        BoundName.COMPOSITIONS,
+        nodes=search.statistics.nodes,
+        better=search.better,
+        dual=json.dumps({"level": level}),
+    )
+
+
+def _tau(cov: Covariance, k: int, reached: float, target: float, unit: float) -> float:
+    """τ for entries as they are stored, so that what is added still meets the gap."""
+    allowed = k * cov.entry_error / unit
+    allowed += rounding_allowance(k, target / unit, target / unit, 0.0)
+    least = reached + 0.5 * OPTIMAL_GAP * abs(reached)
+    return max(target / unit - 2 * allowed, least / unit)
+
+
+Refute = Callable[[ComposedProblem, int, float, FloatArray], float | None]
+
+
+def least_bound(table: Compositions, tau: float, most: int, refute: Refute) -> float:
+    """Return what no set of k exceeds, in units of the table.
+
+    Parameters
+    ----------
+    table : Compositions
+    tau : float
+        Sets above it are looked for.
+    most : int
+        Compositions that are searched.
+    refute : callable
+        Takes a problem, its number of features, τ and bounds for fewer features, and
+        searches for a set above τ. Returns what rounding may hide from it, or None if
+        it did not end.
+
+    Notes
+    -----
+    A tree needs τ to be above what fewer features reach.  Where the table does not say
+    so, they are searched first, at a τ that grows by what rounding may hide of each.
+    """
+    k = table.k
+    upper = np.array([np.inf, *table.upper[1:]])
+    for q in range(2, k + 1):
+        if upper[q] <= tau:
+            continue
+        left = table.above(tau, most, q) if upper[q - 1] <= tau else None
+        if left is None:
+            break
+        proved = tau
+        while left:
+            hidden = refute(composed_problem(table, left[0]), q, tau, upper[:q])
+            if hidden is None:
+                break
+            proved, left = max(proved, tau + hidden), left[1:]
+        if left and q < k:
+            break
+        upper[q] = min(upper[q], max([proved, *(c.bound for c in left)]))
+        tau = max(tau, proved)
+    return float(upper[k])
+
+
+@dataclass
+class _Search:
+    """The compiled tree, for one composition after the other."""
+
+    budget: Budget
+    settings: ProofSettings
+    statistics: TreeStatistics = field(default_factory=TreeStatistics)
+    better: NDArray[np.intp] | None = None
+
+    def refute(
+        self, problem: ComposedProblem, q: int, tau: float, upper: FloatArray
+    ) -> float | None:
+        """See `least_bound`."""
+        settings = self.settings
+        known = [*upper, np.inf]
+        proof = StepProof(
+            q, known, self.statistics, self.budget, 1, lambda _: None, settings
+        )
+        try:
+            self.budget.wait_for(load, "schur_tree")
+            outcome = proof.search_with(
+                problem.matrix,
+                tau,
+                problem.fixed_in,
+                problem.groups,
+                settings.first_nodes,
+            )
+        except LimitReached:
+            return None
+        if outcome.counterexample is not None:
+            chosen = outcome.counterexample
+            within = problem.matrix[np.ix_(chosen, chosen)]
+            if rayleigh(within, leading_eigenvector(within)) > tau:
+                self.better = np.sort(problem.features[chosen])
+        if not outcome.exhausted:
+            return None
+        return rounding_allowance(q, tau, *extent(problem.matrix))

@@ -1,0 +1,108 @@
+"""Bounds by how many features come from each part, against every set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import zoo
+from blockspca import Covariance
+from blockspca.bounds import compositions
+from blockspca.bounds.compositions import Compositions, best_level, parts_above
+from blockspca.limits import Deadline
+from blockspca.numerics.rounding import power_of_two
+
+
+def some_parts(
+    d: int, rng: np.random.Generator, with_rest: bool
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Two or three parts of d features, and those that are in none."""
+    label = rng.integers(0, 3, d)
+    parts = [np.flatnonzero(label == g) for g in range(3)]
+    rest = parts.pop() if with_rest else np.empty(0, np.intp)
+    return [part for part in parts if len(part)], rest
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_set_exceeds_the_bound_of_its_composition(seed: int) -> None:
+    problem = zoo.problem(seed)
+    rng = np.random.default_rng([1, seed])
+    parts, rest = some_parts(problem.d, rng, with_rest=bool(seed % 2))
+    if not parts:
+        parts, rest = [np.arange(problem.d)], np.empty(0, np.intp)
+    reference = zoo.Reference(problem.exact)
+    sizes = np.abs(problem.A[np.ix_(rest, rest)])
+    np.fill_diagonal(sizes, 0.0)
+    unit = power_of_two(float(np.abs(problem.A).max()))
+    k = int(rng.integers(1, problem.d + 1))
+    level = float(sizes.max(initial=0.0))
+    table = Compositions(problem.cov, k, parts, level, unit)
+    for q in range(1, k + 1):
+        off = q * problem.cov.entry_error
+        assert table.upper[q] * unit + off >= reference.reached[q]
+    tau = float(np.median(reference.eigenvalues[k])) / unit
+    found = table.above(tau, 10**6)
+    assert found is not None
+    bounds = {composition.counts: composition.bound for composition in found}
+    for S, value in zip(
+        zoo.supports(problem.d, k), reference.eigenvalues[k], strict=True
+    ):
+        counts = tuple(int(np.isin(S, part).sum()) for part in table.parts)
+        known = bounds.get(counts, tau) * unit + k * problem.cov.entry_error
+        assert known >= value
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("bound", ["_row_sums", "_leading"])
+def test_each_bound_within_a_part_holds_by_itself(seed: int, bound: str) -> None:
+    problem = zoo.problem(seed)
+    unit = power_of_two(float(np.abs(problem.A).max()))
+    reference = zoo.Reference(problem.A)
+    found = getattr(compositions, bound)(problem.A / unit, problem.d) * unit
+    for k in range(1, problem.d + 1):
+        assert found[k - 1] >= reference.reached[k]
+
+
+def test_the_bound_of_modules_is_near_the_optimum() -> None:
+    A = zoo.modules([5, 5, 5])
+    cov = Covariance.from_matrix(A)
+    table = Compositions(cov, 7, [np.arange(5 * g, 5 * g + 5) for g in range(3)], 0, 1)
+    best = zoo.Reference(A, sizes=[7]).reached[7]
+    assert best <= table.upper[7] <= 1.01 * best
+
+
+def test_compositions_of_fewer_features() -> None:
+    cov = Covariance.from_matrix(zoo.modules([4, 4]))
+    parts = [np.arange(4), np.arange(4, 8)]
+    longer = Compositions(cov, 6, parts, 0.0, 1.0)
+    shorter = Compositions(cov, 4, parts, 0.0, 1.0)
+    found, same = longer.above(0.5, 50, 4), shorter.above(0.5, 50)
+    assert found is not None
+    assert same is not None
+    assert [c.counts for c in found] == [c.counts for c in same]
+    assert longer.above(0.5, 1) is None
+
+
+def test_parts_leave_no_entry_above_the_level_between_others() -> None:
+    A = zoo.modules([3, 4, 1, 1])
+    parts = parts_above(Covariance.from_matrix(A), 0.1)
+    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4, 5, 6]]
+
+
+def test_the_best_level_is_that_of_the_modules() -> None:
+    cov = Covariance.from_matrix(zoo.modules([6, 6, 6, 6]))
+    found = best_level(cov, 8, 0.2, 0.25, Deadline(None))
+    assert found is not None
+    assert found[1].sizes == [6, 6, 6, 6]
+
+
+def test_no_level_without_time_or_with_one_part_only() -> None:
+    cov = Covariance.from_matrix(zoo.modules([6, 6]))
+    assert best_level(cov, 8, 0.2, 0.25, Deadline(0.0)) is None
+    whole = Covariance.from_matrix(zoo.modules([12]))
+    assert best_level(whole, 8, 0.2, 0.25, Deadline(None)) is None
+
+
+def test_products_that_vanish_are_rounded_up() -> None:
+    assert compositions._product(1e-200, 1e-200) > 0
+    assert compositions._product(0.0, 1e-200) == 0
