@@ -17,7 +17,7 @@ from ..numerics.blas import all_threads
 from ..numerics.rounding import in_units, power_of_two
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
-from ..scan.lists import Scan, known_scan, scan
+from ..scan.lists import Scan, scan
 from .screening import Screening
 
 # Of each covariance what was scanned last, and of which features: a proof that is
@@ -69,15 +69,13 @@ class Candidates:
         partly = cov.known_psd and cov.n_features > max(
             settings.scan_all_up_to, 2 * size
         )
-        partly = partly and known_scan(cov, self._width) is None
         features = self._largest_variances(size) if partly else None
         before = _scanned.get(cov) if again else None
         if before is not None and before[0].width == self._width:
             found, features = before
             partly = features is not None
         else:
-            found = scan(cov, self._width, check, features, progress=self._scanning)
-            _scanned[cov] = found, features
+            found = self._scan(features)
         # Large negative A_ii do not count: they are in no good set.  A positive
         # semidefinite A has its largest entry on the diagonal, so that the unit does
         # not change when more is scanned.
@@ -92,6 +90,18 @@ class Candidates:
         self.lowest = float(self.variances.min())
         self.strongest = strongest / self.unit
         self.screening = Screening(found, self.unit, features, self.variances, groups)
+
+    def _scan(self, features: NDArray[np.int64] | None) -> Scan:
+        """Scan features, or all, with lists of one length.
+
+        What an earlier call has scanned may have longer ones; with them the proof would
+        be another.
+        """
+        found = scan(
+            self._cov, self._width, self._check, features, progress=self._scanning
+        ).narrowed(self._width)
+        _scanned[self._cov] = found, features
+        return found
 
     def _report(self, done: int, total: int) -> None:
         largest = float(self._cov.diagonal().max())
@@ -117,14 +127,7 @@ class Candidates:
             if size <= most:
                 features = self._largest_variances(size)
             with all_threads():
-                found = scan(
-                    self._cov,
-                    self._width,
-                    self._check,
-                    features,
-                    progress=self._scanning,
-                )
-            _scanned[self._cov] = found, features
+                found = self._scan(features)
             self.screening = Screening(
                 found, self.unit, features, self.variances, self._groups
             )

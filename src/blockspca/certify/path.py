@@ -369,13 +369,14 @@ class PathProver:
                 break
             if len(survivors) > most:
                 return Attempt.TOO_MANY
+            # First of all: of a poor incumbent more survive than there is room for.
+            many = len(survivors) > 4 * k + self.settings.rows_from
+            if many and incumbents.restart_from_rows(k, self.candidates.screening):
+                continue
             if len(survivors) ** 2 > self.budget.max_entries:
                 return Attempt.OUT_OF_MEMORY
             if not self.affords(survivors):
                 return Attempt.OUT_OF_TIME
-            many = len(survivors) > 4 * k + self.settings.rows_from
-            if many and incumbents.restart_from_rows(k, self.candidates.screening):
-                continue
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,14 @@ class Scan:
             return 0.0
         full = self.indices[:, -1] >= 0
         return float(self.values[full, -1].max(initial=0.0))
+
+    def narrowed(self, width: int) -> Scan:
+        """Return the same with at most `width` entries of each row."""
+        if self.width <= width:
+            return self
+        values = np.ascontiguousarray(self.values[:, :width])
+        indices = np.ascontiguousarray(self.indices[:, :width])
+        return replace(self, values=values, indices=indices)
 
     def edges(self) -> tuple[NDArray[np.int64], FloatArray]:
         """Return all pairs i < j with |A_ij| > `complete_above`, strongest first."""

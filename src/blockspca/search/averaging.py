@@ -75,6 +75,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..numerics import cost as _cost
 from ..numerics.rounding import EPS
 
 # In thresholds: such a pair is admissible at the next level as well, whatever else is
@@ -130,7 +131,7 @@ def no_support_above(
     tau : float
         The value that none is to reach. Supports of fewer than k features count, too.
     time_limit, set_limit : float, int
-        Where to stop.
+        Where to stop. An inclusion counts as the sets that take as long.
 
     Notes
     -----
@@ -161,7 +162,7 @@ def no_support_above(
         )
     search = _Search(
         deadline=started + time_limit,
-        sets_left=np.inf if set_limit is None else set_limit,
+        most=np.inf if set_limit is None else set_limit,
     )
     if d == 0:
         refuted = True
@@ -193,10 +194,15 @@ class _Search:
     """The state shared by all subproblems of one call of `no_support_above`."""
 
     deadline: float
-    sets_left: float
+    most: float  # sets
     sets: int = 0
+    other_work: float = 0.0  # of inclusions, as so many sets
     inclusions: int = 0
     counterexample: list[int] | None = field(default=None)
+
+    def left(self) -> float:
+        """Sets that may still be visited."""
+        return self.most - self.sets - self.other_work
 
     def report(self, support: list[int]) -> bool:
         self.counterexample = support
@@ -218,7 +224,7 @@ class _Search:
         m = min(m, len(N))
         if m <= 1:
             return True  # a winning single feature is met when `chosen` is included
-        if time.monotonic() > self.deadline or self.sets >= self.sets_left:
+        if time.monotonic() > self.deadline or self.left() <= 0:
             return False
         if largest >= 1 - 2 * error:
             i, j = divmod(int(np.nanargmax(np.abs(N))), len(N))
@@ -266,7 +272,7 @@ class _Search:
                 N,
                 m,
                 allowance,
-                int(min(at_once, self.sets_left - self.sets)),
+                int(max(1, min(at_once, self.left()))),
                 state,
                 sets,
                 candidates,
@@ -279,7 +285,7 @@ class _Search:
                 return self.report([*chosen, *(int(i) for i in features[sets[m, :m]])])
             if outcome == kernel.FINISHED:
                 break
-            if time.monotonic() > self.deadline or self.sets >= self.sets_left:
+            if time.monotonic() > self.deadline or self.left() <= 0:
                 return False
         for row in oversized[: state[kernel.N_STRONG]]:
             members = [int(i) for i in row[: row[m]]]
@@ -299,9 +305,10 @@ class _Search:
         """Refute every m-set of N that contains `members`."""
         from .._kernels import averaging as kernel
 
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline or self.left() <= 0:
             return False
         self.inclusions += 1
+        self.other_work += _cost.inclusion(len(N)) / _cost.grown_set(m, len(N))
         with_members = [*chosen, *(int(i) for i in features[members])]
         s, d = len(members), len(N)
         rounding = (s + 3) * EPS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -21,6 +20,9 @@ from .averaging import no_support_above
 from .parts import connected_parts
 from .schur_tree import Outcome, ProofTree, TreeStatistics, run_tree
 from .spectral import Fixing, eliminate, spectral_fixing
+
+# Under a limit on time, what is expected to take a second may take so many
+_LONGER = 4.0
 
 Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
@@ -132,10 +134,12 @@ class StepProof:
         seconds = self.settings.first_seconds
         done = 0
         while True:
-            started = time.perf_counter()
+            before = self.statistics.nodes
             outcome = self._search_tree(matrix, tau, nodes)
             if not self.blind:
-                seconds = self.settings.growth_share * (time.perf_counter() - started)
+                opened = self.statistics.nodes - before
+                spent = opened * _cost.tree_node(len(matrix))
+                seconds = self.settings.growth_share * spent
             if outcome.conclusive or outcome.out_of_memory:
                 return outcome
             if self.k > 2 and len(matrix) <= self.settings.growth_up_to:
@@ -148,15 +152,20 @@ class StepProof:
             nodes, seconds = 4 * nodes, 4 * seconds
 
     def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
-        """Refute τ by growing good sets; sets count as nodes."""
+        """Refute τ by growing good sets; sets count as nodes.
+
+        They are given a number of sets that is expected to take so many seconds, not
+        the seconds: a machine that is slow, or busy, finds the same proof.
+        """
         self.budget.wait_for(load, "averaging")
-        seconds = self.budget.share(1.0, seconds)
+        sets = int(seconds / _cost.grown_set(self.k, len(matrix))) + 1
+        left = self.budget.remaining()
         grown = no_support_above(
             matrix,
             self.k,
             tau,
-            time_limit=max(seconds, 0.0),
-            set_limit=min(self.budget.nodes_left, 2**40),
+            time_limit=np.inf if left is None else min(left, _LONGER * seconds),
+            set_limit=min(self.budget.nodes_left, sets),
         )
         self.statistics.nodes += grown.sets
         self.statistics.grown += grown.sets

@@ -116,13 +116,14 @@ def prove_none_above(
         return 1
     if len(forced) > k or not search.allows(forced):
         return 1
-    if len(forced) == k:  # the only set that is left
+    if len(forced) == k and len(included):  # sets without these do not count
         kept, forced = forced, forced[1:]
-    rest = search.open_to(forced, np.setdiff1d(kept, forced))
-    reduced = eliminated(A, forced, rest, search.tau)
-    if reduced is not None:
-        search.visit(reduced, rest, forced)
-        return search.nodes
+    if len(forced) < k:
+        rest = search.open_to(forced, np.setdiff1d(kept, forced))
+        reduced = eliminated(A, forced, rest, search.tau)
+        if reduced is not None:
+            search.visit(reduced, rest, forced)
+            return search.nodes
     everything = np.arange(len(A), dtype=np.int64)
     search.visit(A, everything, everything[:0])
     return search.nodes
