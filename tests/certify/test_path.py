@@ -415,3 +415,18 @@ def test_the_objective_is_that_of_the_matrix() -> None:
     for cov in (Covariance.from_data(X), Covariance.from_matrix(A)):
         for step in certified_path(cov, 6, incumbents={4: [1, 2, 3, 4]}).values():
             assert step.objective == pytest.approx(step.x @ A @ step.x, rel=1e-12)
+
+
+def test_rows_are_tried_before_the_survivors_are_too_many():
+    """Of a poor incumbent nearly all survive, also where memory is for few."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 2000))
+    for start in range(0, 2000, 50):
+        loading = rng.uniform(0.5, 0.95, size=50)
+        group = slice(start, start + 50)
+        X[:, group] *= np.sqrt(1 - loading**2)
+        X[:, group] += rng.normal(size=(50, 1)) * loading
+    cov = Covariance.from_data(X, scale=True)
+    path = certified_path(cov, 20, limits=Limits(memory=10**6))
+    assert all(step.status is Status.OPTIMAL for step in path.values())
+    assert len(np.unique(path[20].support // 50)) == 1
