@@ -266,7 +266,7 @@ def fatal(block, armed):
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_worker_killed_in_each_phase(tmp_path, client, sparse):
-    """Moments, Gram, scan, deflation, scores, fingerprint: the same answer."""
+    """Moments, Gram, scan, deflation, dual, scores, fingerprint: the same answer."""
     rng = np.random.default_rng(0)
     X = rng.poisson(1.0, (90, 12)).astype(float)
     X[:, :3] += rng.poisson(3, (90, 1))
@@ -306,4 +306,10 @@ def test_a_worker_killed_in_each_phase(tmp_path, client, sparse):
     two = with_a_death(lambda: bs.solve_components(across, 4, 2))
     same = bs.solve_components(Covariance.from_data(X.T), 4, 2)
     np.testing.assert_allclose(two.components, same.components, atol=1e-7)
-    assert deaths == [True] * 6
+    # so large a k that the duals, which products and columns are asked for, come first
+    limits = bs.Limits(nodes=50)
+    large = with_a_death(lambda: bs.solve(across, 40, limits=limits))
+    alike = bs.solve(Covariance.from_data(X.T), 40, limits=limits)
+    np.testing.assert_allclose(large.objective, alike.objective, rtol=1e-9)
+    np.testing.assert_allclose(large.upper_bound, alike.upper_bound, rtol=1e-6)
+    assert deaths == [True] * 7
