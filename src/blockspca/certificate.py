@@ -69,6 +69,22 @@ class StepClaim:
         for step in () if self.target is None else self.target.steps:
             yield from step.with_all()
 
+    def features(self) -> set[int]:
+        """Those that the claim, and what it stands on, speaks of."""
+        named = [step.survivors for step in self.with_all()]
+        named += [step.target.support for step in self.with_all() if step.target]
+        return set().union(*named)
+
+    def renumbered(self, numbers: NDArray[np.intp]) -> StepClaim:
+        """The claim with feature i called numbers[i]."""
+        survivors = tuple(numbers[list(self.survivors)].tolist())
+        target = self.target
+        if target is not None:
+            support = tuple(numbers[list(target.support)].tolist())
+            steps = tuple(step.renumbered(numbers) for step in target.steps)
+            target = TargetClaim(support, steps)
+        return replace(self, survivors=survivors, target=target)
+
 
 @dataclass(frozen=True)
 class TargetClaim:

@@ -453,7 +453,12 @@ def choose_prover(
 
 
 def _are_blocks_worth_it(cov: Covariance, k: int) -> bool:
-    """Whether blocks of 2k features cost less than the proof that they start."""
+    """Whether blocks of 2k features cost less than the proof that they start.
+
+    Those of a contrast take every entry of it, and time that its target should have.
+    """
+    if cov.dominance is not None and not cov.in_memory:
+        return False
     return cov.in_memory or k <= SETTINGS.local_search_up_to
 
 

@@ -108,6 +108,9 @@ class ProofSettings:
     #: by then; seconds where there is a limit on neither.
     target_share: float = 0.2
     target_seconds: float = 60.0
+    #: The target comes first where a pass over the contrast takes more than this part
+    #: of the time: then it is the contrast that may not be read to its end.
+    target_first_from: float = 0.1
 
     # -- the chain (`certify/path.py`) -------------------------------------------------
 
@@ -170,6 +173,16 @@ class ProofSettings:
             limits,
             time=None if limits.time is None else part * limits.time,
             nodes=None if nodes is None else max(1, math.ceil(part * nodes)),
+        )
+
+    def target_at_first(self, limits: Limits) -> Limits:
+        """What its target has where it comes first."""
+        part, nodes = self.target_share, limits.nodes
+        return replace(
+            limits,
+            time=None if limits.time is None else part * limits.time,
+            nodes=None if nodes is None else max(1, int(part * nodes)),
+            gap=None,
         )
 
     def of_target(self, left: Limits) -> Limits:

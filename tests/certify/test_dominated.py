@@ -20,7 +20,8 @@ from blockspca.bounds.entry_dual.pairs import seconds_of_pass
 from blockspca.certificate import BoundName, Certificate
 from blockspca.certify import results
 from blockspca.certify.dominated import Contrast
-from blockspca.covariance.derived import restricted
+from blockspca.components.rewrite import renumbered
+from blockspca.covariance.derived import masked, restricted
 from blockspca.progress import Event, silent
 from blockspca.proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 
@@ -229,7 +230,6 @@ def test_under_constraints_and_on_a_path() -> None:
     np.testing.assert_array_equal(
         part.dominance.matrix.submatrix(slice(None)), target.submatrix(keep)
     )
-    assert restricted(cov, keep, with_target=False).dominance is None
     settings = ProofSettings(target_share=1.0)  # nothing is left for the contrast
     for constraints in (
         bs.Constraints(exclude=[0, 4]),
@@ -309,6 +309,45 @@ def test_events_and_interrupts() -> None:
     bs.verify(result, cov)
 
 
+def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
+    cov = bs.contrastive(
+        bs.Covariance.from_data(data(20)), bs.Covariance.from_data(data(9)), 4.0
+    )
+    order: list[tuple[str, float | None]] = []
+
+    def noted(name: str, walk: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            order.append((name, args[3].time))
+            return walk(*args, **options)
+
+        return call
+
+    def solve(settings: ProofSettings, target: Any, **limits: Any) -> bs.Result:
+        order.clear()
+        contrast = Contrast(cov, bs.Limits(**limits), settings, silent)
+        own = noted("own", given_up)
+        return contrast.solve(range(4, 5), {}, own, noted("target", target))[4]
+
+    first = ProofSettings(target_first_from=0.0)
+    result = solve(first, of_target, time=60.0)
+    assert [name for name, _ in order] == ["target", "own"]
+    assert order[0][1] == 12.0
+    assert result.bound_name == BoundName.TARGET
+    assert bs.verify(result, cov).complete
+    solve(first, of_target)  # no time to share out
+    assert [name for name, _ in order] == ["own", "target"]
+    solve(DEFAULT_SETTINGS, of_target, time=60.0)  # nine features are read at once
+    assert [name for name, _ in order] == ["own", "target"]
+
+    def stopped(*args: Any, **options: Any) -> Any:
+        raise KeyboardInterrupt
+
+    result = solve(first, stopped, time=60.0)
+    assert order[1] == ("own", 0.0)
+    assert result.status is bs.Status.INTERRUPTED
+    bs.verify(result, cov)
+
+
 def test_a_contrast_of_a_contrast() -> None:
     first = bs.contrastive(
         bs.Covariance.from_data(data(20)), bs.Covariance.from_data(data(9)), 1.0
@@ -327,6 +366,26 @@ def test_components_of_a_contrast() -> None:
     for scheme in (bs.DisjointSupports(), bs.ProjectionDeflation()):
         found = bs.solve_components(cov, 3, 2, scheme=scheme)
         assert all(check.complete for check in found.verify(cov))
+
+
+def test_a_claim_of_the_target_without_features_that_are_used() -> None:
+    """Numbers of features change with it, and `verify` finds the target again."""
+    cov = bs.contrastive(
+        bs.Covariance.from_data(data(20, 12)), bs.Covariance.from_data(data(9, 12)), 3.0
+    )
+    used = np.array([0, 3, 7])
+    keep = np.setdiff1d(np.arange(12), used)
+    part = bounded(restricted(cov, keep), 3)
+    assert part.bound_name == BoundName.TARGET
+    lifted = renumbered(part, keep, None, 12)
+    problem = masked(cov, used)
+    assert bs.verify(lifted, problem).complete
+    (step,) = lifted.certificate.steps
+    assert step.features() <= set(keep.tolist())
+    lower = replace(step, upper_bound=step.upper_bound * (1 - 1e-6))
+    forged = replace(lifted.certificate, steps=(lower,), upper_bound=lower.upper_bound)
+    with pytest.raises(bs.VerificationError, match="target"):
+        bs.verify(forged, problem)
 
 
 def test_a_pass_over_a_contrast_costs_one_over_either() -> None:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from ..bounds.best import NamedBound, is_sound
 from ..bounds.closed_form import above_target
+from ..bounds.entry_dual.pairs import seconds_of_pass
 from ..certificate import BoundName, StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
@@ -53,6 +54,7 @@ class Contrast:
         self.cov, self.settings, self.tell = cov, settings, tell
         self.budget = Budget(limits)
         self.withheld: dict[int, Event] = {}
+        self.interrupted = False
 
     def solve(
         self,
@@ -62,14 +64,25 @@ class Contrast:
         of_target: Walk,
     ) -> Mapping[int, Result]:
         """Solve all k by `own`, and bound those that are left open by the target."""
-        limits = self.settings.beside_target(self.budget.limits)
+        budget = self.budget
+        limits = self.settings.beside_target(budget.limits)
+        found: Mapping[int, Result] = {}
+        if self._is_target_first():
+            at_first = self.settings.target_at_first(budget.limits)
+            found = self._targets(ks[0], ks[-1], at_first, {}, of_target)
+            limits = budget.left()
+            if self.interrupted:
+                limits = replace(limits, time=0.0)
         heard = silent if self.tell is silent else self._hear
         results = own(self.cov, ks[0], ks[-1], limits, incumbents, callback=heard)
-        last = results[ks[-1]]
-        self.budget.nodes = last.nodes
+        budget.nodes += results[ks[-1]].nodes
         left_open = [k for k in results if results[k].status not in _PROVED]
-        if left_open and self._may_help(results[left_open[-1]]):
-            results = {**results, **self._lowered(results, left_open, of_target)}
+        if left_open and not found and self._may_help(results[left_open[-1]]):
+            limits = self.settings.of_target(budget.left())
+            start = {k: results[k].support.tolist() for k in left_open}
+            found = self._targets(left_open[0], left_open[-1], limits, start, of_target)
+        if left_open:
+            results = {**results, **self._lowered(results, left_open, found)}
         with suppress(KeyboardInterrupt):  # all is done but for telling
             for k, event in self.withheld.items():
                 self.tell(self._final(event, results[k]))
@@ -107,25 +120,57 @@ class Contrast:
         reached = rayleigh(within, leading_eigenvector(within))
         return reached + dominance.excess < result.upper_bound
 
+    def _is_target_first(self) -> bool:
+        """Whether to read the contrast, two matrices of data, takes a good part of it.
+
+        The target is one matrix, of which variances often rule out the most.
+        """
+        seconds, dominance = self.budget.limits.time, self.cov.dominance
+        if not seconds or dominance is None or self.cov.in_memory:
+            return False
+        is_long = seconds_of_pass(self.cov) > self.settings.target_first_from * seconds
+        return is_long and self.budget.affords(dominance.seconds)
+
+    def _targets(
+        self,
+        k_min: int,
+        k_max: int,
+        limits: Limits,
+        start: Mapping[int, Sequence[int]],
+        of_target: Walk,
+    ) -> Mapping[int, Result]:
+        """What is proved of the target; nothing if Ctrl-C came before anything was."""
+        dominance = self.cov.dominance
+        assert dominance is not None
+        try:
+            matrix = dominance.matrix
+            found = of_target(matrix, k_min, k_max, limits, start, callback=silent)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return {}
+        last = found[k_max]
+        self.budget.nodes += last.nodes
+        self.interrupted = last.status is Status.INTERRUPTED
+        return found
+
     def _lowered(
-        self, results: Mapping[int, Result], left_open: Sequence[int], of_target: Walk
+        self,
+        results: Mapping[int, Result],
+        left_open: Sequence[int],
+        found: Mapping[int, Result],
     ) -> dict[int, Result]:
         """The results that are left open, with the bounds of the target."""
         dominance = self.cov.dominance
-        assert dominance is not None
-        first, last = left_open[0], left_open[-1]
-        limits = self.settings.of_target(self.budget.left())
-        start = {k: results[k].support.tolist() for k in left_open}
-        try:
-            found = of_target(
-                dominance.matrix, first, last, limits, start, callback=silent
-            )
-            return {
-                k: self._with_target(results[k], found[k], dominance) for k in left_open
-            }
-        except KeyboardInterrupt:
+        lowered = {k: results[k] for k in left_open}
+        if self.interrupted:
             stopped = Status.INTERRUPTED
-            return {k: restated(results[k], status=stopped) for k in left_open}
+            lowered = {k: restated(r, status=stopped) for k, r in lowered.items()}
+        if dominance is None or not found:
+            return lowered
+        return {
+            k: self._with_target(result, found[k], dominance)
+            for k, result in lowered.items()
+        }
 
     def _with_target(
         self, result: Result, of_target: Result, dominance: Dominance
@@ -137,8 +182,6 @@ class Contrast:
             nodes=result.nodes + of_target.nodes,
             timings={**result.timings, "target": of_target.time},
         )
-        if of_target.status is Status.INTERRUPTED:
-            result = restated(result, status=Status.INTERRUPTED)
         bound = NamedBound(
             above_target(of_target.upper_bound, dominance), BoundName.TARGET
         )

@@ -12,6 +12,7 @@ rounding may amount to, and "optimal" is what `result.is_optimal_gap` says.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from .._validation import check_positive, check_positive_integer
 from ..certificate import BoundName, Certificate, StepClaim
 from ..covariance.covariance import Covariance, as_covariance
+from ..covariance.derived import DerivedCovariance, restricted
 from ..limits import Deadline
 from ..numerics.rounding import EPS
 from ..result import (
@@ -104,6 +106,7 @@ def verify(
             f"{certificate.scheme} leaves of it; call Components.verify(cov), or pass "
             f"Components.problem({certificate.component - 1}, cov)."
         )
+    cov, certificate = _among_the_kept(cov, certificate)
     max_nodes = check_positive_integer(max_nodes, "max_nodes")
     deadline = Deadline(check_positive(time_limit, "time_limit"))
     checker = _Checker(cov, certificate, max_nodes, deadline)
@@ -155,6 +158,33 @@ def _certificate_of(claim: Result | Certificate) -> Certificate:
     except ValueError as error:
         raise VerificationError(str(error)) from None
     return _certificate_of(certificate)
+
+
+def _among_the_kept(
+    cov: Covariance, certificate: Certificate
+) -> tuple[Covariance, Certificate]:
+    """Look at the features that are left, if the others were cut off.
+
+    The optimum is the same (`covariance.derived.masked`), and it is these features that
+    the claims were made about: a point of the entry dual has a weight for each.
+    """
+    if not isinstance(cov, DerivedCovariance) or cov.cut_from is None:
+        return cov, certificate
+    whole, keep = cov.cut_from
+    said = set(certificate.support).union(*(s.features() for s in certificate.steps))
+    is_about_all = certificate.constraints is not None or certificate.k > len(keep)
+    if is_about_all or certificate.n_features != cov.n_features:
+        return cov, certificate
+    if not said <= set(keep.tolist()):
+        return cov, certificate
+    numbers = np.zeros(cov.n_features, dtype=np.intp)
+    numbers[keep] = np.arange(len(keep))
+    return restricted(whole, keep), replace(
+        certificate,
+        n_features=len(keep),
+        support=tuple(numbers[list(certificate.support)].tolist()),
+        steps=tuple(step.renumbered(numbers) for step in certificate.steps),
+    )
 
 
 def _check_vector(result: Result) -> None:

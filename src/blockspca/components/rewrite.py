@@ -92,10 +92,8 @@ def renumbered(
     """
     claims: dict[str, Any] = {}
     if result.certificate is not None:
-        claims["steps"] = tuple(
-            replace(step, survivors=tuple(keep[list(step.survivors)].tolist()))
-            for step in result.certificate.steps
-        )
+        steps = result.certificate.steps
+        claims["steps"] = tuple(step.renumbered(keep) for step in steps)
     blocks = result.blocks
     if blocks is not None:
         labels = np.full(d, -1, dtype=np.intp)

@@ -71,10 +71,7 @@ class SolveWithin:
             kept = _but(options["start"], used)
             options["start"] = np.searchsorted(keep, kept).tolist()
         apart = replace(self, options=options)
-        # The bound of an earlier component serves as one of a target would. The latter
-        # `verify` could not check: it looks at all features, the used ones cut off.
-        left = restricted(problem, keep, with_target=False)
-        result = apart(left, min(k, len(keep)))
+        result = apart(restricted(problem, keep), min(k, len(keep)))
         return renumbered(result, keep, names, d)
 
 

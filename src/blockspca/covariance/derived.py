@@ -31,6 +31,8 @@ class DerivedCovariance(Covariance):
     """A `Covariance` computed from another one."""
 
     is_derived = True
+    #: What was masked, and the features that are left of it; see `masked`.
+    cut_from: tuple[Covariance, NDArray[np.intp]] | None = None
 
     def __init__(
         self,
@@ -47,12 +49,10 @@ class DerivedCovariance(Covariance):
         return f"Covariance(n_features={self.n_features}, {self.origin})"
 
 
-def restricted(
-    cov: Covariance, keep: NDArray[np.intp], *, with_target: bool = True
-) -> Covariance:
+def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     """Return A[keep, keep], the problem in which the other features do not exist.
 
-    Of a contrast the target is restricted too, `with_target` False leaves it out.
+    Of a contrast the target is restricted too.
     """
     names = None if cov.feature_names is None else tuple(cov.names_of(keep))
     origin = f"{len(keep)} of {cov.n_features} features"
@@ -72,7 +72,7 @@ def restricted(
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
         chosen = SubsetSource(source, keep)
-    whole = cov.dominance if with_target else None
+    whole = cov.dominance
     within = None if whole is None else RestrictedDominance(whole, keep)
     return DerivedCovariance(on_the_same_device(chosen, source), names, origin, within)
 
@@ -131,7 +131,10 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
     else:
         source = MaskedSource(base, used)
     source = on_the_same_device(source, base)
-    return DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
+    new = DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
+    keep = np.setdiff1d(np.arange(cov.n_features), used).astype(np.intp)
+    new.cut_from = (cov, keep)
+    return new
 
 
 def corrected(

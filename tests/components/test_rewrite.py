@@ -1,0 +1,32 @@
+"""Results said again for other features: `verify` finds what was claimed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca.bounds.entry_dual.bound import entry_bound
+from blockspca.certificate import BoundName, StepClaim
+from blockspca.components.rewrite import renumbered, with_bound
+from blockspca.covariance.derived import masked, restricted
+
+
+@pytest.mark.parametrize("nodes", [0, 20])
+def test_an_entry_dual_without_features_that_are_used(nodes: int) -> None:
+    """Its record has a weight for each feature that is left, or a log of a search."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 24)) + rng.normal(size=(30, 24))
+    cov = bs.Covariance.from_data(X, scale=True)
+    used = np.array([1, 5, 20])
+    keep = np.setdiff1d(np.arange(24), used)
+    part = restricted(cov, keep)
+    result = bs.solve(part, 6)
+    bound = entry_bound(part, 6, result.support, nodes=nodes)
+    claim = StepClaim(6, bound.value, BoundName.ENTRY_DUAL, dual=bound.record.to_text())
+    claimed = with_bound(result, bs.Status.FEASIBLE, claim)
+    lifted = renumbered(claimed, keep, None, 24)
+    assert bs.verify(lifted, masked(cov, used)).complete
+    low = StepClaim(6, bound.value * (1 - 1e-6), claim.bound_name, dual=claim.dual)
+    with pytest.raises(bs.VerificationError, match="k = 6"):
+        bs.verify(with_bound(lifted, bs.Status.FEASIBLE, low), masked(cov, used))
