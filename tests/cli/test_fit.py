@@ -124,6 +124,17 @@ def test_results_go_into_an_h5ad_file(cells, capsys):
     assert set(adata.uns["again"]) == set(adata.uns["spca"])
 
 
+def test_nothing_is_added_to_files_of_older_anndata(tmp_path, capsys):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["X"] = np.eye(3)
+        file["var"] = np.array([(b"a",), (b"b",), (b"c",)], dtype=[("index", "S1")])
+    target = tmp_path / "new.h5ad"
+    assert run(["fit", str(tmp_path / "old.h5ad"), "-k", "1", "-o", str(target)]) == 2
+    assert "the layout of AnnData before 0.7" in capsys.readouterr().err
+    assert not target.exists()
+
+
 def test_an_h5ad_file_is_written_back_only_with_force(cells, capsys):
     before = Path("cells.h5ad").read_bytes()
     assert run(["fit", "cells.h5ad", "-k", "2", "-o", "cells.h5ad"]) == 2

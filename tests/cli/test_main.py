@@ -23,6 +23,12 @@ def test_help_lists_the_commands():
     assert "demo" in outcome.output
 
 
+def test_the_package_can_be_run():
+    words = [sys.executable, "-m", "blockspca", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"blockspca {__version__}"
+
+
 def test_version():
     outcome = runner.invoke(app, ["--version"])
     assert outcome.output.strip() == f"blockspca {__version__}"

@@ -344,6 +344,36 @@ def test_labels_of_h5ad_are_in_obs(tmp_path):
         read_table(path, label="x")
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_files_of_older_anndata(tmp_path, sparse):
+    """Before 0.7, obs and var were tables, and categories were in uns."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "t.h5ad"
+    X = np.array([[1.0, 0.0], [0.0, 4.0], [5.0, 6.0]], dtype=np.float32)
+    obs = [(b"a", 1, 7), (b"b", -1, 8), (b"c", 0, 9)]
+    var = [(b"CD3D", True), (b"NKG7", False)]
+    with h5py.File(path, "w") as file:
+        file["obs"] = np.array(obs, dtype=[("index", "S1"), ("kind", "i1"), ("n", int)])
+        file["var"] = np.array(var, dtype=[("index", "S4"), ("highly_variable", "?")])
+        file["uns/kind_categories"] = np.array([b"blue", b"red"])
+        if sparse:
+            matrix = scipy.sparse.csr_array(X)
+            for name in ("data", "indices", "indptr"):
+                file[f"X/{name}"] = getattr(matrix, name)
+            file["X"].attrs["h5sparse_format"] = "csr"
+            file["X"].attrs["h5sparse_shape"] = X.shape
+        else:
+            file["X"] = X
+    table = read_table(path, label="kind", mask_var="highly_variable")
+    assert table.labels == ("red", "", "blue")
+    assert table.sample_names == ("a", "b", "c")
+    assert table.feature_names == ("CD3D",)
+    values = table.values.toarray() if sparse else table.values
+    np.testing.assert_array_equal(values, X[:, :1])
+    with pytest.raises(ReadError, match="did you mean 'kind'"):
+        read_table(path, label="kinds")
+
+
 def test_genes_that_var_marks(tmp_path):
     anndata = pytest.importorskip("anndata")
     pd = pytest.importorskip("pandas")

@@ -16,6 +16,7 @@ def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
     from importlib.util import find_spec
 
     from ..io import ReadError
+    from ..io.columnar import is_older
 
     if file.suffix.lower() != ".h5ad":
         raise ReadError(
@@ -26,6 +27,12 @@ def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
             raise ReadError(
                 f"{word} does not go with an h5ad file as --output; give a directory."
             )
+    if is_older(file):
+        raise ReadError(
+            f"{file} has the layout of AnnData before 0.7, into which nothing can be "
+            "added; read and write it with anndata first, or give a directory as "
+            "--output."
+        )
     if find_spec("anndata") is None:
         raise ImportError(
             "an h5ad file as --output needs anndata; pip install 'blockspca[anndata]'."

@@ -154,14 +154,13 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
         source=str(path),
         labels=_h5_labels(path, root, request.label),
     )
-    return _masked(table, root.get("var", {}), request.mask_var)
+    return _masked(table, _annotations(root, "var"), request.mask_var)
 
 
 def _masked(table: Table, columns: Any, name: str | None) -> Table:
     """Keep the features that a column of `var` marks; say so if one might be meant."""
     names = table.feature_names or tuple(str(j) for j in range(table.shape[1]))
     asked = Argument("mask_var", name or HIGHLY_VARIABLE)
-    columns = columns if hasattr(columns, "keys") else {}  # older files have a table
     if name is not None and name not in columns:
         raise ReadError(
             f"{table.source} has no var column for {asked}; "
@@ -207,19 +206,40 @@ def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:
         return _names(file, axis)
 
 
+def is_older(path: Path) -> bool:
+    """Whether an AnnData file has tables where files since 0.7 have groups."""
+    try:
+        with needed(path, "h5py").File(path, "r") as file:
+            return not hasattr(file.get("var", {}), "keys")
+    except OSError:  # what is wrong with it is said by who reads it
+        return False
+
+
 def _names(root: Any, axis: str) -> tuple[str, ...] | None:
-    if axis not in root or "_index" not in root[axis].attrs:
-        return None
-    group = root[axis]
-    names = group[group.attrs["_index"]][:]
-    return tuple(n.decode() if isinstance(n, bytes) else str(n) for n in names)
+    columns = _annotations(root, axis)
+    index = getattr(columns, "attrs", {}).get("_index")
+    if index is None:  # the first column of a table
+        index = next(iter(columns)) if isinstance(columns, dict) and columns else None
+    return None if index is None else tuple(_h5_column(columns, index))
+
+
+def _annotations(root: Any, axis: str) -> Any:
+    """The columns of `obs` or `var`; files before AnnData 0.7 have a table of them."""
+    found = root.get(axis, {})
+    if hasattr(found, "keys"):
+        return found
+    table, uns = found[()], root.get("uns", {})
+    columns: dict[str, Any] = {name: table[name] for name in table.dtype.names or ()}
+    ending = "_categories"
+    named = {name: uns[name + ending] for name in columns if name + ending in uns}
+    return {**columns, "__categories": named}
 
 
 def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | None:
     """A column of `obs`; samples without a value have the label ""."""
     if name is None:
         return None
-    columns = file.get("obs", {})
+    columns = _annotations(file, "obs")
     if name not in columns:
         asked = Argument("label")
         raise ReadError(
@@ -235,7 +255,7 @@ def var_column(path: Path, name: str) -> list[str]:
     h5py = needed(path, "h5py")
     try:
         with h5py.File(path, "r") as file:
-            columns = file.get("var", {})
+            columns = _annotations(file, "var")
             if name not in columns:
                 raise ReadError(
                     f"{path} has no var column {name!r}; "
