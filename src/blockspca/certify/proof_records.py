@@ -45,6 +45,11 @@ ENTRY_ROOM = 2.0**-31
 # that had other arguments than a tree, it may need any number.
 _NODES, _NODES_PER_NODE = 20_000, 4
 
+# Nodes in one order of the features before another is tried: Reddit2000, k = 18, has 50
+# in the order of the variances and more than 20,000 in that of the 2×2 bounds, which is
+# the better one as a rule.
+_SHORT_TREE = 4_000
+
 # A proof whose gap is larger than that of the result by more than this says so.
 _SAME_GAP = 1e-9
 
@@ -235,21 +240,31 @@ class Recording:
         if len(survivors) < k:
             return tau, self._tree_record(survivors, "L")
         matrix = self.cov.submatrix(survivors) / self.unit
-        order = root_order(matrix, k, tau, previous)
-        text, nodes = tree_text(
-            matrix[np.ix_(order, order)],
-            k,
-            tau,
-            self.upper[: k + 1],
-            min(self.budget.nodes_left, self.most_nodes),
-            entries,
-            self._groups(survivors[order]),
-        )
-        self.nodes += nodes
-        self.budget.nodes += nodes
-        if text is None:
-            return _NOTHING
-        return tau, self._tree_record(survivors[order], text)
+        by_bound = root_order(matrix, k, tau, previous)
+        by_variance = np.argsort(-np.diagonal(matrix), kind="stable")
+        for order, most in (
+            (by_bound, _SHORT_TREE),
+            (by_variance, _SHORT_TREE),
+            (by_bound, self.most_nodes),
+            (by_variance, self.most_nodes),
+        ):
+            most = min(self.budget.nodes_left, most)
+            text, nodes = tree_text(
+                matrix[np.ix_(order, order)],
+                k,
+                tau,
+                self.upper[: k + 1],
+                most,
+                entries,
+                self._groups(survivors[order]),
+            )
+            self.budget.nodes += nodes
+            if text is not None:
+                self.nodes += nodes
+                return tau, self._tree_record(survivors[order], text)
+            if nodes <= most:
+                break  # a set is above τ', or memory is short: in any order
+        return _NOTHING
 
     def _groups(self, features: NDArray[np.int64]) -> GroupLimits | None:
         groups = self.subject.groups

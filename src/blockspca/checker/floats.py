@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from math import sqrt
 
 import numpy as np
 
@@ -282,11 +283,11 @@ class FloatTree:
         self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None = None
     ) -> None:
         node = next(self.nodes)
-        if len(F) >= m and np.diagonal(B).max() > self.tau:
+        if len(F) >= m and B.diagonal().max() > self.tau:
             raise self.fail("B_ii ≤ τ")
         while node.letter == "D":
             keep = self.drop(B, m)
-            B, F = B[np.ix_(keep, keep)], F[keep]
+            B, F = B[keep][:, keep], F[keep]
             node = next(self.nodes)
         if node.letter == "S":
             self.split(node, B, F, m, groups)
@@ -296,24 +297,24 @@ class FloatTree:
             self.check_positive(B, self.k - m)
 
     def drop(self, B: np.ndarray, m: int) -> np.ndarray:
-        """Drop all i with r² ≤ (τ₁ − B_ii)(τ₁ − u); return what is left."""
+        """Drop all i with r² ≤ (τ₁ − B_ii)(τ₁ − u); return what is left.
+
+        If fewer than m features are left, no set has any of them: all go.
+        """
         if m < 2 or self.k - 1 not in self.chain:
             raise self.fail("D, with m ≥ 2 and U of k - 1 at most τ,")
         level = Level(m, self.tau, self.chain[self.k - 1])
-        squares = B**2
-        np.fill_diagonal(squares, 0.0)
+        inside, diagonal = B * B, B.diagonal()
+        inside.flat[:: len(B) + 1] = 0.0
         keep = np.arange(len(B))
-        while len(keep):
-            inside = squares[np.ix_(keep, keep)]
-            if m - 1 < len(keep):
-                inside = np.partition(inside, len(keep) - m + 1, axis=1)
-                inside = inside[:, len(keep) - m + 1 :]
-            sums = above(inside.sum(axis=1), m)
-            out = level.excludes(np.diagonal(B)[keep], sums)
-            if not out.any():
-                break
-            keep = keep[~out]
-        return keep
+        while len(keep) >= m:
+            beyond = len(keep) - m + 1
+            largest = np.partition(inside, beyond, axis=1)[:, beyond:]
+            stays = ~level.excludes(diagonal[keep], above(largest.sum(axis=1), m))
+            if stays.all():
+                return keep
+            keep, inside = keep[stays], inside[stays][:, stays]
+        return keep[:0]
 
     def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None) -> None:
         """Close by too few features, or by all sets of one or two."""
@@ -335,9 +336,9 @@ class FloatTree:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:
             raise self.fail("S with m = 1")
-        left = np.setdiff1d(F[self.open_by_suffix(B, m)], node.opened)
-        if len(left):
-            raise self.fail(f"S without position {left[0]}")
+        left = {*F[self.open_by_suffix(B, m)].tolist()} - {*node.opened}
+        if left:
+            raise self.fail(f"S without position {min(left)}")
         place = {position: t for t, position in enumerate(F.tolist())}
         for position in node.opened:
             if position not in place:
@@ -355,8 +356,8 @@ class FloatTree:
         self, B: np.ndarray, F: np.ndarray, t: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return B and F of the child of the t-th feature."""
-        v = B[t, t + 1 :] / np.sqrt(self.pivot(B, t))
-        return B[t + 1 :, t + 1 :] + np.outer(v, v), F[t + 1 :]
+        v = B[t, t + 1 :] / sqrt(self.pivot(B, t))
+        return B[t + 1 :, t + 1 :] + v[:, None] * v, F[t + 1 :]
 
     def pivot(self, B: np.ndarray, t: int) -> float:
         """Return τ₁ − B_tt, which must be positive."""
@@ -369,23 +370,29 @@ class FloatTree:
         """Return the t whose suffix bound first[m][t] is not shown to be at most τ₁.
 
         T[q] is there for the N − q + 1 places t that have q features from t on. It is
-        rounded up: (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within
-        8u(|a| + |b| + r) of the exact number, and that is added.
+        rounded up: (a + b + √((a − b)² + 4r²))/2 in float64 is within 8u(|a| + |b| + r)
+        of the exact number. With |a| ≤ A and r ≤ R for all t, a ≤ T where the chain
+        does not lower it, to a number of at most `growth`, and each q adds at most R
+        and what is added here: |b| ≤ A + mR + growth, and a little.
         """
         N, chosen = len(B), self.k - m
         if m > N:
             return np.zeros(0, dtype=np.int64)
-        a = np.diagonal(B)
+        a = B.diagonal()
         squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
+        most, longest = max(a.max(), -a.min()), sqrt(sums.max(initial=0.0))
+        size = 2 * most + (m + 1) * longest + self.growth
+        rounding = 8.1 * UNIT * size + TINY
         T = first = a
         for q in range(1, m):
             if q > 1:
                 a, b, r2 = a[: N - q + 1], T[1:], sums[: N - q + 1, q - 2]
-                first = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + r2)
-                first += 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(r2)) + TINY
+                apart = a - b
+                first = (a + b + np.sqrt(apart * apart + 4 * r2)) / 2 + rounding
             T = np.maximum.accumulate(first[::-1])[::-1]
-            T = np.minimum(T, self.chain.get(chosen + q, np.inf))
+            if chosen + q in self.chain:
+                T = np.minimum(T, self.chain[chosen + q])
         a, b, r2 = a[: N - m + 1], T[1:], sums[: N - m + 1, m - 2]
         fits = (a <= self.tau) & (b <= self.tau)
         fits &= r2 <= below((self.tau - a) * (self.tau - b))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 
 from .fields import ProofError
@@ -24,9 +26,9 @@ def eliminate_all(B: np.ndarray, tau: float) -> float:
         pivot = tau - B[0, 0]
         if not pivot > 0:
             return np.inf
-        v = B[0, 1:] / np.sqrt(pivot)
-        B = B[1:, 1:] + np.outer(v, v)
-        total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+        v = B[0, 1:] / sqrt(pivot)
+        B = B[1:, 1:] + v[:, None] * v
+        total += 1.01 * UNIT * (6 * float(v @ v) + sqrt(np.vdot(B, B)))
     return total
 
 
