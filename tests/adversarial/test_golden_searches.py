@@ -446,9 +446,8 @@ def inclusions() -> Numbers:
     """What is set aside for rounding when features are fixed, and when sets grow."""
     said: list[list[float]] = []
 
-    def run(_: object, N: np.ndarray, m: int, *rest: Any) -> bool:
-        error, largest = rest[-2:]
-        said.append([m, len(N), float(error), float(largest)])
+    def run(_: object, part: Any, m: int, largest: float) -> bool:
+        said.append([m, len(part.N), float(part.error), float(largest)])
         return True
 
     def grow(N: np.ndarray, m: int, allowance: float, *_: object) -> int:
@@ -465,10 +464,11 @@ def inclusions() -> Numbers:
             np.fill_diagonal(N, 0.0)
             said.clear()
             with patch.object(growth._Search, "run", run):
-                search.fix_features(N, 7, members, np.arange(9), [], error)
+                part = growth._Part(N, np.arange(9), [], error)
+                search.fix_features(part, 7, members)
             with patch.object(kernel, "grow", grow):
                 for m in (2, 5):
-                    search.grow(N, m, np.arange(9), [], error)
+                    search.grow(part, m)
             found[f"{len(members)} {error}"] = list(said)
     return found
 

@@ -318,16 +318,8 @@ def test_errors_of_inclusion_stay_within_the_bound(
     """N' of an inclusion, and the error claimed for it, against exact fractions."""
     claims = []
 
-    def record(
-        self: Any,
-        N: np.ndarray,
-        m: int,
-        features: np.ndarray,
-        chosen: list[int],
-        error: float,
-        largest: float,
-    ) -> bool:
-        claims.append((N.copy(), features.copy(), error))
+    def record(self: Any, part: Any, m: int, largest: float) -> bool:
+        claims.append((part.N.copy(), part.features.copy(), part.error))
         return True
 
     search = averaging._Search(deadline=np.inf, sets_left=np.inf)
@@ -340,7 +332,8 @@ def test_errors_of_inclusion_stay_within_the_bound(
             np.fill_diagonal(N, 0.0)
             N[5, 6] = N[6, 5] = np.nan
             N[members[0], 7] = N[7, members[0]] = np.nan
-            assert search.fix_features(N, 7, members, np.arange(9), [], 0.0)
+            part = averaging._Part(N, np.arange(9), [], 0.0)
+            assert search.fix_features(part, 7, members)
             reduced, features, error = claims[-1]
             assert 7 not in features
             assert 0 < error < 1e-13

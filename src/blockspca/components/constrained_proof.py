@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..limits import Deadline
 from ..numerics.rounding import EPS, frobenius_norm, increased
-from ..numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
+from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 from ..search.reference import (
     NodeCapReached,
     Undecided,
     eliminated,
-    peel,
+    opened,
     search_rounding,
     suffix_bounds,
 )
@@ -189,11 +189,10 @@ class ConstrainedSearch:
         B = B[np.ix_(~above, ~above)]
         known = np.where(self.uppers[level] <= tau, self.uppers[level], np.inf)
         known = known[len(chosen) :]
-        left, strength = peel(B, m, tau, known[m - 1])
-        order = left[np.argsort(-strength, kind="stable")]
-        B, features = B[np.ix_(order, order)], features[order]
-        if len(B) < m or is_below(B, tau):
+        order = opened(B, m, tau, known[m - 1])
+        if order is None:
             return
+        B, features = B[np.ix_(order, order)], features[order]
         first, _ = suffix_bounds(B, m, known)
         for t in range(len(B) - m + 1):
             if not first[t] <= tau:

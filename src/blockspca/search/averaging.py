@@ -70,6 +70,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,11 +183,29 @@ def no_support_above(
         energy = np.minimum(np.partition(size, d - k, axis=1)[:, d - k :], 1.0)
         order = np.argsort(-np.einsum("ij,ij->i", energy, energy), kind="stable")
         N = np.ascontiguousarray(N[np.ix_(order, order)])
-        refuted = search.run(N, k, order, [], 4 * EPS, largest)
+        refuted = search.run(_Part(N, order, [], 4 * EPS), k, largest)
     found = search.counterexample
     support = None if found is None else np.sort(np.array(found))
     elapsed = time.monotonic() - started
     return AveragingOutcome(refuted, support, search.sets, search.inclusions, elapsed)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """N, whose entries are known to `error`, after some features were fixed in.
+
+    `features` are the names of its rows, `chosen` those of the fixed ones. N is
+    overwritten by a search.
+    """
+
+    N: FloatArray
+    features: NDArray[np.intp]
+    chosen: list[int]
+    error: float
+
+    def with_chosen(self, members: Any) -> list[int]:
+        """The names of the fixed features and of these rows."""
+        return [*self.chosen, *(int(i) for i in self.features[members])]
 
 
 @dataclass
@@ -208,19 +227,9 @@ class _Search:
         self.counterexample = support
         return False
 
-    def run(
-        self,
-        N: FloatArray,
-        m: int,
-        features: NDArray[np.intp],
-        chosen: list[int],
-        error: float,
-        largest: float,
-    ) -> bool:
-        """Refute every m-set of N; `features` and `chosen` give them their names.
-
-        `error` bounds that of each entry and `largest` is max |N_ij|. N is overwritten.
-        """
+    def run(self, part: _Part, m: int, largest: float) -> bool:
+        """Refute every m-set of a part; `largest` is max |N_ij|."""
+        N, error = part.N, part.error
         m = min(m, len(N))
         if m <= 1:
             return True  # a winning single feature is met when `chosen` is included
@@ -228,7 +237,7 @@ class _Search:
             return False
         if largest >= 1 - 2 * error:
             i, j = divmod(int(np.nanargmax(np.abs(N))), len(N))
-            return self.report([*chosen, int(features[i]), int(features[j])])
+            return self.report(part.with_chosen([i, j]))
         if m == 2:
             return True
         if error > _COARSEST:
@@ -240,23 +249,17 @@ class _Search:
                 -size[oversized[:, 0], oversized[:, 1]], kind="stable"
             )
             for i, j in oversized[by_strength]:
-                if not self.fix_features(N, m, [i, j], features, chosen, error):
+                if not self.fix_features(part, m, [i, j]):
                     return False
                 N[i, j] = N[j, i] = np.nan
-        return self.grow(N, m, features, chosen, error)
+        return self.grow(part, m)
 
-    def grow(
-        self,
-        N: FloatArray,
-        m: int,
-        features: NDArray[np.intp],
-        chosen: list[int],
-        error: float,
-    ) -> bool:
+    def grow(self, part: _Part, m: int) -> bool:
+        """Refute every m-set of a part whose pairs are all weak."""
         from .._kernels import averaging as kernel
 
-        d = len(N)
-        allowance = 2 * ((m - 1) * error + (m + 1) ** 2 * EPS)
+        N, d = part.N, len(part.N)
+        allowance = 2 * ((m - 1) * part.error + (m + 1) ** 2 * EPS)
         at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
@@ -282,37 +285,29 @@ class _Search:
             )
             self.sets += int(state[kernel.NODES]) - before
             if outcome == kernel.FOUND:
-                return self.report([*chosen, *(int(i) for i in features[sets[m, :m]])])
+                return self.report(part.with_chosen(sets[m, :m]))
             if outcome == kernel.FINISHED:
                 break
             if time.monotonic() > self.deadline or self.left() <= 0:
                 return False
         for row in oversized[: state[kernel.N_STRONG]]:
             members = [int(i) for i in row[: row[m]]]
-            if not self.fix_features(N, m, members, features, chosen, error):
+            if not self.fix_features(part, m, members):
                 return False
         return True
 
-    def fix_features(
-        self,
-        N: FloatArray,
-        m: int,
-        members: list[int],
-        features: NDArray[np.intp],
-        chosen: list[int],
-        error: float,
-    ) -> bool:
-        """Refute every m-set of N that contains `members`."""
+    def fix_features(self, part: _Part, m: int, members: list[int]) -> bool:
+        """Refute every m-set of a part that contains `members`."""
         from .._kernels import averaging as kernel
 
         if time.monotonic() > self.deadline or self.left() <= 0:
             return False
         self.inclusions += 1
-        self.other_work += _cost.inclusion(len(N)) / _cost.grown_set(m, len(N))
-        with_members = [*chosen, *(int(i) for i in features[members])]
-        s, d = len(members), len(N)
+        with_members = part.with_chosen(members)
+        N, s, d = part.N, len(members), len(part.N)
+        self.other_work += _cost.inclusion(d) / _cost.grown_set(m, d)
         rounding = (s + 3) * EPS
-        error += rounding
+        error = part.error + rounding
         W, Z = np.empty((s, d)), np.empty((s, d))
         gain, length = np.empty(d), np.empty(d)
         T = np.array(members, dtype=np.int64)
@@ -320,7 +315,7 @@ class _Search:
             return self.report(with_members)
         rest = ~np.isnan(gain)  # forbidden with a member
         rest[members] = False
-        kept = features[rest]
+        kept = part.features[rest]
         if len(kept) == 0:
             return True
         slack = 1 - gain[rest]
@@ -337,4 +332,4 @@ class _Search:
             reduced,
         )
         error = 1.02 * float((spread / slack).max()) * (1 + largest) + 4 * EPS
-        return self.run(reduced, m - s, kept, with_members, error, largest)
+        return self.run(_Part(reduced, kept, with_members, error), m - s, largest)

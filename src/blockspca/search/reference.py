@@ -198,11 +198,10 @@ class _Search:
             return
         # opt_B(q) ≤ upper[chosen + q] wherever that is at most τ
         known = np.where(self.upper <= tau, self.upper, np.inf)[len(chosen) :]
-        left, strength = peel(B, m, tau, known[m - 1])
-        order = left[np.argsort(-strength, kind="stable")]
-        B, features = B[np.ix_(order, order)], features[order]
-        if len(B) < m or is_below(B, tau):
+        order = opened(B, m, tau, known[m - 1])
+        if order is None:
             return
+        B, features = B[np.ix_(order, order)], features[order]
         first, rest = suffix_bounds(B, m, known)
         for t in range(len(B) - m + 1):
             if first[t] <= tau:
@@ -294,6 +293,18 @@ def peel(
             return left, larger_root_above(diagonal, norms, bound)
         B, left = B[np.ix_(keep, keep)], left[keep]
     return left, np.diagonal(B)
+
+
+def opened(B: FloatArray, m: int, tau: float, bound: float) -> NDArray[np.intp] | None:
+    """Return the rows of B that are left, strongest first; None if no m-set is.
+
+    Given bound ≥ opt_B(m − 1).
+    """
+    left, strength = peel(B, m, tau, bound)
+    order = left[np.argsort(-strength, kind="stable")]
+    if len(order) < m or is_below(B[np.ix_(order, order)], tau):
+        return None
+    return order
 
 
 def suffix_bounds(

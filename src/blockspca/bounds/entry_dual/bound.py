@@ -82,20 +82,10 @@ def entry_bound(
 class EntryDual(GrowingCore):
     """The entry dual of one problem, improved as far as each call has time."""
 
-    def __init__(
-        self,
-        cov: Covariance,
-        k: int,
-        support: Sequence[int] | NDArray[np.intp],
-        *,
-        target: float = -np.inf,
-        memory: int | None = None,
-    ) -> None:
-        super().__init__(cov, k, support, target=target, memory=memory)
-        self.root: EntrySearch | None = None
-        self.features: NDArray[np.intp] = np.empty(0, np.intp)
-        self.screen: Screen | None = None
-        self.screens_below = np.inf  # gap from which too many features were left
+    root: EntrySearch | None = None
+    features: NDArray[np.intp] = np.empty(0, np.intp)
+    screen: Screen | None = None
+    screens_below: float = np.inf  # gap from which too many features were left
 
     def run(self, time_limit: float, iterations: int, nodes: int) -> EntryBound:
         """Improve the bound, and search where that may end in a proof.
