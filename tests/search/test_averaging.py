@@ -84,6 +84,11 @@ def test_limits_are_honoured_and_claim_nothing() -> None:
         assert stopped.support is None
         assert stopped.sets == limit
     assert no_support_above(A, 8, 2.8, set_limit=whole.sets + 1).refuted
+    for seconds in (0.0, 1e-3):
+        stopped = no_support_above(A, 8, 2.8, work_limit=seconds)
+        assert not stopped.refuted
+        assert stopped.support is None
+    assert no_support_above(A, 8, 2.8, work_limit=1e3).sets == whole.sets
     at_once = no_support_above(A, 8, 2.8, time_limit=0.0)
     assert not at_once.refuted
     assert at_once.support is None

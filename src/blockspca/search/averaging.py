@@ -120,6 +120,7 @@ def no_support_above(
     *,
     time_limit: float = np.inf,
     set_limit: int | None = None,
+    work_limit: float = np.inf,
 ) -> AveragingOutcome:
     """Prove opt(k) < τ, or find a set that reaches τ, or stop without a claim.
 
@@ -132,7 +133,10 @@ def no_support_above(
     tau : float
         The value that none is to reach. Supports of fewer than k features count, too.
     time_limit, set_limit : float, int
-        Where to stop. An inclusion counts as the sets that take as long.
+        Where to stop.
+    work_limit : float
+        Seconds that sets and inclusions are expected to take, by their number: where to
+        stop on every machine.
 
     Notes
     -----
@@ -163,7 +167,8 @@ def no_support_above(
         )
     search = _Search(
         deadline=started + time_limit,
-        most=np.inf if set_limit is None else set_limit,
+        sets_left=np.inf if set_limit is None else set_limit,
+        work_left=work_limit,
     )
     if d == 0:
         refuted = True
@@ -213,15 +218,16 @@ class _Search:
     """The state shared by all subproblems of one call of `no_support_above`."""
 
     deadline: float
-    most: float  # sets
+    sets_left: float
+    work_left: float = np.inf  # seconds, as they are expected
     sets: int = 0
-    other_work: float = 0.0  # of inclusions, as so many sets
     inclusions: int = 0
     counterexample: list[int] | None = field(default=None)
 
-    def left(self) -> float:
-        """Sets that may still be visited."""
-        return self.most - self.sets - self.other_work
+    def is_over(self) -> bool:
+        """Whether a limit ends the search."""
+        is_spent = self.sets >= self.sets_left or self.work_left <= 0
+        return is_spent or time.monotonic() > self.deadline
 
     def report(self, support: list[int]) -> bool:
         self.counterexample = support
@@ -233,7 +239,7 @@ class _Search:
         m = min(m, len(N))
         if m <= 1:
             return True  # a winning single feature is met when `chosen` is included
-        if time.monotonic() > self.deadline or self.left() <= 0:
+        if self.is_over():
             return False
         if largest >= 1 - 2 * error:
             i, j = divmod(int(np.nanargmax(np.abs(N))), len(N))
@@ -261,6 +267,7 @@ class _Search:
         N, d = part.N, len(part.N)
         allowance = 2 * ((m - 1) * part.error + (m + 1) ** 2 * EPS)
         at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
+        cost = _cost.grown_set(m, d)
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
         candidates = np.zeros((m + 1, d), dtype=np.int64)
@@ -271,11 +278,12 @@ class _Search:
         oversized = np.empty((_CAPACITY, m + 1), dtype=np.int64)
         while True:
             before = int(state[kernel.NODES])
+            paid = self.work_left / cost + 1
             outcome = kernel.grow(
                 N,
                 m,
                 allowance,
-                int(max(1, min(at_once, self.left()))),
+                int(min(at_once, self.sets_left - self.sets, paid)),
                 state,
                 sets,
                 candidates,
@@ -283,12 +291,14 @@ class _Search:
                 counts,
                 oversized,
             )
-            self.sets += int(state[kernel.NODES]) - before
+            visited = int(state[kernel.NODES]) - before
+            self.sets += visited
+            self.work_left -= visited * cost
             if outcome == kernel.FOUND:
                 return self.report(part.with_chosen(sets[m, :m]))
             if outcome == kernel.FINISHED:
                 break
-            if time.monotonic() > self.deadline or self.left() <= 0:
+            if self.is_over():
                 return False
         for row in oversized[: state[kernel.N_STRONG]]:
             members = [int(i) for i in row[: row[m]]]
@@ -300,12 +310,12 @@ class _Search:
         """Refute every m-set of a part that contains `members`."""
         from .._kernels import averaging as kernel
 
-        if time.monotonic() > self.deadline or self.left() <= 0:
+        if self.is_over():
             return False
         self.inclusions += 1
         with_members = part.with_chosen(members)
         N, s, d = part.N, len(members), len(part.N)
-        self.other_work += _cost.inclusion(d) / _cost.grown_set(m, d)
+        self.work_left -= _cost.inclusion(d)
         rounding = (s + 3) * EPS
         error = part.error + rounding
         W, Z = np.empty((s, d)), np.empty((s, d))

@@ -154,18 +154,18 @@ class StepProof:
     def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
         """Refute τ by growing good sets; sets count as nodes.
 
-        They are given a number of sets that is expected to take so many seconds, not
-        the seconds: a machine that is slow, or busy, finds the same proof.
+        They are given the work that is expected to take so many seconds, not the
+        seconds: a machine that is slow, or busy, finds the same proof.
         """
         self.budget.wait_for(load, "averaging")
-        sets = int(seconds / _cost.grown_set(self.k, len(matrix))) + 1
         left = self.budget.remaining()
         grown = no_support_above(
             matrix,
             self.k,
             tau,
             time_limit=np.inf if left is None else min(left, _LONGER * seconds),
-            set_limit=min(self.budget.nodes_left, sets),
+            set_limit=min(self.budget.nodes_left, 2**40),
+            work_limit=seconds,
         )
         self.statistics.nodes += grown.sets
         self.statistics.grown += grown.sets
