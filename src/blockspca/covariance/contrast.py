@@ -19,10 +19,12 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray, check_real
+from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import power_of_two
 from ..numerics.upper_eigenvalues import psd_shift
+from ..progress import Listener, silent
 from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
 from .dominance import Dominance
@@ -101,7 +103,37 @@ def contrastive(
     if _has_shift(background):
         dominance = ContrastDominance(target, background, weight)
     names = names if names is not None else other
-    return DerivedCovariance(source, names, f"contrast, weight {weight:g}", dominance)
+    origin = f"contrast, weight {weight:g}"
+    if source is not view:
+        return DerivedCovariance(source, names, origin, dominance)
+    made = ContrastOfData(source, names, origin, dominance)
+    made.terms, made.weight = (target, background), weight
+    return made
+
+
+class ContrastOfData(DerivedCovariance):
+    """A contrast that is not in memory."""
+
+    terms: tuple[Covariance, Covariance]
+    weight: float
+
+    def formed(
+        self,
+        deadline: Deadline | None = None,
+        memory: int | None = None,
+        tell: Listener = silent,
+    ) -> Covariance:
+        """Return the contrast of what is formed of either, where that saves work.
+
+        Both and their difference have to fit into the memory.
+        """
+        if self._formed is None:
+            room = None if memory is None else memory // 3
+            target, background = (t.formed(deadline, room, tell) for t in self.terms)
+            if target is self.terms[0] and background is self.terms[1]:
+                return self
+            self._formed = contrastive(target, background, self.weight)
+        return self._formed
 
 
 def made_of(cov: Covariance) -> tuple[Covariance, ...]:
