@@ -46,8 +46,9 @@ class ProofSettings:
     #: Up to this k, and for this part of a limit on time, the chain comes first: within
     #: ten seconds it proves k = 30 of most correlations in one or two (Prostate_GE 0.1,
     #: gordon 1.0, Leukemia 1.2, srbct_khan 1.7 s), where the duals leave some tenths of
-    #: a per cent; CovColon is proved by them only.
-    chain_first_up_to: int = 40
+    #: a per cent; CovColon is proved by them only. For k = 50 and 60 it proves gordon,
+    #: Prostate and BASEHOCK in 0.3 to 1.7 s, or not soon: then the duals have the rest.
+    chain_first_up_to: int = 60
     chain_first_share: float = 0.2
     #: Beyond this k the chain, a search for every smaller k, is too long to be walked
     #: for one k; `solve_path`, which is asked for all of them, walks it.
@@ -80,10 +81,12 @@ class ProofSettings:
     search_share: float = 0.4
     search_up_to_gap: float = 0.1
     #: Then the entry dual; only for a share of the time where k is small enough for the
-    #: chain, which often proves the rest.
+    #: chain, which often proves the rest. For k = 50 the chain, where it was not enough
+    #: at first, leaves 3.7 % of srbct_khan and 1.7 % of borovecki in ten seconds of one
+    #: core, the entry dual 2.4 and 0.7 %.
     entry_share_chain: float = 0.2
     entry_share_alone: float = 0.9
-    entry_alone_from: int = 60
+    entry_alone_from: int = 41
     #: Of the worth of a feature, 1/k of the objective: with a smaller gap the entry
     #: dual is about to fix features, and proves more in the time than the chain would
     #: (Leukemia, k = 50: 0.01 % in 9 s, where the chain leaves 4.6 %).
@@ -100,7 +103,7 @@ class ProofSettings:
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is
     #: more: the step that is under way when the time is up still has to end.
     bound_share: float = 0.9
-    reserve: float = 1.0
+    reserve: float = 0.5
 
     # -- a contrast (`certify/dominated.py`) -------------------------------------------
 

@@ -81,3 +81,17 @@ def test_where_lanczos_is_used(monkeypatch) -> None:
         largest_eigenvalue_bound(np.full((d, d), np.inf), by_lanczos=True)
         largest_eigenvalue_bound(spiked(d))
     assert sizes == [300]
+
+
+@pytest.mark.parametrize(("k", "hopeless"), [(5, True), (30, False)])
+def test_directions_are_left_out_where_they_cannot_beat_the_trace(
+    k: int, hopeless: bool
+) -> None:
+    """Of correlations with k < d/n, before the entry dual has said anything."""
+    X = np.random.default_rng(0).normal(size=(8, 120))
+    cov = Covariance.from_data(X, scale=True)
+    problem = _Problem(cov, k, np.arange(k), 0.5 * k, Deadline(5.0), None)
+    run = _Run(problem, Effort(nodes=1), DEFAULT_SETTINGS, None)
+    assert run._directions_are_hopeless() is False  # nothing is known
+    run.by_variances()
+    assert run._directions_are_hopeless() is hopeless

@@ -8,7 +8,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 import blockspca as bs
-from blockspca.heuristics.truncated_power import _lowest_eigenvalue, truncated_power
+from blockspca.heuristics.truncated_power import (
+    _lowest_eigenvalue,
+    _strong_rows,
+    truncated_power,
+)
 from blockspca.limits import Deadline
 from strategies import problems
 
@@ -31,6 +35,35 @@ def test_finds_a_planted_component():
     solution = truncated_power(bs.Covariance.from_data(sp.csr_array(X)), 30)
     assert np.flatnonzero(solution.x).tolist() == list(range(100, 130))
     assert solution.status is bs.Status.FEASIBLE
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["matrix", "data", "sparse"])
+def test_finds_a_tight_group_beside_a_wide_factor_of_equal_variances(seed, kind):
+    """Neither variances nor the leading eigenvector, of the factor, lead to it."""
+    rng = np.random.default_rng(seed)
+    d, k, n = 600, 20, 60
+    X = rng.normal(size=(n, d))
+    X[:, :400] += 0.9 * rng.normal(size=(n, 1))
+    group = np.sort(rng.permutation(np.arange(400, d))[:k])
+    X[:, group] = rng.normal(size=(n, 1)) + 0.35 * rng.normal(size=(n, k))
+    A = np.corrcoef(X.T)
+    if kind == "matrix":
+        cov = bs.Covariance.from_matrix(A)
+    else:
+        given = X if kind == "data" else sp.csr_array(X)
+        cov = bs.Covariance.from_data(given, scale=True)
+    assert np.flatnonzero(truncated_power(cov, k).x).tolist() == group.tolist()
+
+
+def test_rows_to_start_from_are_not_alike():
+    """Three groups, each with the same strongest features in all of its rows."""
+    A = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((5, 5), 0.2)) + np.eye(15)
+    cov = bs.Covariance.from_matrix(A)
+    rows = _strong_rows(cov, 5, 3, Deadline(None))
+    assert [int(np.argmax(row)) // 5 for row in rows] == [0, 1, 2]
+    assert len(_strong_rows(cov, 5, 2, Deadline(None))) == 2
+    assert _strong_rows(cov, 5, 3, Deadline(0.0)) == []
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ from .entry_dual.pairs import seconds_of_pass
 
 _LARGEST_DENSE = 3000  # features of a matrix that is held as a whole
 _LANCZOS = 200  # products that Lanczos' method takes, seldom more
+# Of the gap: a root that cannot gain more is not worth its time. The trace of
+# correlations, which it cannot beat, is known up to rounding only.
+_NO_GAIN = 0.01
 _POWER_STEPS = 8  # to see whether λmax is worth its price; they cost a pass each
 
 
@@ -274,18 +277,19 @@ class _Run:
             self._directions(settings.search_share, self.effort.nodes)
 
     def _directions_are_hopeless(self) -> bool:
-        """Whether the root of the direction dual is above the bound by entries.
+        """Whether the root of the direction dual is no lower than what is known.
 
         Its relaxation has a solution without any direction, W = I/n with c_i c_i'/n for
         each of d, or of kn, columns, and its value is at least min(k, d/n) min A_ii:
         for correlations with k < d/n that is the trace.
         """
         cov, k = self.problem.cov, self.problem.k
-        if self.entries is None or not cov.known_psd or cov.n_samples is None:
+        if not cov.known_psd or cov.n_samples is None:
             return False
         columns = min(float(k), cov.n_features / cov.n_samples)
         reached = columns * float(cov.diagonal().min(initial=np.inf))
-        return reached >= self.entries.best.value
+        known = min(self.known).value
+        return reached >= known - _NO_GAIN * (known - self.problem.target)
 
     def _directions_are_apt(self) -> bool:
         """A shift as large as the optimum leaves the dual nothing to work with."""

@@ -27,6 +27,11 @@ EIGENVECTOR_TOLERANCE = 1e-4
 ONE_THREAD_UP_TO = 500
 POLISH_CANDIDATES = 200
 POLISH_SHARE = 0.5  # of the time that is left
+#: Features of a set of k, that a sample of all features has on average: it has none of
+#: them in one of fifty cases.
+HITS = 4
+SAMPLE_SHARE = 0.25  # of the time that is left, for rows of the sample
+CHUNK = 2**21  # entries of rows that are held at a time
 
 
 def truncated_power(
@@ -48,8 +53,8 @@ def truncated_power(
     limits : Limits, optional
         Time and nodes (products with all starts); the best so far is returned.
     n_starts : int
-        Rows of A to start from, those of largest variance; the leading eigenvector and
-        the variances themselves come on top.
+        Rows of A to start from, those of largest variance, and as many with the largest
+        sums of k squares; the leading eigenvector and the variances come on top.
     max_iterations : int
         For each of the supports 2k, 1.5k, 1.2k and k that a start goes through.
     polish : bool
@@ -126,14 +131,71 @@ def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
     return c - _leading_eigenvector(cov, deadline, c)[0]
 
 
-def _starts(cov: Covariance, n_starts: int, deadline: Deadline) -> FloatArray:
+def _starts(cov: Covariance, k: int, n_starts: int, deadline: Deadline) -> FloatArray:
+    """Rows of A, the variances and the leading eigenvector, as columns."""
     d = cov.n_features
     variances = cov.diagonal()
     rows = largest_entries(variances, min(n_starts, d))
-    starts = [*cov.rows(rows), np.abs(variances)]
+    starts = [*cov.rows(rows), *_strong_rows(cov, k, n_starts, deadline)]
+    starts.append(np.abs(variances))
     if d > 3:
         starts.append(_leading_eigenvector(cov, deadline)[1])
     return np.column_stack(starts)
+
+
+def _strong_rows(
+    cov: Covariance, k: int, n_starts: int, deadline: Deadline
+) -> list[FloatArray]:
+    """Rows with the largest sums of k squares, of a sample, that are not alike.
+
+    Features of a set that are tied to one another have such rows, and one of them leads
+    to the set. Of correlations variances say nothing, and the leading eigenvector is
+    that of all features: BASEHOCK, k = 50, had 40.3 without these rows, and has 46.2,
+    the optimum; gordon, k = 50, 34.7 and 37.0.
+    """
+    d = cov.n_features
+    if cov.dask_source() is not None:  # where every call is a pass over the data
+        return []
+    sample = np.random.default_rng(0).permutation(d)[: int(np.ceil(HITS * d / k))]
+    chunk = max(1, CHUNK // d)
+    seconds = _cost.passes(4, chunk * d)
+    if not cov.in_memory:
+        seconds += _cost.product(chunk, cov.n_samples or d, d)
+    clock = Deadline(_part(deadline.remaining(), SAMPLE_SHARE))
+    strongest: list[tuple[float, int, FloatArray]] = []
+    for first in range(0, len(sample), chunk):
+        if not clock.affords(seconds):
+            break
+        chosen = sample[first : first + chunk]
+        A = cov.rows(chosen)
+        squares = A * A
+        sums = np.partition(squares, d - k, axis=1)[:, d - k :].sum(axis=1)
+        near = zip(sums.tolist(), (-chosen).tolist(), A, strict=True)
+        strongest = _unlike(sorted([*strongest, *near], key=_rank), k, n_starts)
+    return [row for _, _, row in strongest]
+
+
+def _rank(found: tuple[float, int, FloatArray]) -> tuple[float, int]:
+    return -found[0], -found[1]
+
+
+def _unlike(
+    ranked: list[tuple[float, int, FloatArray]], k: int, most: int
+) -> list[tuple[float, int, FloatArray]]:
+    """The first of those that would lead to the same features, at most so many."""
+    kept: list[tuple[float, int, FloatArray]] = []
+    covered: set[int] = set()
+    for found in ranked:
+        if -found[1] not in covered:
+            kept.append(found)
+            covered.update(largest_entries(np.abs(found[2]), k).tolist())
+            if len(kept) == most:
+                break
+    return kept
+
+
+def _part(seconds: float | None, share: float) -> float | None:
+    return None if seconds is None else share * seconds
 
 
 class _Search:
@@ -166,7 +228,7 @@ class _Search:
             self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov, self.deadline))
         elif not cov.known_psd:
             self.shift = float(np.abs(cov.rows(slice(None))).sum())
-        starts = _starts(cov, n_starts, self.deadline)
+        starts = _starts(cov, self.k, n_starts, self.deadline)
         sizes = sorted({min(d, int(r * self.k)) for r in RATIOS}, reverse=True)
         # Straight to k, and by way of larger supports: neither is always better.
         for route in ([self.k], sizes):
@@ -207,8 +269,7 @@ class _Search:
         """Swap features of the support for the next best, one at a time."""
         from .pool import swapped
 
-        remaining = self.deadline.remaining()
-        clock = Deadline(None if remaining is None else POLISH_SHARE * remaining)
+        clock = Deadline(_part(self.deadline.remaining(), POLISH_SHARE))
         d, k = self.cov.n_features, self.k
         size = min(d, k + POLISH_CANDIDATES)
         # A round of swaps, the eigenvectors before and after it, and two submatrices

@@ -35,6 +35,9 @@ from .pairs import Pairs
 _SMALL = 160  # up to this order all eigenvectors are computed
 _SINGLE = 300  # features of a core from which single precision takes half the time
 _ACCURACY = 0.1  # of μ, that the residual of the leading eigenvector may be
+# Relative, of a residual from which on single precision tells it.
+_SINGLE_TOLERANCE = 16 * float(np.finfo(np.float32).eps)
+_CUT_OFF = 0.02  # the same, of the last of those that are followed
 _NOTICED = 1e-4  # weight of an eigenvector, beside the largest, that counts
 
 
@@ -120,6 +123,8 @@ class DualMatrix:
         p = np.exp((values - values[-1]) / mu)
         total = float(p.sum())
         p /= total
+        if len(p) < self.order and p[0] > _CUT_OFF * p[-1]:
+            self.leading.widen()  # for the next point: what is missing has weight, too
         kept = p > _NOTICED * p[-1]
         Q = Q[:, kept] * np.sqrt(p[kept])
         presence = np.einsum("ij,ij->i", Q, Q)
@@ -158,21 +163,26 @@ class DualMatrix:
             M[np.diag_indices(d)] = diagonal
             all_values, vectors = np.linalg.eigh(M)
             return all_values, vectors
+        tolerance = _ACCURACY * mu
+        # Products in single precision err by some of its precisions, of M.
+        is_wide = tolerance > _SINGLE_TOLERANCE * float(np.abs(diagonal).max())
+        kind = self.kind if is_wide else np.float64
         if len(core) == d:
             within[np.diag_indices(d)] = diagonal
-            return self.leading.of(
-                lambda X: np.asarray(within @ X.astype(self.kind), dtype=np.float64),
-                _ACCURACY * mu,
-            )
+            M = within.astype(kind, copy=False)
+            return self.leading.of(lambda X: M @ X, tolerance, kind)
         from scipy.sparse import csr_array
 
         values = outside[self._from] if len(pairs) else outside
-        sparse: Any = csr_array((values, self._columns, self._starts), shape=(d, d))
+        sparse: Any = csr_array(
+            (values.astype(kind), self._columns, self._starts), shape=(d, d)
+        )
+        block, on_diagonal = within.astype(kind, copy=False), diagonal.astype(kind)
 
         def product(X: FloatArray) -> FloatArray:
             Y = sparse @ X
-            Y += diagonal[:, None] * X
-            Y[core] += within @ X[core].astype(self.kind)
+            Y += on_diagonal[:, None] * X
+            Y[core] += block @ X[core]
             return Y
 
-        return self.leading.of(product, _ACCURACY * mu)
+        return self.leading.of(product, tolerance, kind)
