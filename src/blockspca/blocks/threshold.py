@@ -48,7 +48,14 @@ def partition(cov: Covariance | Any, epsilon: float) -> list[NDArray[np.intp]]:
 
 
 def largest_block_size(cov: Covariance | Any) -> int:
-    """lbs(B): the size of the largest block of B itself, at ε = 0."""
+    """lbs(B): the size of the largest block of B itself, at ε = 0.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> bs.largest_block_size([[2.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    2
+    """
     return threshold_path(cov).largest_block(0.0)
 
 
@@ -57,6 +64,13 @@ def intrinsic_dimension(cov: Covariance | Any, epsilon: float) -> int:
 
     By Lemma 1 of the paper A^ε attains it: an entry with |A_ij| > ε cannot be made zero
     within ε, so no such B can break a block of A^ε.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 0.9, 0.1], [0.9, 1.0, 0.0], [0.1, 0.0, 1.0]]
+    >>> [bs.intrinsic_dimension(A, epsilon) for epsilon in (0.0, 0.1, 0.9)]
+    [3, 2, 1]
     """
     return threshold_path(cov).largest_block(epsilon)
 
@@ -64,7 +78,14 @@ def intrinsic_dimension(cov: Covariance | Any, epsilon: float) -> int:
 def is_epsilon_approximation(
     cov: Covariance | Any, other: Covariance | Any, epsilon: float
 ) -> bool:
-    """Tell whether max |A_ij − B_ij| ≤ ε (Definition 1 of the paper)."""
+    """Tell whether max |A_ij − B_ij| ≤ ε (Definition 1 of the paper).
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> bs.is_epsilon_approximation([[2.0, 0.1], [0.1, 1.0]], [[2, 0], [0, 1]], 0.1)
+    True
+    """
     epsilon = check_real(epsilon, "epsilon", minimum=0)
     A, B = as_covariance(cov), as_covariance(other)
     if A.n_features != B.n_features:

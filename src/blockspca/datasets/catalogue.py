@@ -146,6 +146,12 @@ def data_folder(folder: str | Path | None = None) -> Path:
     """Return the folder of the data: the argument, BLOCKSPCA_DATA, or a cache folder.
 
     The cache folder is `blockspca` in XDG_CACHE_HOME, or in `.cache` at home.
+
+    Examples
+    --------
+    >>> from blockspca.datasets import data_folder
+    >>> data_folder("sets").name
+    'sets'
     """
     if folder is not None:
         return Path(folder)

@@ -64,6 +64,11 @@ def download_paper_set(
         than it was; the message says where to get the data by hand.
     ImportError
         If pooch, or rdata where R wrote the file, is not installed (extra `data`).
+
+    Examples
+    --------
+    >>> from blockspca.datasets import download_paper_set
+    >>> download_paper_set("ArceneCov", "data")  # doctest: +SKIP
     """
     chosen = paper_set(name) if isinstance(name, str) else name
     where = data_folder(folder)

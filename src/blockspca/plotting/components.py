@@ -45,6 +45,15 @@ def plot_components(
     -------
     array of Axes
         The scores, if there are any, then the loadings of the first four components.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(20, 5))
+    >>> found = bs.solve_components(bs.Covariance.from_data(X), 2, 2)
+    >>> len(bs.plotting.plot_components(found))
+    2
     """
     shown = min(len(found), MOST)
     panels = shown + (scores is not None)

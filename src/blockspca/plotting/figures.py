@@ -82,7 +82,13 @@ def tidy(ax: Any) -> Any:
 
 
 def save(ax: Any, path: str | Path, *, force: bool = False, dpi: int = 160) -> Path:
-    """Write the figure of `ax`; its format is what the name ends with."""
+    """Write the figure of `ax`; its format is what the name ends with.
+
+    Examples
+    --------
+    >>> from blockspca.plotting import plot_matrix, save
+    >>> save(plot_matrix([[2.0, 0.9], [0.9, 1.0]]), "a.png")  # doctest: +SKIP
+    """
     from ..io.writing import WriteError, write_file
 
     path = Path(path)
@@ -116,6 +122,11 @@ def plot_matrix(
     limit : float, optional
         The value of the darkest colour; the largest off-diagonal entry by default.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> ax = bs.plotting.plot_matrix([[2.0, 0.9], [0.9, 1.0]], epsilon=0.1)
     """
     cov = as_covariance(cov)
     ax = axes(ax, (4.4, 4.2))
@@ -160,6 +171,13 @@ def plot_blocks(
     Returns
     -------
     array of Axes
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> len(bs.plotting.plot_blocks(A, bs.solve(A, 2), epsilon=0.5))
+    4
     """
     cov = as_covariance(cov)
     panels = 3 if result is None else 4
@@ -243,7 +261,13 @@ def plot_largest_block(
     result: Result | None = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the size of the largest block against ε; a result's threshold is marked."""
+    """Draw the size of the largest block against ε; a result's threshold is marked.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> ax = bs.plotting.plot_largest_block([[2.0, 0.9], [0.9, 1.0]])
+    """
     if not isinstance(path, ThresholdPath):
         path = threshold_path(path)
     ax = tidy(axes(ax))
@@ -267,7 +291,15 @@ def plot_largest_block(
 
 
 def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> Any:
-    """Draw the loadings of a component as bars, the largest on top."""
+    """Draw the loadings of a component as bars, the largest on top.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> result = bs.solve([[2.0, 0.9], [0.9, 1.0]], 2)
+    >>> bs.plotting.plot_loadings(result).get_title()
+    'variance 2.53, optimal'
+    """
     _expect(result, "Result", "result")
     every = list(result.loadings.items())
     loadings = every[:max_features]
@@ -290,6 +322,12 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     """Draw the objective for each k, the proved band above it, and PCA's ceiling.
 
     Filled points are proved optimal; the band ends at the upper bound.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> path = bs.solve_path([[2.0, 0.9], [0.9, 1.0]], 2)
+    >>> ax = bs.plotting.plot_sparsity_path(path)
     """
     _expect(path, "SparsityPath", "path")
     ax = tidy(axes(ax))
@@ -329,6 +367,13 @@ def plot_cross_validation(found: CrossValidation, *, ax: Any = None) -> Any:
     """Draw the share of variance in held-out and in training folds, for each k.
 
     The bars are one standard error; the ring is the smallest k within one of the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(20, 5))
+    >>> ax = bs.plotting.plot_cross_validation(bs.cross_validate(X, k_max=3))
     """
     _expect(found, "CrossValidation", "found")
     ax = tidy(axes(ax))
@@ -344,6 +389,14 @@ def plot_permutation_reference(found: PermutationReference, *, ax: Any = None) -
     """Draw the gap statistic for each k: how far the data are from permuted data.
 
     The bars are one standard error; the ring is the k that the rule would choose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(20, 5))
+    >>> found = bs.permutation_reference(X, k_max=3, n_permutations=3, rng=0)
+    >>> ax = bs.plotting.plot_permutation_reference(found)
     """
     _expect(found, "PermutationReference", "found")
     ax = tidy(axes(ax))
@@ -384,6 +437,13 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     k : int, optional
         Whose proof; the last one by default.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> events = []
+    >>> result = bs.solve([[2.0, 0.9], [0.9, 1.0]], 2, progress=events.append)
+    >>> ax = bs.plotting.plot_proof(events)
     """
     proofs = [event for event in events if event.stage == "proof"]
     if not proofs:

@@ -21,6 +21,13 @@ def plot_alternatives(found: Alternatives, *, ax: Any = None) -> Any:
 
     Features are ordered by how many sets have them; at most 200 sets and 40 features
     are shown.
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> A = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]]
+    >>> bs.plotting.plot_alternatives(bs.alternatives(A, 2, within=0.2)).get_title()
+    'all sets within 20.00%: 3'
     """
     counts = found.counts
     order = np.argsort(-counts, kind="stable")
@@ -38,7 +45,16 @@ def plot_alternatives(found: Alternatives, *, ax: Any = None) -> Any:
 
 
 def plot_stability(found: Stability, *, ax: Any = None) -> Any:
-    """Draw how often each feature is selected, with intervals of 95 %."""
+    """Draw how often each feature is selected, with intervals of 95 %.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import blockspca as bs
+    >>> X = np.random.default_rng(0).normal(size=(20, 5))
+    >>> found = bs.stability(X, 2, n_resamples=4, rng=0)
+    >>> ax = bs.plotting.plot_stability(found)
+    """
     order = found.stable(1e-12)[:MOST_FEATURES]
     names = found.feature_names
     labels = [names[i] if names else str(int(i)) for i in order]

@@ -33,6 +33,11 @@ def plot_scores(
     colour : sequence, optional
         The same, as it used to be written.
     ax : Axes, optional
+
+    Examples
+    --------
+    >>> from blockspca.plotting import plot_scores
+    >>> ax = plot_scores([[1.0, 0.5], [-1.0, 0.2], [0.1, -0.7]], color=["a", "b", "a"])
     """
     scores = np.asarray(scores)
     if scores.ndim not in (1, 2) or scores.size == 0 or scores.dtype.kind not in "fiu":

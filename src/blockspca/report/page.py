@@ -118,6 +118,15 @@ def build_report(report: Report) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> import blockspca as bs
+    >>> from blockspca.report import Report, build_report
+    >>> cov = bs.Covariance.from_matrix([[2.0, 0.9], [0.9, 1.0]])
+    >>> page = build_report(Report(cov, bs.solve_components(cov, 1, 2)))
+    >>> page[:15]
+    '<!doctype html>'
     """
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -22,7 +22,14 @@ class CallableSolver(BaseSolver):
 
 
 def as_solver(solver: Any) -> Solver:
-    """Accept a Solver, its name, or a callable in its place."""
+    """Accept a Solver, its name, or a callable in its place.
+
+    Examples
+    --------
+    >>> from blockspca.solvers import as_solver
+    >>> as_solver("chan").name
+    'chan'
+    """
     if isinstance(solver, type):
         raise TypeError(
             f"solver = {solver.__name__} is a class; pass an instance, "
