@@ -230,7 +230,7 @@ def test_no_factorization_begins_that_the_time_left_does_not_suffice_for(
     begun: list[float],
 ) -> None:
     rng = np.random.default_rng(0)
-    X = sp.random_array((6000, 5000), density=0.002, rng=rng, format="csr")
+    X = sp.random_array((6000, 5000), density=0.002, random_state=rng, format="csr")
     cov = bs.Covariance.from_data(X)
     assert _cost.qr(6000, 5000) > 30  # what a dual with all columns would begin with
     for k in (30, 60):
@@ -290,7 +290,7 @@ def test_a_short_limit_leaves_a_vector_and_a_bound(kind: str, k: int) -> None:
     X = rng.normal(size=(150, 700))
     cov = bs.Covariance.from_data(X)
     if kind == "sparse":
-        X = sp.random_array((2000, 6000), density=0.004, rng=rng, format="csr")
+        X = sp.random_array((2000, 6000), density=0.004, random_state=rng, format="csr")
         cov = bs.Covariance.from_data(X)
     elif kind == "matrix":
         cov = bs.Covariance.from_matrix(np.cov(X.T))

@@ -58,7 +58,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def problems() -> list[tuple[bs.Covariance, int]]:
     rng = np.random.default_rng(0)
-    sparse = sp.random_array((90, 1500), density=0.02, rng=rng, format="csr")
+    sparse = sp.random_array((90, 1500), density=0.02, random_state=rng, format="csr")
     dense = rng.normal(size=(160, 300)) * np.linspace(2, 0.5, 300)
     return [
         (bs.Covariance.from_data(sparse), 4),

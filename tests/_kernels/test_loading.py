@@ -68,7 +68,7 @@ def test_the_kernels_that_are_compiled_ahead_are_those_of_a_solve(tmp_path):
         "from blockspca._kernels import loading\n"
         "rng = np.random.default_rng(0)\n"
         "tall, wide = rng.normal(size=(200, 40)), rng.normal(size=(20, 300))\n"
-        "sparse = sp.random_array((30, 80), density=0.2, rng=rng, format='csr')\n"
+        "sparse = sp.random_array((30, 80), density=0.2, random_state=rng, format='csr')\n"
         "for X in (tall, wide, sparse):\n"
         "    bs.solve_path(bs.Covariance.from_data(X), 6)\n"
         "bs.solve(bs.Covariance.from_matrix(np.cov(tall.T)), 5)\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,7 @@ def bounded_by_entries(cov: bs.Covariance, k: int, core: int) -> Result:
         tolerance=0.0,
         steps=(step,),
     )
-    return certificate.as_result(bound_name=step.bound_name)
+    return certificate.as_result()
 
 
 def assert_proves(result: Result, cov: bs.Covariance, Y: np.ndarray) -> None:
@@ -102,20 +104,9 @@ def test_features_that_are_left_keep_their_numbers():
     without = [0, 5, 69]
     left = np.setdiff1d(np.arange(70), without)
     found = bounded_by_entries(bs.Covariance.from_data(X[:, left], scale=True), 20, 67)
-    x = np.zeros(70)
-    x[left] = found.x
-    result = Result(
-        x=x,
-        support=left[found.support],
-        objective=found.objective,
-        upper_bound=found.upper_bound,
-        status=found.status,
-        k=20,
-        n_features=70,
-        bound_name=found.bound_name,
-        certificate=found.certificate,
-    )
-    proof = record_proof(cov, [result], without=without)
+    support = tuple(left[found.support].tolist())
+    certificate = replace(found.certificate, n_features=70, support=support)
+    proof = record_proof(cov, [certificate.as_result()], without=without)
     (record,) = proof.sections[0].records
     assert record["rule"] == "entry"
     assert not {*record["core"], *record["dense"]} & {*without}
@@ -170,7 +161,7 @@ def searched_by_entries(
         tolerance=0.0,
         steps=(step,),
     )
-    return certificate.as_result(bound_name=step.bound_name, nodes=bound.nodes)
+    return certificate.as_result(nodes=bound.nodes)
 
 
 def assert_search_holds(result: Result, cov: bs.Covariance, Y: np.ndarray) -> list[str]:

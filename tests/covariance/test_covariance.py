@@ -196,7 +196,7 @@ def test_as_covariance_passes_a_covariance_through(X):
 
 def test_sparse_data_is_not_densified_as_a_whole():
     n, d = 50, 200_000  # dense, this would be 80 MB and its covariance 320 GB
-    X = sp.random_array((n, d), density=1e-4, rng=np.random.default_rng(0))
+    X = sp.random_array((n, d), density=1e-4, random_state=np.random.default_rng(0))
     cov = Covariance.from_data(X)
     assert cov.rows([5]).shape == (1, d)
     assert cov.submatrix([1, 2, d - 1]).shape == (3, 3)

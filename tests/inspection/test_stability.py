@@ -53,6 +53,15 @@ def test_progress_constraints_and_components(X: np.ndarray) -> None:
     assert found.frequency.sum() == pytest.approx(4.0)
 
 
+def test_a_k_for_each_component(X: np.ndarray) -> None:
+    found = bs.stability(X, [4, 2], n_resamples=5, n_components=2)
+    assert found.k == (4, 2)
+    assert all(len(support) <= 6 for support in found.supports)
+    assert "k = 4, 2;" in str(found)
+    with pytest.raises(ValueError, match=r"k has 2 value\(s\) for n_components = 3"):
+        bs.stability(X, [4, 2], n_resamples=5, n_components=3)
+
+
 def test_no_time_is_an_error_and_so_are_few_samples(X: np.ndarray) -> None:
     with pytest.raises(ValueError, match="did not suffice"):
         bs.stability(X, 2, n_resamples=3, limits=bs.Limits(time=0))

@@ -199,7 +199,10 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         raise ProofError(f"{where}: row_list must be at least 1")
     problem = read_problem(header, where)
     if shape not in (None, (problem.n, problem.d)):
-        raise ProofError(f"the data are {shape}, the proof's {problem.n, problem.d}")
+        raise ProofError(
+            f"the data are {shape}, the proof's {problem.n, problem.d}; what was left "
+            "out of the proof has to be left out of the data"
+        )
     if not problem.kept:  # not before: d may be any number that the file says
         raise ProofError(f"{where}: no feature is left for the records")
     kept = {name: position for position, name in enumerate(problem.kept)}

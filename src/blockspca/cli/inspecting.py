@@ -118,16 +118,11 @@ def _stability(
 ) -> Any:
     from ..inspection.stability import stability
 
-    ks = {result.k for result in found.components.results}
-    if len(ks) > 1:
-        raise ValueError(
-            f"--stability needs one number of features for all components, and -k has "
-            f"{', '.join(map(str, sorted(ks)))}; give one."
-        )
+    ks = [result.k for result in found.components.results]
     loaded = found.loaded
     drawn = stability(
         loaded.table.values,
-        ks.pop(),
+        ks[0] if len(set(ks)) == 1 else ks,
         n_resamples,
         n_components=len(found.components),
         scheme=found.scheme.value,

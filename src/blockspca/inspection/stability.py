@@ -8,7 +8,7 @@ without (Meinshausen and Bühlmann 2010).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -46,7 +46,8 @@ class Stability:
         The features selected in each resample.
     proved : float
         The share of the resamples in which every component is proved optimal.
-    k, n_components : int
+    k : int, or tuple of int, one for each component
+    n_components : int
     method : str
     feature_names : tuple of str or None
     """
@@ -56,7 +57,7 @@ class Stability:
     high: FloatArray
     supports: tuple[NDArray[np.intp], ...]
     proved: float
-    k: int
+    k: int | tuple[int, ...]
     n_components: int
     method: str
     feature_names: tuple[str, ...] | None = None
@@ -98,8 +99,9 @@ class Stability:
         ]
 
     def __str__(self) -> str:
+        k = self.k if isinstance(self.k, int) else ", ".join(map(str, self.k))
         lines = [
-            f"{self.n_resamples} resamples ({self.method}), k = {self.k}; two of them "
+            f"{self.n_resamples} resamples ({self.method}), k = {k}; two of them "
             f"share {self.overlap:.0%} of their features"
         ]
         lines += [
@@ -112,7 +114,7 @@ class Stability:
 
 def stability(
     X: Any,
-    k: int,
+    k: int | Sequence[int],
     n_resamples: int = 50,
     *,
     method: Literal["bootstrap", "subsample"] = "bootstrap",
@@ -131,7 +133,8 @@ def stability(
     Parameters
     ----------
     X : array, sparse matrix or DataFrame of shape (n, d)
-    k : int
+    k : int, or sequence of int
+        One for all components, or one for each.
     n_resamples : int
     method : {"bootstrap", "subsample"}
         n samples with replacement, or half of them without.
@@ -206,13 +209,18 @@ def stability(
     counts = np.bincount(np.concatenate(supports), minlength=d)
     frequency, proved = counts / len(done), float(np.mean([p for _, p in done]))
     intervals = wilson(counts, len(done))
+    wanted = tuple(map(int, k)) if isinstance(k, Sequence) else int(k)
     return Stability(
-        frequency, *intervals, supports, proved, int(k), n_components, method, names
+        frequency, *intervals, supports, proved, wanted, n_components, method, names
     )
 
 
 def _selected(
-    cov: Covariance, k: int, n_components: int, limits: Limits, options: dict[str, Any]
+    cov: Covariance,
+    k: int | Sequence[int],
+    n_components: int,
+    limits: Limits,
+    options: dict[str, Any],
 ) -> tuple[NDArray[np.intp], bool]:
     """The features of components, and whether all are proved."""
     found = solve_components(cov, k, n_components, limits=limits, **options)

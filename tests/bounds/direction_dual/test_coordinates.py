@@ -50,7 +50,7 @@ def test_coordinates_of_their_own_keep_what_they_say(sparse: bool) -> None:
         C = rng.standard_normal((40, 9)) * rng.gamma(1.0, size=9)
         columns: DenseColumns | SparseColumns = DenseColumns(C)
         if sparse:
-            Y = sp.random_array((40, 9), density=0.3, format="csc", rng=rng)
+            Y = sp.random_array((40, 9), density=0.3, format="csc", random_state=rng)
             means = Y.mean(axis=0) * 1.01
             C = Y.toarray() - means
             columns = SparseColumns(Y, means, (C**2).sum(axis=0))

@@ -63,7 +63,7 @@ def test_the_sum_is_that_of_the_best_directions(r: int) -> None:
 
 def test_sparse_columns_are_dense_ones() -> None:
     rng = np.random.default_rng(1)
-    X = sp.random_array((12, 20), density=0.3, rng=rng).tocsc()
+    X = sp.random_array((12, 20), density=0.3, random_state=rng).tocsc()
     factor = rng.gamma(2.0, size=20)
     mean = np.asarray(X.mean(axis=0)).ravel()
     index = np.array([3, 1, 17, 8, 9])
@@ -89,7 +89,7 @@ def test_sparse_columns_are_dense_ones() -> None:
 
 def test_a_sparse_sum_is_the_dense_one_tile_by_tile() -> None:
     rng = np.random.default_rng(4)
-    Y = sp.random_array((70, 9), density=0.3, format="csc", rng=rng)
+    Y = sp.random_array((70, 9), density=0.3, format="csc", random_state=rng)
     Y.indptr, Y.indices = Y.indptr.astype(np.int32), Y.indices.astype(np.int32)
     Y.sort_indices()
     weights, shift = rng.random(9) * ([1, 1, 0] * 3), rng.standard_normal(70)
@@ -109,7 +109,7 @@ def test_a_sparse_sum_is_the_dense_one_tile_by_tile() -> None:
 
 def test_sparse_data_stay_sparse_unless_their_means_are_large() -> None:
     rng = np.random.default_rng(2)
-    X = sp.random_array((15, 40), density=0.2, rng=rng).tolil()
+    X = sp.random_array((15, 40), density=0.2, random_state=rng).tolil()
     X[0, :] = 1.0
     cov = Covariance.from_data(X.tocsr())
     problem = make_problem(cov, 3, None, None, short=True)
