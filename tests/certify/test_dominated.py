@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+import zoo
 from blockspca.bounds.closed_form import above_target
 from blockspca.bounds.entry_dual.pairs import seconds_of_pass
 from blockspca.certificate import BoundName, Certificate
@@ -97,6 +98,38 @@ def test_the_bound_against_all_sets(form: str, weight: float) -> None:
             assert again == result.certificate
             assert bs.verify(again, cov).complete
     assert lowered > 0 or cov.in_memory  # λmax of those is known at once
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_contrasts_of_the_zoo(first: int) -> None:
+    """Matrices and data of all kinds and sizes, judged by all sets in long doubles."""
+    drawn = np.random.default_rng(first)
+    for seed in range(first, first + 20):
+        problems = zoo.problem(seed, 3, 8), zoo.problem(seed + 10**6, 3, 8)
+        d = min(problem.d for problem in problems)
+        both = [restricted(problem.cov, np.arange(d)) for problem in problems]
+        target, background = (p.exact[:d, :d].astype(np.longdouble) for p in problems)
+        weight = float(np.abs(target).max() / (np.abs(background).max() or 1.0))
+        weight *= float(drawn.choice([1e-6, 0.3, 1.0, 3.0, 1e4]))
+        k = int(drawn.integers(1, d + 1))
+        cov = bs.contrastive(*both, weight)
+        A = target - np.longdouble(weight) * background
+        most = zoo_best(A, k)
+        for result in (bounded(cov, k), bs.solve(cov, k)):
+            assert result.upper_bound >= most - 1e-14 * abs(most)
+            assert bs.verify(result, cov).complete
+
+
+def zoo_best(A: np.ndarray, k: int) -> float:
+    """The optimum from below: x'Ax of every set's eigenvector, in long doubles."""
+    most = -np.inf
+    for s in itertools.combinations(range(len(A)), k):
+        within = A[np.ix_(s, s)]
+        scale = np.abs(within).max() or 1.0
+        x = np.linalg.eigh((within / scale).astype(float))[1][:, -1]
+        x = x.astype(np.longdouble)
+        most = max(most, float(x @ within @ x / (x @ x)))
+    return most
 
 
 def is_at_least_the_optimum_of_two(bound: float, A: Any) -> bool:
