@@ -12,9 +12,11 @@ from blockspca.checker import entry_tree
 from blockspca.checker.check import check_proof
 from blockspca.checker.entry_tree import FloatEntryTree
 from blockspca.checker.fields import ProofError
+from blockspca.checker.integer_entry_tree import IntegerEntryTree
 from proof_builder import Json, Truth, as_bytes, describe, entry_tree_proof, sha256
 from proof_builder import random_problem as problem
 
+MODES = ({"floats": True}, {"exact": True})
 SEEDS = range(7, 103, 8)  # those of this rule in `proof_mutations`
 
 
@@ -29,7 +31,8 @@ def test_searches_of_another_writer_hold():
     kinds = set()
     for seed in range(30):
         lines, Y = proof_of(seed)
-        check_proof(as_bytes(lines), Y, floats=True)
+        for mode in MODES:
+            check_proof(as_bytes(lines), Y, **mode)
         kinds |= {key for node in lines[1]["nodes"] for key in node if node[key]}
         claim = lines[0]["claims"][0]
         numbers = [float.fromhex(claim[key]) for key in ("objective", "upper_bound")]
@@ -37,20 +40,21 @@ def test_searches_of_another_writer_hold():
         for line, key in ((lines[1], "upper"), (claim, "upper_bound")):
             value = float.fromhex(line[key])
             line[key] = (value - abs(value) * 0.06).hex()  # below the optimum
-        with pytest.raises(ProofError, match="k = "):
-            check_proof(as_bytes(lines), Y, floats=True)
+        for mode in MODES:
+            with pytest.raises(ProofError, match="k = "):
+                check_proof(as_bytes(lines), Y, **mode)
     assert kinds >= {"close", "last", "split", "fix", "out", "in"}
 
 
-def test_integers_say_that_they_do_not_decide_it():
+def test_nodes_are_counted():
     lines, Y = proof_of(0)
-    with pytest.raises(ProofError, match="not done in integers"):
-        check_proof(as_bytes(lines), Y, exact=True)
-    assert check_proof(as_bytes(lines), Y).nodes == len(lines[1]["nodes"])
+    for mode in MODES:
+        assert check_proof(as_bytes(lines), Y, **mode).nodes == len(lines[1]["nodes"])
 
 
-def test_mutants_with_false_claims_are_refused(monkeypatch):
-    monkeypatch.setattr(proof_mutations, "MODES", ({"floats": True},))
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_mutants_with_false_claims_are_refused(mode, monkeypatch):
+    monkeypatch.setattr(proof_mutations, "MODES", (mode,))
     accepted, wrong = 0, []
     for seed in SEEDS:
         more, false = proof_mutations.judge(seed, 30)
@@ -60,14 +64,18 @@ def test_mutants_with_false_claims_are_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["is_below", "last", "show_out"])
-def test_a_checker_that_leaves_out_a_step_is_found(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "mode"), [(FloatEntryTree, MODES[0]), (IntegerEntryTree, MODES[1])]
+)
+def test_a_checker_that_leaves_out_a_step_is_found(owner, mode, name, monkeypatch):
     broken = (lambda *given: True) if name == "is_below" else lambda *given: None
-    monkeypatch.setattr(proof_mutations, "MODES", ({"floats": True},))
-    monkeypatch.setattr(FloatEntryTree, name, broken)
+    monkeypatch.setattr(proof_mutations, "MODES", (mode,))
+    monkeypatch.setattr(owner, name, broken)
     assert any(proof_mutations.judge(seed, 30)[1] for seed in range(7, 1607, 8))
 
 
-def test_bounds_within_ulps_of_the_optimum():
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_bounds_within_ulps_of_the_optimum(mode):
     """One set is left, or a point closes: with less than the optimum neither holds."""
     rng = np.random.default_rng(0)
     accepted = 0
@@ -80,13 +88,15 @@ def test_bounds_within_ulps_of_the_optimum():
         lines[1] |= {"upper": upper.hex(), "nodes": [{"last": True}]}
         low = upper - abs(upper) - 1.0
         lines[0]["claims"][0] |= {"objective": low.hex(), "upper_bound": upper.hex()}
+        true = Truth(Y, lines[0]["data"]).allows(4, low, upper)
         try:
-            check_proof(as_bytes(lines), Y, floats=True)
+            check_proof(as_bytes(lines), Y, **mode)
         except ProofError:
+            assert not (true and "exact" in mode)  # which has no margins here
             continue
         accepted += 1
-        assert Truth(Y, lines[0]["data"]).allows(4, low, upper)
-    assert accepted < 20  # float64 has margins
+        assert true
+    assert accepted < 20 or "exact" in mode  # float64 has margins
 
 
 def test_screening_comes_first():
@@ -177,8 +187,9 @@ def test_what_is_wrong_is_refused(name):
     lines = entry_tree_proof(Y, describe(Y), 2, np.random.default_rng(0))
     lines[1] |= {"nodes": copy.deepcopy(nodes), "upper": (3.1).hex()}
     lines[0]["claims"][0]["upper_bound"] = (3.2).hex()
-    with pytest.raises(ProofError, match=why):
-        check_proof(as_bytes(lines), Y)
+    for mode in (*MODES, {}):
+        with pytest.raises(ProofError, match=why):
+            check_proof(as_bytes(lines), Y, **mode)
 
 
 def test_many_splits_within_one_another_are_refused(monkeypatch):

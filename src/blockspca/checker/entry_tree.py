@@ -23,6 +23,7 @@ up. With e_z = 1.01 (n + 2) u (|c| + |B||y|), z in float64 is within e_z, and c'
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -35,29 +36,19 @@ from .screening import TINY, UNIT, above
 DEFINITE = 2.0**-21  # γ, beside |U|: half of the room that writers leave
 
 
-class FloatEntryTree:
-    """Reads the nodes of a record, in order, at U.
+class EntryTree:
+    """Reads the nodes of a record, in order; features are positions among its own.
 
-    `A` is Ã between the features of the record within `error`, with a diagonal from
-    above; features are positions among these.
+    `matrix`, of a point, `own_matrix`, of a set, `is_below`, on all or some of its
+    features, and `show_out` are those of an arithmetic.
     """
 
-    def __init__(
-        self,
-        nodes: Iterator[EntryNode],
-        A: np.ndarray,
-        error: float,
-        k: int,
-        upper: float,
-    ) -> None:
-        self.nodes, self.A, self.error = nodes, A, error
-        self.k, self.upper = k, upper
-        own = np.maximum(np.diagonal(A), LOWEST * abs(upper))
-        np.fill_diagonal(A, own)
-        sizes = np.abs(A)
-        np.fill_diagonal(sizes, 0.0)
-        self.largest = float(sizes.max(initial=0.0))
-        self.count = 0
+    nodes: Iterator[EntryNode]
+    k: int
+    matrix: Any
+    own_matrix: Any
+    is_below: Any
+    show_out: Any
 
     def fail(self, what: str) -> ProofError:
         return ProofError(f"k = {self.k}: {what} is not shown")
@@ -66,12 +57,12 @@ class FloatEntryTree:
         """Read a node with its children; both are ascending positions."""
         while True:
             node = next(self.nodes)
-            self.count += 1
             m = self.k - len(inside)
             if node.kind == "fix":
                 inside, free = self.fix(node, inside, free)
             elif node.kind == "close":
-                if m < 1 or not self.is_below(self.matrix(node.point, inside, free)):
+                found = self.matrix(node.point, inside, free)
+                if m < 1 or not self.is_below(found, None):
                     raise self.fail("a node to be closed by its point")
                 return
             elif node.kind == "last":
@@ -93,12 +84,77 @@ class FloatEntryTree:
         if m != 0 and len(free) != m:
             raise ProofError(f"k = {self.k}: last, with more than one set left")
         chosen = np.sort(np.concatenate([inside, free])) if m else inside
-        if not self.is_below((self.A[np.ix_(chosen, chosen)], 0.0)):
+        if not self.is_below(self.own_matrix(chosen), None):
             raise self.fail("the last set of a node to be at most U")
 
-    def is_below(self, found: tuple[np.ndarray, float]) -> bool:
+    def fix(
+        self, node: EntryNode, inside: np.ndarray, free: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Show features to be out or in; return what is inside and free then."""
+        out, needed = np.array(node.features, int), np.array(node.needed, int)
+        named = np.concatenate([out, needed])
+        if not np.isin(named, free).all() or len(np.unique(named)) != len(named):
+            raise ProofError(f"k = {self.k}: fix names features that are not free")
+        if self.k - len(inside) < 1:
+            raise ProofError(f"k = {self.k}: fix needs m ≥ 1")
+        own, prices = np.array(node.own), np.array(node.prices)
+        for a in sorted({*node.prices}):
+            chosen = prices == a
+            self.show_out(node, a, out[chosen], own[chosen], inside, free)
+        if len(needed):
+            T = np.sort(np.concatenate([inside, free]))
+            found = self.matrix(node.point, inside, free)
+            for i in needed:
+                left = ~np.isin(T, out) & (i != T)
+                if not self.is_below(found, left):
+                    raise self.fail("a feature that has to be in")
+        free = free[~np.isin(free, named)]
+        return np.sort(np.concatenate([inside, needed])), free
+
+    def weights(
+        self, point: NodePoint | None, inside: np.ndarray, free: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return T, and the weights of a point on it."""
+        assert point is not None
+        T, w = np.sort(np.concatenate([inside, free])), np.array(point.weights)
+        if len(w) != len(T):
+            raise ProofError(f"k = {self.k}: a point has {len(w)} weights for {len(T)}")
+        return T, w
+
+
+class FloatEntryTree(EntryTree):
+    """Decides in float64, at U.
+
+    `A` is Ã between the features of the record within `error`, with a diagonal from
+    above.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterator[EntryNode],
+        A: np.ndarray,
+        error: float,
+        k: int,
+        upper: float,
+    ) -> None:
+        self.nodes, self.A, self.error = nodes, A, error
+        self.k, self.upper = k, upper
+        own = np.maximum(np.diagonal(A), LOWEST * abs(upper))
+        np.fill_diagonal(A, own)
+        sizes = np.abs(A)
+        np.fill_diagonal(sizes, 0.0)
+        self.largest = float(sizes.max(initial=0.0))
+
+    def own_matrix(self, chosen: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return Ã of a set, and ε."""
+        return self.A[np.ix_(chosen, chosen)], 0.0
+
+    def is_below(
+        self, found: tuple[np.ndarray, float], keep: np.ndarray | None
+    ) -> bool:
         """Show x'Mx ≤ U for all x of k entries, M within ε."""
         M, entry = found
+        M = M if keep is None else M[np.ix_(keep, keep)]
         if not len(M):
             return True
         margin = 2.0**-32 * abs(self.upper)
@@ -119,11 +175,8 @@ class FloatEntryTree:
         total: float | None = None,
     ) -> tuple[np.ndarray, float]:
         """Return M of a point on T, with R, or N, with another number; and ε."""
+        T, w = self.weights(point, inside, free)
         assert point is not None
-        T = np.sort(np.concatenate([inside, free]))
-        n, w = len(T), np.array(point.weights)
-        if len(w) != n:
-            raise ProofError(f"k = {self.k}: a point has {len(w)} weights for {n}")
         rho = np.where(np.isin(T, inside), point.ratio, 1.0)
         R = self.k - len(inside) + len(inside) * point.ratio
         R = above(R if total is None else total)
@@ -140,32 +193,6 @@ class FloatEntryTree:
         found = np.zeros((n, n))
         found[np.triu_indices(n, 1)] = point.shares
         return (found + found.T) * 2.0**-SHARE_BITS
-
-    # -- fixing -----------------------------------------------------------------------
-
-    def fix(
-        self, node: EntryNode, inside: np.ndarray, free: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Show features to be out or in; return what is inside and free then."""
-        out, needed = np.array(node.features, int), np.array(node.needed, int)
-        named = np.concatenate([out, needed])
-        if not np.isin(named, free).all() or len(np.unique(named)) != len(named):
-            raise ProofError(f"k = {self.k}: fix names features that are not free")
-        if self.k - len(inside) < 1:
-            raise ProofError(f"k = {self.k}: fix needs m ≥ 1")
-        own, prices = np.array(node.own), np.array(node.prices)
-        for a in sorted({*node.prices}):
-            chosen = prices == a
-            self.show_out(node, a, out[chosen], own[chosen], inside, free)
-        if len(needed):
-            T = np.sort(np.concatenate([inside, free]))
-            M, entry = self.matrix(node.point, inside, free)
-            for i in needed:
-                left = ~np.isin(T, out) & (i != T)
-                if not self.is_below((M[np.ix_(left, left)], entry)):
-                    raise self.fail("a feature that has to be in")
-        free = free[~np.isin(free, named)]
-        return np.sort(np.concatenate([inside, needed])), free
 
     def show_out(
         self,

@@ -21,6 +21,7 @@ from .direction import find_vectors
 from .entries import ExactEntries
 from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
 from .fields import ProofError
+from .integer_entry_tree import IntegerEntryTree
 from .integer_tree import IntegerTree, is_positive_semidefinite
 from .positive import SMALL, exact_gram, is_nonnegative_in_integers
 from .problem import Problem
@@ -290,8 +291,28 @@ class IntegerMatrix:
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
     def check_entry_tree(self, record: Record, upper: int) -> None:
-        """Refuse: rule "entry-tree" is decided in floats."""
-        raise ProofError(f"k = {record.k}: entry-tree is not done in integers")
+        """Rule "entry-tree", after screening."""
+        k, features = record.k, record.features
+        if len(features) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {k}: entry-tree in integers is for {LARGEST_DENSE} features"
+            )
+        shift = self.exponent + BITS
+        nodes = (
+            node.in_units(lambda given: weights_in(given, shift))
+            for node in record.nodes
+        )
+        tree = IntegerEntryTree(
+            nodes,
+            lambda i, j: self.entry(features[i], features[j]),
+            len(features),
+            k,
+            upper,
+            BITS,
+        )
+        with np.errstate(all="ignore"):  # what is not finite is not used
+            tree.node(np.arange(0), np.arange(len(features)))
+        self.nodes += len(record.nodes)
 
     def check_tree(self, record: Record, uppers: dict[int, int]) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""

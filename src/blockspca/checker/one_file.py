@@ -25,6 +25,7 @@ MODULES = (
     "entry",
     "entry_tree",
     "integer_tree",
+    "integer_entry_tree",
     "integers",
     "floats",
     "check",
