@@ -19,6 +19,7 @@ import pytest
 
 from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, read_data
+from blockspca.checker.integer_direction import IntegerDirections
 from blockspca.checker.proof_file import ProofError
 from proof_builder import (
     EXAMPLE,
@@ -613,6 +614,22 @@ def test_rounds_never_show_less_than_the_optimum(seed):
     for needed, free in (([], []), ([], rest), (rest[:3], []), (S[:1], rest), (S, [])):
         lines[1]["rounds"] = [one | {"in": needed, "free": free}]
         assert_false_is_refused(lines, Y)
+
+
+def test_rounds_whose_forms_are_not_looked_at_would_be_accepted(monkeypatch):
+    """In integers: so that the refusals above are those of the forms."""
+    lines, Y = rounds_lines()
+    monkeypatch.setattr(IntegerDirections, "fits", lambda *given: True)
+    value = best_set(np.cov(Y.T), 3)[0]
+    worst = [int(i) for i in np.argsort(np.var(Y, axis=0))[:3]]
+    lines[1]["rounds"][0] |= {"in": [], "free": sorted(worst)}
+    lines[1]["rounds"] = lines[1]["rounds"][:1]
+    lines[1]["upper"] = (value * 0.99).hex()
+    lines[0]["claims"][0]["upper_bound"] = (value * 0.995).hex()
+    lines[0]["claims"][0]["objective"] = (value * 0.98).hex()
+    check_proof(as_bytes(lines), Y, exact=True)
+    monkeypatch.undo()
+    assert_refused(lines, Y, "not shown to be out")
 
 
 def test_rounds_are_of_version_4():

@@ -22,12 +22,10 @@ from .columns import dot, shifted
 from .entry import LOWEST, SHARE_BITS, whole_weights
 from .entry_file import EntryNode, NodePoint
 from .entry_tree import EntryTree
-from .integer_tree import is_positive_semidefinite
+from .integer_tree import Rows, is_positive_semidefinite
 from .positive import SMALL, is_nonnegative_in_integers, spd_inverse
 
 DEFINITE_BITS = 21  # bits: γ is 2^−21 of |U|, half of the room that writers leave
-
-Rows = list[list[int]]
 
 
 class IntegerEntryTree(EntryTree):

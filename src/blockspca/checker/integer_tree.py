@@ -17,6 +17,7 @@ from .fields import ProofError
 from .problem import Groups
 from .proof_file import Node
 
+Rows = list[list[int]]
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 
 
@@ -33,7 +34,7 @@ class IntegerTree:
 
     def node(
         self,
-        M: list[list[int]],
+        M: Rows,
         q: int,
         F: list[int],
         m: int,
@@ -50,9 +51,7 @@ class IntegerTree:
         elif not is_positive_semidefinite(M, q):
             raise ProofError(f"k = {self.k}: P, the matrix has a larger eigenvalue")
 
-    def drop(
-        self, M: list[list[int]], q: int, F: list[int], m: int
-    ) -> tuple[list[list[int]], list[int]]:
+    def drop(self, M: Rows, q: int, F: list[int], m: int) -> tuple[Rows, list[int]]:
         """Drop all i with M_ii ≥ 0 and Σ (m − 1 largest M_ij²) ≤ M_ii (τ − u) q."""
         if m < 2 or self.k - 1 not in self.chain:
             raise ProofError(f"k = {self.k}: D needs m ≥ 2 and U of k - 1, at most τ")
@@ -75,9 +74,7 @@ class IntegerTree:
         keep = sorted(left)
         return [[M[i][j] for j in keep] for i in keep], [F[i] for i in keep]
 
-    def last(
-        self, M: list[list[int]], F: list[int], m: int, groups: Groups | None
-    ) -> None:
+    def last(self, M: Rows, F: list[int], m: int, groups: Groups | None) -> None:
         """Close by too few features, or by all sets of one or two."""
         if (len(F) if groups is None else groups.capacity(F)) < m:
             return
@@ -94,7 +91,7 @@ class IntegerTree:
     def split(
         self,
         node: Node,
-        M: list[list[int]],
+        M: Rows,
         q: int,
         F: list[int],
         m: int,
@@ -120,7 +117,7 @@ class IntegerTree:
             child = eliminate(M, q, t, after)
             self.node(child, M[t][t], [F[s] for s in after], m - 1, left)
 
-    def open_by_suffix(self, M: list[list[int]], q: int, m: int) -> list[int]:
+    def open_by_suffix(self, M: Rows, q: int, m: int) -> list[int]:
         """Return the t whose suffix bound first[m][t] is not at most τ.
 
         `slacks` are q (τ − T[j][t]), rounded down, for the t with j features from t on.
@@ -158,7 +155,7 @@ def _slack(alpha: int, beta: int, square: int) -> int:
     return (alpha + beta - (isqrt(root - 1) + 1 if root else 0)) // 2
 
 
-def shortened(M: list[list[int]], q: int) -> tuple[list[list[int]], int]:
+def shortened(M: Rows, q: int) -> tuple[Rows, int]:
     """Return a node with shorter integers whose drops and suffix bounds are no better.
 
     All is divided by a power of two: the diagonal, which is slack, and q, by which
@@ -182,7 +179,7 @@ def skip_node(nodes: Iterator[Node]) -> None:
             waiting += len(node.opened) - 1
 
 
-def is_positive_semidefinite(M: list[list[int]], q: int = 1) -> bool:
+def is_positive_semidefinite(M: Rows, q: int = 1) -> bool:
     """Decide by elimination without fractions: section 9."""
     while M:
         if any(row[i] < 0 for i, row in enumerate(M)):
@@ -195,12 +192,10 @@ def is_positive_semidefinite(M: list[list[int]], q: int = 1) -> bool:
     return True
 
 
-def eliminate(
-    M: list[list[int]], q: int, p: int, others: Sequence[int]
-) -> list[list[int]]:
+def eliminate(M: Rows, q: int, p: int, others: Sequence[int]) -> Rows:
     """Return (M_pp M_ij − M_ip M_jp)/q for i, j in `others`: a symmetric matrix."""
     pivot, row = M[p][p], M[p]
-    found: list[list[int]] = []
+    found: Rows = []
     for place, i in enumerate(others):
         left = [above_it[place] for above_it in found]
         this, factor = M[i], row[i]

@@ -17,13 +17,13 @@ from functools import lru_cache
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled, shifted
-from .direction import find_vectors
 from .entries import ExactEntries
 from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
 from .fields import ProofError
+from .integer_direction import IntegerDirections
 from .integer_entry_tree import IntegerEntryTree
 from .integer_tree import IntegerTree, is_positive_semidefinite
-from .positive import SMALL, exact_gram, is_nonnegative_in_integers
+from .positive import SMALL, is_nonnegative_in_integers
 from .problem import Problem
 from .proof_file import Direction, Entry, Record
 from .screening import Entries, Level, Raised, UpperBounds, above, rows_above, top_sum
@@ -226,49 +226,24 @@ class IntegerMatrix:
             waiting = again
 
     def check_direction(self, k: int, upper: int, given: Direction) -> None:
-        """Rule "direction", with columns c_i = g_i/2^h and integer vectors v_i·2^b.
-
-        Ã_ij is the product of g_i and g_j within a unit, so that U ≥ k units + kρ +
-        λmax(VV') is what has to hold. That matrix is cut to 48 bits before it is
-        eliminated: with X' = ⌊X/2^s⌋, X ⪰ 2^s (X' − nI).
-        """
+        """Rule "direction"; Ã_ij is the product of g_i and g_j within a unit."""
         n, data = self.problem.n, self.data
         if n > LARGEST_N:
             raise ProofError(f"k = {k}: direction in integers is for n ≤ {LARGEST_N}")
-        if given.rounds:
-            raise ProofError(f"k = {k}: rounds of directions are not done in integers")
+        unit = data.denominator * Fraction(2) ** data.two_bits  # of g_i'g_i
+        level = (upper - k) * Fraction(2) ** self.exponent * unit
+        directions = IntegerDirections(self.column, len(self.diagonal), n, k, level)
+        # any vector of a round will do, so that its unit need not be exact
+        root = Fraction(data.denominator**0.5) * Fraction(2) ** (data.two_bits // 2)
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            for one in given.rounds:
+                vector = [Fraction(y) * root for y in one.vector]
+                directions.check_round(self._rho(one.direction) * unit, one, vector)
+            directions.check_last(self._rho(given) * unit, given)
+
+    def _rho(self, given: Direction) -> Fraction:
         self.number(given.rho)  # refuses what floats could not hold
-        rho = Fraction(given.rho) * data.denominator * 2**data.two_bits  # of g_i'g_i
-        products = [dot(g, g) for g in map(self.column, range(len(self.diagonal)))]
-        names = [i for i, product in enumerate(products) if product > rho]
-        columns = [self.column(i) for i in names]
-        h = max((abs(y) for g in columns for y in g), default=1).bit_length()
-        C = np.array([[y / 2**h for y in g] for g in columns]).reshape(-1, n).T
-        with np.errstate(all="ignore"):
-            V = find_vectors(C, float(rho / 4**h), given, 2.0**-34)
-        if not np.isfinite(V).all():
-            raise ProofError(f"k = {k}: the directions give no vectors")
-        bits = (53 - len(names).bit_length()) // 2
-        b = 2 * bits - 1 - int(np.frexp(np.abs(V).max(initial=0.0))[1])
-        whole = np.rint(np.ldexp(V, b)).astype(np.int64)
-        for place, (i, g) in enumerate(zip(names, columns, strict=True)):
-            v = whole[:, place].tolist()
-            room = (products[i] - rho) * (rho * Fraction(4) ** (b - h) + dot(v, v))
-            if dot(g, v) ** 2 < room:
-                raise ProofError(
-                    f"k = {k}: the vector of feature {i} is not good enough"
-                )
-        level = (upper - k) * Fraction(2) ** self.exponent - k * Fraction(given.rho)
-        level *= data.denominator * 2**data.two_bits * Fraction(4) ** (b - h)
-        X = [[-x for x in row] for row in exact_gram(whole, bits)]
-        for i, row in enumerate(X):
-            row[i] += level // 1
-        shift = max(abs(x) for row in X for x in row).bit_length() - 48
-        X = [[shifted(x, -shift) for x in row] for row in X]
-        for i, row in enumerate(X):
-            row[i] -= n
-        if not is_positive_semidefinite(X):
-            raise ProofError(f"k = {k}: U is below what the directions show")
+        return Fraction(given.rho)
 
     def check_entry(
         self, bounds: UpperBounds, k: int, upper: int, given: Entry

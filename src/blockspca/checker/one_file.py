@@ -26,6 +26,7 @@ MODULES = (
     "entry_tree",
     "integer_tree",
     "integer_entry_tree",
+    "integer_direction",
     "integers",
     "floats",
     "check",
