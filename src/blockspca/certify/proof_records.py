@@ -133,22 +133,24 @@ class Recording:
             self.records[k] = {"k": k, "upper": bound, **record}
 
     def _direction(self, k: int, target: float) -> Found:
-        """The direction dual, which needs no smaller k: its root, or rounds at it."""
+        """The direction dual, which needs no smaller k: rounds at its root, or that.
+
+        What is optimal is rarely so by the root alone: rounds come first.
+        """
         support = np.searchsorted(self.features, self.claimed[k].support)
         bound, memory = target * self.unit, self.budget.limits.memory
         call = (self.cov, k, support, bound, self.budget, memory)
+        if self.claimed[k].status is Status.OPTIMAL:
+            found = direction_rounds(*call)
+            if found is not None:
+                rounds, last = found
+                said = [self._in_numbers(step.to_dict()) for step in rounds]
+                return target, {"rule": "direction", **last.to_dict(), "rounds": said}
         point = direction_point(*call)
         if point is None:
             return _NOTHING
         value = point.value + DIRECTION_ROOM * abs(point.value)
-        if value <= bound or self.claimed[k].status is not Status.OPTIMAL:
-            return value / self.unit, {"rule": "direction", **point.to_dict()}
-        found = direction_rounds(*call)
-        if found is None:
-            return value / self.unit, {"rule": "direction", **point.to_dict()}
-        rounds, last = found
-        said = [self._in_numbers(step.to_dict()) for step in rounds]
-        return target, {"rule": "direction", **last.to_dict(), "rounds": said}
+        return value / self.unit, {"rule": "direction", **point.to_dict()}
 
     def _entry(self, k: int) -> Found:
         """The entry dual, which needs no smaller k either: the point of its bound."""

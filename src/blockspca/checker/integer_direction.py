@@ -199,9 +199,7 @@ class IntegerDirections:
         if len(self.free) == self.m:
             self.inside += self.free
             self.free = []
-        exactly = bool(given.rounds)
-        if exactly and len(self.free) > FEW:
-            raise ProofError(f"k = {self.k}: {FEW} features may be left in integers")
+        exactly = sum(self.squares[i] > rho for i in self.free) <= FEW
         X, _ = self.below_level(self.m, rho, self.vectors(rho, given, exactly))
         shift = max(abs(x) for row in X for x in row).bit_length() - 48
         X = [[shifted(x, -shift) for x in row] for row in X]
