@@ -40,10 +40,14 @@ PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
 def warn_if_not_proved(
-    results: Sequence[Result], wanted: int, *, by_default: bool
+    results: Sequence[Result], wanted: int, *, by_default: bool, by_choice: bool = False
 ) -> None:
-    """Say what was not proved, because of a limit, Ctrl-C or rounding."""
-    stopped = [result for result in results if result.status not in PROVED]
+    """Say what was not proved, because of a limit, Ctrl-C or rounding.
+
+    `by_choice` where components are not meant to be optimal, only bounded.
+    """
+    enough = (*PROVED, Status.FEASIBLE) if by_choice else PROVED
+    stopped = [result for result in results if result.status not in enough]
     if not stopped:
         return
     reason = f"the fit was stopped ({stopped[-1].status.value})"

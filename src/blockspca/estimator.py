@@ -31,6 +31,7 @@ from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
+from .components.requests import prediction_of
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
@@ -81,8 +82,9 @@ class SparsePCA(
         get no loading, and scale_ 1.
     scheme : scheme or str, default=None
         How components relate: "residual" (`ResidualDeflation()`) by default;
-        "disjoint", "residual-disjoint", "projection", "orthogonal", "uncorrelated",
-        "hotelling", or an object such as `DisjointSupports()`; see `solve_components`.
+        "predictive", "disjoint", "residual-disjoint", "projection", "orthogonal",
+        "uncorrelated", "hotelling", or an object such as `DisjointSupports()`; see
+        `solve_components`.
     sweeps : int, default=0
         How often every component is solved again, given all others, unless nothing
         improves; see `solve_components`.
@@ -288,7 +290,12 @@ class SparsePCA(
         publish(self, self.solution_)
         self._seconds = budget.elapsed()
         if self.certify:
-            warn_if_not_proved(self.results_, m, by_default=self.limits is None)
+            warn_if_not_proved(
+                self.results_,
+                m,
+                by_default=self.limits is None,
+                by_choice=prediction_of(self.solution_.scheme) > 0,
+            )
         return self
 
     def transform(self, X: Any) -> FloatArray:

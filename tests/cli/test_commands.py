@@ -127,6 +127,7 @@ def test_force_removes_nothing_from_a_folder_of_others(here):
         "hotelling",
         "residual",
         "residual-disjoint",
+        "predictive",
         "uncorrelated",
     ],
 )

@@ -35,6 +35,7 @@ class SchemeName(str, Enum):
     HOTELLING = "hotelling"
     RESIDUAL = "residual"
     RESIDUAL_DISJOINT = "residual-disjoint"
+    PREDICTIVE = "predictive"
     UNCORRELATED = "uncorrelated"
 
 

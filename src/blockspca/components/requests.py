@@ -27,10 +27,24 @@ def check_constraints(
             f"constraints with {type(scheme).__name__}(): its own search does not know "
             "them; pass scheme=ResidualDeflation()."
         )
+    if prediction_of(scheme):
+        raise ValueError(
+            f"constraints with {scheme!r}: its search does not know them; pass "
+            "prediction=0."
+        )
     if is_disjoint(scheme) and rules.include and len(sparsities) > 1:
         raise ValueError(
             "include with disjoint supports: a feature can be in one component only; "
             "pass scheme=ResidualDeflation(), or solve the first component alone."
+        )
+
+
+def check_sweeps(sweeps: int, scheme: Scheme) -> None:
+    """Refuse to raise the adjusted variance of components that are to predict."""
+    if sweeps and prediction_of(scheme):
+        raise ValueError(
+            f"sweeps = {sweeps} with {scheme!r}: its components are changed together "
+            "as it is, and sweeps would take prediction back; pass sweeps=0."
         )
 
 
@@ -82,3 +96,8 @@ def check_usable(sparsities: Sequence[int], usable: int) -> None:
 def is_disjoint(scheme: Any) -> bool:
     """Tell whether no feature is used twice."""
     return isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False)
+
+
+def prediction_of(scheme: Any) -> float:
+    """Return the weight that a scheme gives to R²; 0 of those that do not know it."""
+    return float(getattr(scheme, "prediction", 0.0))

@@ -16,6 +16,10 @@ from .schemes import (
 )
 from .uncorrelated import UncorrelatedScores
 
+#: The weight of R² for which five components have more of it, and more adjusted
+#: variance, than scikit-learn's on most data sets (docs/benchmark-components.md).
+PREDICTION = 2.5
+
 #: What each name stands for.
 SCHEMES: dict[str, Callable[[], Scheme]] = {
     "disjoint": DisjointSupports,
@@ -24,6 +28,7 @@ SCHEMES: dict[str, Callable[[], Scheme]] = {
     "hotelling": HotellingDeflation,
     "residual": ResidualDeflation,
     "residual-disjoint": partial(ResidualDeflation, disjoint=True),
+    "predictive": partial(ResidualDeflation, prediction=PREDICTION),
     "uncorrelated": UncorrelatedScores,
 }
 
@@ -35,7 +40,7 @@ def as_scheme(scheme: Any, default: str = "disjoint") -> Scheme:
     --------
     >>> from blockspca.components.scheme_names import as_scheme
     >>> as_scheme("residual-disjoint"), as_scheme(None)
-    (ResidualDeflation(disjoint=True), DisjointSupports())
+    (ResidualDeflation(disjoint=True, prediction=0.0), DisjointSupports())
     """
     if scheme is None:
         scheme = default

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, check_flag
+from .._validation import FloatArray, check_flag, check_real
 from ..covariance.covariance import Covariance
 from ..covariance.derived import (
     corrected,
@@ -123,8 +123,10 @@ def scheme_name(scheme: Scheme, swept: bool = False) -> str:
     `swept` where the problem is what all other components leave, not the earlier ones.
     """
     name = type(scheme).__name__
-    if isinstance(scheme, ResidualDeflation) and scheme.disjoint:
-        name = f"{name}(disjoint=True)"
+    if isinstance(scheme, ResidualDeflation):
+        chosen = ["disjoint=True"] if scheme.disjoint else []
+        chosen += [f"prediction={scheme.prediction:g}"] if scheme.prediction else []
+        name += f"({', '.join(chosen)})" if chosen else ""
     return name + SWEPT if swept else name
 
 
@@ -223,6 +225,13 @@ class ResidualDeflation(_Deflation):
     disjoint : bool
         Whether every component has features of its own, as with `DisjointSupports`.
         Then A_j is without the features of the earlier ones.
+    prediction : float
+        The weight of R². 0: every component has the largest adjusted variance. More:
+        components are changed together until log(adjusted variance) + prediction
+        log(R²) of the set rises no more, so that one percent of R² is worth so many
+        percent of adjusted variance. They then are not optimal, but bounded as before:
+        the gap says how much more adjusted variance a component could have had. Takes
+        no constraints and no sweeps.
 
     Notes
     -----
@@ -253,9 +262,12 @@ class ResidualDeflation(_Deflation):
     """
 
     disjoint: bool = False
+    prediction: float = 0.0
 
     def __post_init__(self) -> None:
         check_flag(self.disjoint, "disjoint")
+        weight = check_real(self.prediction, "prediction", minimum=0.0)
+        object.__setattr__(self, "prediction", weight)
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         if self.disjoint:

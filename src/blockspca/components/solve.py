@@ -36,10 +36,24 @@ from .finish import check_finished
 from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
 from .joint_start import begun_together
 from .recording import check_recorded, recorded_apart
-from .requests import check_constraints, check_sparsities, check_starts, check_usable
+from .requests import (
+    check_constraints,
+    check_sparsities,
+    check_starts,
+    check_sweeps,
+    check_usable,
+    prediction_of,
+)
 from .scheme_names import as_scheme
 from .schemes import Scheme, scheme_name
-from .solving import HALF, SolveAgain, SolveWithin, next_component, shared_out
+from .solving import (
+    HALF,
+    SolveAgain,
+    SolveWithin,
+    chosen_together,
+    in_turn,
+    shared_out,
+)
 from .sweeps import others, swept
 from .variance import (
     adjusted_variance,
@@ -324,7 +338,8 @@ def solve_components(
     n_components : int
     scheme : scheme or str, optional
         `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
-        ("residual", "residual-disjoint"), `ProjectionDeflation()` ("projection"),
+        ("residual", "residual-disjoint", "predictive"), `ProjectionDeflation()`
+        ("projection"),
         `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
         `HotellingDeflation()` ("hotelling").
     sweeps : int
@@ -384,13 +399,17 @@ def solve_components(
     if constraints is not None:
         check_constraints(constraints, cov, sparsities, scheme)
         options["constraints"] = constraints
+    check_sweeps(sweeps, scheme)
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
         check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov, tell = formed_or_interrupted(cov, budget, tell)
         call = SolveAgain(cov, scheme, sparsities, budget, tell, options)
-        results = _in_turn(call, starts, HALF if sweeps else 1.0)
+        if prediction_of(scheme):
+            results = chosen_together(call, starts)
+        else:
+            results = in_turn(call, starts, HALF if sweeps else 1.0)
         if results[-1].status is Status.INTERRUPTED:
             sweeps = 0
         first = results[0] if sweeps else None
@@ -403,24 +422,6 @@ def solve_components(
             return found
         written = recorded_apart(cov, named, budget.limits, scheme)
         return replace(found, proof=written)
-
-
-def _in_turn(call: SolveAgain, starts: list[list[int]], part: float) -> list[Result]:
-    """Solve for each component after the earlier ones, in a part of what is left."""
-    results: list[Result] = []
-    for j, k in enumerate(call.sparsities):
-        share = shared_out(call.budget, len(call.sparsities) - j, part)
-        options = {**call.options, "start": starts[j]} if starts else call.options
-        solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
-        free = "constraints" not in options
-        earlier = tuple(results)
-        results.append(
-            next_component(call.cov, earlier, k, call.scheme, solve_one, free)
-        )
-        call.budget.nodes += results[-1].nodes
-        if results[-1].status is Status.INTERRUPTED:
-            break
-    return results
 
 
 def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:

@@ -19,7 +19,9 @@ from ..pipeline import solve
 from ..progress import Listener
 from ..result import Result, Status
 from .earlier import with_earlier_bound
-from .rewrite import renumbered, tidied
+from .prediction import more_predictive
+from .requests import is_disjoint, prediction_of
+from .rewrite import renumbered, tidied, with_component
 from .schemes import Scheme, SolveOne
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
@@ -139,3 +141,54 @@ def next_component(
     result = scheme.solve(cov, earlier, k, solve_one)
     result = tidied(result, partial(scheme.problem, cov, earlier))
     return with_earlier_bound(result, cov, earlier, scheme) if free else result
+
+
+def in_turn(
+    call: SolveAgain,
+    starts: Sequence[Sequence[int]],
+    part: float,
+    chosen: FloatArray | None = None,
+) -> list[Result]:
+    """Solve for each component after the earlier ones, in a part of what is left.
+
+    Where components are chosen already, the solves give their bounds.
+    """
+    results: list[Result] = []
+    for j, k in enumerate(call.sparsities):
+        share = shared_out(call.budget, len(call.sparsities) - j, part)
+        options = {**call.options, "start": starts[j]} if starts else call.options
+        solve_one = SolveWithin(share, Deadline(share.time), call.tell, options)
+        free = "constraints" not in options
+        earlier = tuple(results)
+        found = next_component(call.cov, earlier, k, call.scheme, solve_one, free)
+        call.budget.nodes += found.nodes
+        if chosen is not None:
+            problem = call.scheme.problem(call.cov, earlier)
+            found = with_component(found, chosen[j], problem, reconsider=True)
+        results.append(found)
+        if found.status is Status.INTERRUPTED:
+            break
+    return results
+
+
+def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
+    """Return components of which some adjusted variance is given for prediction.
+
+    Each is certified for its problem after the earlier ones, as if it had been found
+    for that.
+    """
+    quick = replace(call, options={**call.options, "certify": False})
+    first = in_turn(quick, starts, HALF)
+    if first[-1].status is Status.INTERRUPTED:
+        return first
+    share = shared_out(call.budget, 1, HALF)
+    chosen = more_predictive(
+        call.cov,
+        np.array([result.x for result in first]),
+        call.sparsities,
+        prediction_of(call.scheme),
+        is_disjoint(call.scheme),
+        Deadline(share.time),
+    )
+    supports = [np.flatnonzero(x).tolist() for x in chosen]
+    return in_turn(call, supports, 1.0, chosen)

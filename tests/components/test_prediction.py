@@ -1,0 +1,193 @@
+"""Components that predict: what is raised, what is proved, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca.components.prediction import Prediction, more_predictive, varimax
+from blockspca.components.variance import (
+    adjusted_variance,
+    predicted,
+    score_covariance,
+)
+from blockspca.limits import Deadline
+from component_problems import matrix, overlapping_factors
+
+FOREVER = Deadline(None)
+
+
+def value(A: np.ndarray, V: np.ndarray, weight: float) -> float:
+    """J, by the functions that report adjusted variance and R²."""
+    cov = bs.Covariance.from_matrix(A)
+    adjusted = adjusted_variance(score_covariance(cov, V)).sum()
+    return float(np.log(adjusted) + weight * np.log(predicted(cov, V)))
+
+
+def total_value(A: np.ndarray, V: np.ndarray, weight: float) -> float:
+    """J as `Prediction` has it, whose R² is not divided by the total variance."""
+    return value(A, V, weight) + weight * float(np.log(np.trace(A)))
+
+
+def psd(seed: int, d: int) -> np.ndarray:
+    X = np.random.default_rng(seed).normal(size=(d + 2, d)) @ matrix(0, d)
+    return np.cov(X.T)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("weight", [0.5, 2.5])
+def test_one_component_is_that_of_brute_force(seed, weight):
+    """Of pairs of features, loadings on a fine grid of angles."""
+    A = psd(seed, 6)
+    angles = np.linspace(0, np.pi, 2001)
+    best = -np.inf
+    for i, j in combinations(range(6), 2):
+        V = np.zeros((len(angles), 6))
+        V[:, i], V[:, j] = np.cos(angles), np.sin(angles)
+        s = np.einsum("ni,ij,nj->n", V, A, V)
+        rho = np.einsum("ni,ij,nj->n", V, A @ A, V) / s
+        best = max(best, float((np.log(s) + weight * np.log(rho)).max()))
+    start = np.eye(6)[:1]
+    cov = bs.Covariance.from_matrix(A)
+    V = more_predictive(cov, start, [2], weight, False, FOREVER)
+    assert np.count_nonzero(V) <= 2
+    assert total_value(A, V, weight) >= best - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_a_set_is_measured_as_it_is_reported_and_never_falls(seed, disjoint):
+    A = psd(seed, 12)
+    cov = bs.Covariance.from_matrix(A)
+    scheme = bs.ResidualDeflation(disjoint=disjoint)
+    greedy = bs.solve_components(cov, 3, 3, scheme=scheme).components
+    search = Prediction(cov, [3, 3, 3], 2.0, disjoint, FOREVER)
+    now = search.measure(greedy)
+    assert now.value(2.0) == pytest.approx(total_value(A, now.V, 2.0), abs=1e-9)
+    V = more_predictive(cov, greedy, [3, 3, 3], 2.0, disjoint, FOREVER)
+    assert value(A, V, 2.0) >= value(A, greedy, 2.0) - 1e-9
+    np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0)
+    assert (np.count_nonzero(V, axis=1) <= 3).all()
+    if disjoint:
+        assert (np.count_nonzero(V, axis=0) <= 1).all()
+
+
+def test_more_weight_predicts_more():
+    cov = bs.Covariance.from_data(overlapping_factors())
+    found = [
+        bs.solve_components(cov, 4, 3, scheme=bs.ResidualDeflation(prediction=weight))
+        for weight in (0.0, 1.0, 4.0)
+    ]
+    assert found[0].r2 < found[1].r2 <= found[2].r2
+    shares = [float(f.explained_variance_ratio.sum()) for f in found]
+    assert shares[0] > shares[2]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_bounds_are_those_of_the_residual_problem(seed, disjoint, brute_force):
+    A = psd(seed, 8)
+    scheme = bs.ResidualDeflation(disjoint=disjoint, prediction=5.0)
+    found = bs.solve_components(A, 2, 3, scheme=scheme)
+    for j, result in enumerate(found.results):
+        problem = found.problem(j, A).submatrix(slice(None))
+        best = brute_force(problem, 2)
+        assert result.upper_bound >= best * (1 - 1e-12)
+        assert result.objective == pytest.approx(result.x @ problem @ result.x)
+        is_best = result.objective >= best * (1 - 1e-8)
+        assert (result.status is bs.Status.OPTIMAL) == is_best
+    assert all(check.complete for check in found.verify(A))
+    assert found.joint_upper_bound >= found.adjusted_explained_variance.sum()
+
+
+def test_kinds_of_data_agree():
+    da = pytest.importorskip("dask.array")
+    X = overlapping_factors()
+    X[np.abs(X) < 0.5] = 0.0
+    kinds = [
+        np.cov(X.T),
+        X,
+        sp.csr_array(X),
+        da.from_array(X, chunks=(20, 30)),
+    ]
+    scheme = bs.ResidualDeflation(prediction=2.0)
+    sets = []
+    for kind in kinds:
+        make = bs.Covariance.from_data if kind.shape[0] == 40 else np.asarray
+        sets.append(bs.solve_components(make(kind), 4, 3, scheme=scheme))
+    for other in sets[1:]:
+        assert other.r2 == pytest.approx(sets[0].r2, rel=1e-6)
+        for here, there in zip(sets[0].supports, other.supports, strict=True):
+            np.testing.assert_array_equal(here, there)
+
+
+def test_different_sparsities_keep_their_places():
+    cov = bs.Covariance.from_data(overlapping_factors())
+    scheme = bs.ResidualDeflation(prediction=2.0)
+    found = bs.solve_components(cov, [5, 2, 3], 3, scheme=scheme)
+    sizes = [len(support) for support in found.supports]
+    assert all(size <= k for size, k in zip(sizes, (5, 2, 3), strict=True))
+
+
+def test_without_time_components_are_those_before():
+    cov = bs.Covariance.from_data(overlapping_factors())
+    greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
+    V = more_predictive(cov, greedy, [4] * 3, 2.0, False, Deadline(0.0))
+    np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
+
+
+@pytest.mark.parametrize("A", [np.eye(4), np.ones((5, 5)), np.diag([1.0, 1e-300, 1.0])])
+def test_matrices_with_nothing_to_gain(A):
+    scheme = bs.ResidualDeflation(prediction=2.5)
+    found = bs.solve_components(A, 2, 2, scheme=scheme)
+    assert len(found) == 2
+    assert np.isfinite(found.components).all()
+
+
+def test_a_contrast_has_components():
+    A = matrix(3, 8)  # indefinite
+    found = bs.solve_components(A, 3, 2, scheme="predictive")
+    assert all(check.complete for check in found.verify(A))
+
+
+def test_the_estimator_does_not_warn_of_what_is_chosen():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = bs.SparsePCA(3, k=4, scheme="predictive").fit(overlapping_factors())
+    assert "feasible" in model.status_
+    assert (model.gap_ < 1).all()
+
+
+@pytest.mark.parametrize("weight", [-1.0, float("nan"), "much"])
+def test_weights_are_checked(weight):
+    with pytest.raises((TypeError, ValueError), match="prediction"):
+        bs.ResidualDeflation(prediction=weight)
+
+
+def test_what_does_not_go_together_is_refused():
+    A = psd(0, 8)
+    scheme = bs.ResidualDeflation(prediction=2.0)
+    with pytest.raises(ValueError, match="sweeps = 1"):
+        bs.solve_components(A, 2, 2, scheme=scheme, sweeps=1)
+    with pytest.raises(ValueError, match="prediction=0"):
+        bs.solve_components(
+            A, 2, 2, scheme=scheme, constraints=bs.Constraints(exclude=[0])
+        )
+
+
+def test_certificates_name_the_weight():
+    A = psd(0, 8)
+    found = bs.solve_components(A, 2, 2, scheme=bs.ResidualDeflation(prediction=2.0))
+    assert found[1].certificate.scheme == "ResidualDeflation(prediction=2)"
+
+
+def test_varimax_finds_groups_that_are_mixed():
+    groups = np.kron(np.eye(2), np.ones((3, 1)))
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    found = np.abs(varimax(groups @ turn))
+    np.testing.assert_allclose(np.sort(found, axis=1)[:, 0], 0.0, atol=1e-6)
