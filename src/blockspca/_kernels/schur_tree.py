@@ -15,7 +15,15 @@ from numba import types
 
 from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
-from .set_lists import LISTED, list_pairs, list_singles, places_in
+from .set_lists import (
+    FOUND_SIZE,
+    LISTED,
+    list_pairs,
+    list_singles,
+    pair_above,
+    places_in,
+    record_set,
+)
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
@@ -27,7 +35,7 @@ FINISHED, FOUND, PAUSED, NEEDS_MEMORY, LIST_FULL = range(5)
 
 # Slots of the integer state, which lets a paused search go on where it stopped.
 DEPTH, NODES, DEEPEST, PRUNED_FIRST, PRUNED_SUM, PRUNED_PEEL, LEAVES = range(7)
-FOUND_SIZE, MEMORY, ROOT_STOP = range(7, 10)  # and LISTED, of `set_lists`
+MEMORY, ROOT_STOP = range(8, 10)  # and FOUND_SIZE and LISTED, of `set_lists`
 N_STATE = LISTED + 1
 
 # Planes of `bounds`.
@@ -211,13 +219,21 @@ def _open_level(
 
 
 @njit(**INNER)
-def _record(level, orders, cursors, labels, last, also, found, state):
-    """Write the chosen features of the levels above and the last two to `found`."""
-    for h in range(level):
-        found[h] = labels[h, orders[h, cursors[h] - 1]]
-    found[level] = last
-    found[level + 1] = also
-    state[FOUND_SIZE] = level + 2
+def _enter_level(
+    B, level, k, tau, upper, bound, starts, sizes, counts, cursors, orders, bounds,
+    keys, squares, table, fresh, state,
+):  # fmt: skip
+    """Open a level whose matrix is in place: the root, or a child just formed."""
+    cursors[level] = 0
+    counts[level] = _open_level(
+        B, starts[level], sizes[level], k - level, tau, upper, bound, level, orders,
+        bounds, keys, squares, table, fresh,
+    )  # fmt: skip
+    if counts[level] == 0:
+        state[PRUNED_PEEL] += 1
+    else:
+        state[DEPTH] = level
+        state[DEEPEST] = max(state[DEEPEST], level)
 
 
 @njit(**INNER)
@@ -301,24 +317,6 @@ def _eliminate(B, start, n, p, tau, kept, fresh, begin):
 
 
 @njit(**INNER)
-def _pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
-    """a·n + b for a pair with λmax(B_{ab}) > τ that its group has room for, or −1."""
-    for a in range(n):
-        slack = tau - B[begin + a * n + a]
-        for b in range(a):
-            value = B[begin + a * n + b]
-            if value * value > slack * (tau - B[begin + b * n + b]):
-                g = group[labels[level, a]]
-                if (
-                    g < 0
-                    or g != group[labels[level, b]]
-                    or places_in(level, orders, cursors, labels, group, room, g) > 1
-                ):
-                    return a * n + b
-    return -1
-
-
-@njit(**INNER)
 def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
     """Copy A to the first level: PAUSED, unless that decides or does not fit."""
     n = A.shape[0]
@@ -341,6 +339,27 @@ def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
     starts[0] = 0
     sizes[0] = n
     return PAUSED
+
+
+@njit(**INNER)
+def _close_with_pairs(
+    B, begin, n, tau, level, orders, cursors, labels, group, room, listed, found, state,
+):  # fmt: skip
+    """Look for pairs that complete a set above τ: FINISHED, FOUND or LIST_FULL."""
+    if listed.shape[0] > 0:
+        if list_pairs(
+            B, begin, n, tau, level, orders, cursors, labels, group, room, listed, state
+        ):
+            return FINISHED
+        return LIST_FULL
+    pair = pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room)
+    if pair < 0:
+        return FINISHED
+    record_set(
+        level, orders, cursors, labels, labels[level, pair // n],
+        labels[level, pair % n], found, state,
+    )  # fmt: skip
+    return FOUND
 
 
 @njit(
@@ -401,17 +420,10 @@ def explore(
         child = 0
     while state[DEPTH] >= 0:
         if child >= 0:
-            # A new level, its matrix in place: the root, or a child just formed.
-            cursors[child] = 0
-            counts[child] = _open_level(
-                B, starts[child], sizes[child], k - child, tau, upper, bound, child,
-                orders, bounds, keys, squares, table, fresh,
+            _enter_level(
+                B, child, k, tau, upper, bound, starts, sizes, counts, cursors, orders,
+                bounds, keys, squares, table, fresh, state,
             )  # fmt: skip
-            if counts[child] == 0:
-                state[PRUNED_PEEL] += 1
-            else:
-                state[DEPTH] = child
-                state[DEEPEST] = max(state[DEEPEST], child)
             child = -1
         level = state[DEPTH]
         t = cursors[level]
@@ -456,7 +468,7 @@ def explore(
         cursors[level] = t + 1
         if kept < 0:
             # A pair above τ ends the search; it may be smaller than k.
-            _record(
+            record_set(
                 level, orders, cursors, labels, labels[level, p],
                 labels[level, fresh[0]], found, state,
             )  # fmt: skip
@@ -472,22 +484,12 @@ def explore(
             labels[level + 1, a] = labels[level, fresh[a]]
         if left == 2:
             state[LEAVES] += 1
-            if listed.shape[0] > 0:
-                if not list_pairs(
-                    B, begin, kept, tau, level + 1, orders, cursors, labels, group,
-                    room, listed, state,
-                ):  # fmt: skip
-                    return LIST_FULL
-                continue
-            pair = _pair_above(
-                B, begin, kept, tau, level + 1, orders, cursors, labels, group, room
-            )
-            if pair >= 0:
-                _record(
-                    level + 1, orders, cursors, labels, labels[level + 1, pair // kept],
-                    labels[level + 1, pair % kept], found, state,
-                )  # fmt: skip
-                return FOUND
+            code = _close_with_pairs(
+                B, begin, kept, tau, level + 1, orders, cursors, labels, group, room,
+                listed, found, state,
+            )  # fmt: skip
+            if code != FINISHED:
+                return code
             continue
         child = level + 1
         starts[child] = begin

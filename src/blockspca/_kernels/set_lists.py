@@ -6,7 +6,8 @@ A cached kernel does not notice an edit to a helper in another file by itself;
 
 from .options import INNER, njit
 
-LISTED = 10  # slot of the state of a search: how many sets are in its list
+# Slots of the state of a search: the size of what was found, sets in its list
+FOUND_SIZE, LISTED = 7, 10
 
 
 @njit(**INNER)
@@ -81,3 +82,31 @@ def list_pairs(
             ):  # fmt: skip
                 return False
     return True
+
+
+@njit(**INNER)
+def record_set(level, orders, cursors, labels, last, also, found, state):
+    """Write the chosen features of the levels above and the last two to `found`."""
+    for h in range(level):
+        found[h] = labels[h, orders[h, cursors[h] - 1]]
+    found[level] = last
+    found[level + 1] = also
+    state[FOUND_SIZE] = level + 2
+
+
+@njit(**INNER)
+def pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
+    """a·n + b for a pair with λmax(B_{ab}) > τ that its group has room for, or −1."""
+    for a in range(n):
+        slack = tau - B[begin + a * n + a]
+        for b in range(a):
+            value = B[begin + a * n + b]
+            if value * value > slack * (tau - B[begin + b * n + b]):
+                g = group[labels[level, a]]
+                if (
+                    g < 0
+                    or g != group[labels[level, b]]
+                    or places_in(level, orders, cursors, labels, group, room, g) > 1
+                ):
+                    return a * n + b
+    return -1
