@@ -12,18 +12,16 @@ import threading
 import time
 from contextlib import suppress
 
-#: What `solve` may use with the settings it has by itself, the slowest to compile last.
-SOLVING = (
-    "forest",
+#: What `solve` may use of any matrix, with the settings it has by itself.
+PROVING = ("forest", "screen", "averaging", "schur_tree")
+#: What it uses of some.
+SCANNING = (
     "rowtops",
     "columntops",
     "single_tops",
     "sparse_tops",
     "sparse_gram",
     "sparse_columns",
-    "screen",
-    "averaging",
-    "schur_tree",
 )
 #: What named solvers and recorded proofs use besides.
 OTHERS = ("opening", "row_truncation", "tree_log", "branch_and_bound")

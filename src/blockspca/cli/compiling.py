@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .display import Display
 from .options import ShowOptions, SolveOptions
+
+if TYPE_CHECKING:
+    from ..covariance.covariance import Covariance
 
 
 def compile(show: ShowOptions) -> None:
@@ -12,19 +17,21 @@ def compile(show: ShowOptions) -> None:
     Kernels are kept beside the package, or where NUMBA_CACHE_DIR points.
     """
     display = Display(show)
-    from .._kernels.loading import OTHERS, SOLVING, load
+    from .._kernels.loading import OTHERS, PROVING, SCANNING, load
 
-    for place, name in enumerate((*SOLVING, *OTHERS), 1):
-        with display.working(f"Compiling {place} of {len(SOLVING) + len(OTHERS)}"):
+    names = (*PROVING, *SCANNING, *OTHERS)
+    for place, name in enumerate(names, 1):
+        with display.working(f"Compiling {place} of {len(names)}"):
             load(name)
     display.say("Everything is compiled.")
 
 
-def compile_before(solving: SolveOptions, display: Display) -> None:
+def compile_before(solving: SolveOptions, cov: Covariance, display: Display) -> None:
     """Compile what solving needs before a limit on time begins to count."""
     if solving.time is None:  # what is needed is compiled when it is
         return
-    from .._kernels.loading import SOLVING, load
+    from .._kernels.loading import PROVING, load
+    from ..scan.lists import scan_kernels
 
     with display.working("Loading the solver (the first time, it is compiled)"):
-        load(*SOLVING)
+        load(*PROVING, *scan_kernels(cov))

@@ -59,7 +59,7 @@ def path(
     from .loading import load
 
     loaded = load(file, reading, display)
-    compile_before(solving, display)
+    compile_before(solving, loaded.cov, display)
     with display.solving() as progress:
         from ..pipeline import solve_path
 

@@ -136,7 +136,7 @@ def fit_components(
         from ..components import solve_components
         from ..covariance.pca import pca_variances
         from ..limits import Budget
-    compile_before(solving, display)
+    compile_before(solving, loaded.cov, display)
     budget = Budget(solving.limits())
     if k is None:
         chosen = _choose(loaded, asked, budget, solving.jobs, display)
