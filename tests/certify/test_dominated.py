@@ -330,6 +330,18 @@ def test_events_and_interrupts() -> None:
     assert result.bound_name == BoundName.TARGET
     settled = [event for event in heard if event.status is not None]
     assert [event.k for event in settled] == [4]
+
+    def on_the_way(*args: Any, callback: Any) -> Any:
+        callback(Event("proof", 2, 4, 2, 1.0, 2.0, status=bs.Status.TIME_LIMIT))
+        return given_up(*args, callback=callback)
+
+    told: list[Event] = []
+    contrast = Contrast(cov, bs.Limits(), DEFAULT_SETTINGS, told.append)
+    contrast.solve(range(4, 5), {}, on_the_way, of_target)
+    assert [(e.k, e.upper_bound) for e in told if e.status is not None] == [
+        (2, 2.0),
+        (4, result.upper_bound),
+    ]
     assert settled[0].upper_bound == result.upper_bound
     assert settled[0].status is result.status
 

@@ -85,7 +85,8 @@ class Contrast:
             results = {**results, **self._lowered(results, left_open, found)}
         with suppress(KeyboardInterrupt):  # all is done but for telling
             for k, event in self.withheld.items():
-                self.tell(self._final(event, results[k]))
+                # Smaller k, on the way to one that was asked for, have no result.
+                self.tell(self._final(event, results[k]) if k in results else event)
         return results
 
     def _hear(self, event: Event) -> None:
