@@ -124,6 +124,26 @@ def test_proofs_of_components_hold(scheme, kind):
         assert value == pytest.approx(found.results[j].objective, rel=1e-9)
 
 
+@pytest.mark.parametrize("scheme", [*SCHEMES, bs.DisjointSupports()], ids=str)
+def test_components_that_were_swept_are_about_all_others(scheme):
+    Y, cov = data_of("data", seed=3)
+    found = bs.solve_components(cov, 2, 3, scheme=scheme, sweeps=3, proof=True)
+    text = found.proof.to_text().encode()
+    for mode in MODES:
+        sections = check_proof(text, Y, **mode).sections
+    assert_true(text, Y)
+    for j, section in enumerate(sections):
+        # a sweep keeps what makes the whole set better, and says so
+        best = found.results[j].status is bs.Status.OPTIMAL
+        assert is_optimal(section.claims[0]) == best
+        assert section.claims[0].support == tuple(found.supports[j])
+        others = [tuple(s) for i, s in enumerate(found.supports) if i != j]
+        if isinstance(scheme, bs.DisjointSupports):
+            assert section.problem.without == tuple(sorted(sum(others, ())))
+        else:
+            assert [vector.support for vector in section.problem.vectors] == others
+
+
 def test_components_under_constraints_have_both():
     Y, cov = data_of("data")
     constraints = bs.Constraints(groups=LABELS, max_per_group=1)

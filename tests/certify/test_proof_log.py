@@ -181,8 +181,6 @@ def test_disjoint_components_have_a_section_each():
 def test_components_that_cannot_be_recorded_are_refused():
     with pytest.raises(NotRecordable, match="DisjointSupports"):
         bs.solve_components(FIVE, 2, 2, scheme=bs.HotellingDeflation(), proof=True)
-    with pytest.raises(NotRecordable, match="sweeps"):
-        bs.solve_components(FIVE, 2, 2, sweeps=1, proof=True)
     with pytest.raises(ValueError, match="proof=True to solve_components"):
         bs.solve_components(FIVE, 2, 1).write_proof("never.proof")
     one = bs.solve_components(FIVE, 2, 1, scheme=bs.ResidualDeflation(), proof=True)

@@ -1,7 +1,8 @@
 """Record the proofs of several components, one after the other.
 
-Component j is about what components 1, …, j − 1 leave: A without their features, what
-regression on their scores leaves of it, or what projection off their directions does.
+Component j is about what components 1, …, j − 1 leave, or, after sweeps, all others: A
+without their features, what regression on their scores leaves of it, or what projection
+off their directions does.
 Of other schemes the proof format can say what the first component claims, which is
 about A itself.
 """
@@ -40,7 +41,6 @@ def check_recorded(
     cov: Covariance,
     scheme: Scheme,
     n_components: int,
-    sweeps: int,
     constraints: Constraints | None,
     options: Mapping[str, Any],
 ) -> None:
@@ -52,26 +52,26 @@ def check_recorded(
             f"proof=True with scheme = {scheme!r}: of several components only those of "
             f"{names} can be recorded; pass one component, or one of these."
         )
-    if sweeps:
-        raise NotRecordable(
-            f"proof=True with sweeps = {sweeps}: components that are solved again "
-            "cannot be recorded; pass sweeps=0."
-        )
 
 
 def recorded_apart(
-    cov: Covariance, results: Sequence[Result], limits: Limits, scheme: Scheme
+    cov: Covariance,
+    results: Sequence[Result],
+    limits: Limits,
+    scheme: Scheme,
+    swept: bool = False,
 ) -> Proof:
     """Record the proof of each component, about what the earlier ones leave.
 
-    A time limit is for all of them together.
+    About what all the others leave, if they were `swept`. A time limit is for all of
+    them together.
     """
     if limits.time is not None:
         limits = replace(limits, time=limits.time / len(results))
     formed, proof = cov.formed(), Proof(())
     for j, result in enumerate(results):
-        earlier = results[:j]
-        left = Deflated(formed) if j == 0 else _left_by(formed, earlier, scheme)
+        earlier = [*results[:j], *(results[j + 1 :] if swept else ())]
+        left = Deflated(formed) if not earlier else _left_by(formed, earlier, scheme)
         is_apart = isinstance(scheme, DisjointSupports) or (
             isinstance(scheme, ResidualDeflation) and scheme.disjoint
         )

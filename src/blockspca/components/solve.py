@@ -402,7 +402,7 @@ def solve_components(
     check_sweeps(sweeps, scheme)
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
-        check_recorded(cov, scheme, len(sparsities), sweeps, constraints, options)
+        check_recorded(cov, scheme, len(sparsities), constraints, options)
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov, tell = formed_or_interrupted(cov, budget, tell)
         call = SolveAgain(cov, scheme, sparsities, budget, tell, options)
@@ -420,7 +420,7 @@ def solve_components(
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
         if not proof:
             return found
-        written = recorded_apart(cov, named, budget.limits, scheme)
+        written = recorded_apart(cov, named, budget.limits, scheme, bool(sweeps))
         return replace(found, proof=written)
 
 
