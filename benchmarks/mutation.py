@@ -69,6 +69,11 @@ FILES: dict[str, tuple[str, ...]] = {
         "adversarial/test_golden_searches",
         "_kernels/test_kernels",
     ),
+    "_kernels/set_lists.py": (
+        "adversarial/test_golden_groups",
+        "certify/test_path",
+        "inspection/test_alternatives",
+    ),
     "search/averaging.py": ("search/test_averaging",),
     "certify/screening.py": (
         "adversarial/test_golden_groups",
