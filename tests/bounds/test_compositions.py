@@ -106,3 +106,10 @@ def test_no_level_without_time_or_with_one_part_only() -> None:
 def test_products_that_vanish_are_rounded_up() -> None:
     assert compositions._product(1e-200, 1e-200) > 0
     assert compositions._product(0.0, 1e-200) == 0
+
+
+def test_nothing_is_looked_for_after_the_deadline() -> None:
+    cov = Covariance.from_matrix(zoo.modules([4, 4]))
+    table = Compositions(cov, 6, [np.arange(4), np.arange(4, 8)], 0.0, 1.0)
+    assert table.above(0.5, 50, None, Deadline(0.0)) is None
+    assert table.above(0.5, 50, None, Deadline(None)) is not None

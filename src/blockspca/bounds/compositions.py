@@ -57,7 +57,8 @@ from .entry_dual.pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 
 _MOST_PARTS = 40
 _MOST_ENTRIES = 2**23  # between the features of parts and all: 64 MiB
-_MOST_ROOTS = 10**5  # roots of arrays, of some ten microseconds each
+_MOST_ROOTS = 2 * 10**4  # of arrays
+_ROOT_SECONDS = 5e-5  # for one of them
 _LARGEST_PART = 1500  # features whose eigenvalues are computed
 
 
@@ -242,17 +243,22 @@ class Compositions:
     # -- compositions --------------------------------------------------------------
 
     def above(
-        self, tau: float, most: int, total: int | None = None
+        self,
+        tau: float,
+        most: int,
+        total: int | None = None,
+        deadline: Deadline | None = None,
     ) -> list[Composition] | None:
         """Return all compositions of k whose bound is above τ, the largest first.
 
-        None if there are more than `most`, or many more beginnings of some. With
-        `total`, of a smaller number of features.
+        None if there are more than `most`, or many more beginnings of some, or it is
+        late. With `total`, of a smaller number of features.
         """
         found: list[Composition] = []
         search = self._search((), -np.inf, total or self.k, tau)
         for steps, composition in enumerate(search):
-            if steps >= 16 * most:
+            is_late = deadline is not None and deadline.passed()
+            if is_late or steps >= 16 * most:
                 return None
             if composition is not None:
                 found.append(composition)
@@ -350,9 +356,8 @@ def best_level(
             continue
         seen = sizes
         largest = max(map(len, parts))
-        seconds = 2 * _cost.eigenvalues(largest) + _cost.passes(
-            40, sum(map(len, parts)) * cov.n_features
-        )
+        seconds = 2 * _cost.eigenvalues(largest) + _ROOT_SECONDS * k * len(parts)
+        seconds += _cost.passes(40, sum(map(len, parts)) * cov.n_features)
         if not deadline.affords(seconds):
             break
         found = Compositions(cov, k, parts, level, unit)

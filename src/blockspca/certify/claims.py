@@ -346,7 +346,8 @@ class BoundChecks(SearchedClaims):
                 return 0.0
 
             most = 2 * ProofSettings.most_compositions
-            if not least_bound(table, tau, most, refute) <= tau:
+            bound = least_bound(table, tau, most, refute, self.deadline)
+            if not bound <= tau:
                 raise NodeCapReached
             return sum(searched)
 

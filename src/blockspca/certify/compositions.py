@@ -22,7 +22,7 @@ from ..bounds.compositions import Composition, Compositions, best_level
 from ..certificate import BoundName
 from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
-from ..limits import Budget, LimitReached, Limits
+from ..limits import Budget, Deadline, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import power_of_two
@@ -104,7 +104,10 @@ def bound_by_compositions(
         reached = rayleigh(within, leading_eigenvector(within))
         search = _Search(budget, settings)
         tau = _tau(cov, k, reached, target, unit)
-        value = least_bound(table, tau, settings.most_compositions, search.refute)
+        most = settings.most_compositions
+        value = least_bound(table, tau, most, search.refute, budget)
+    if not np.isfinite(value):
+        return _NONE
     return NamedBound(
         value * unit + k * cov.entry_error,
         BoundName.COMPOSITIONS,
@@ -125,7 +128,9 @@ def _tau(cov: Covariance, k: int, reached: float, target: float, unit: float) ->
 Refute = Callable[[ComposedProblem, int, float, FloatArray], float | None]
 
 
-def least_bound(table: Compositions, tau: float, most: int, refute: Refute) -> float:
+def least_bound(
+    table: Compositions, tau: float, most: int, refute: Refute, deadline: Deadline
+) -> float:
     """Return what no set of k exceeds, in units of the table.
 
     Parameters
@@ -139,6 +144,8 @@ def least_bound(table: Compositions, tau: float, most: int, refute: Refute) -> f
         Takes a problem, its number of features, τ and bounds for fewer features, and
         searches for a set above τ. Returns what rounding may hide from it, or None if
         it did not end.
+    deadline : Deadline
+        No composition is looked for after it.
 
     Notes
     -----
@@ -150,7 +157,9 @@ def least_bound(table: Compositions, tau: float, most: int, refute: Refute) -> f
     for q in range(2, k + 1):
         if upper[q] <= tau:
             continue
-        left = table.above(tau, most, q) if upper[q - 1] <= tau else None
+        if not upper[q - 1] <= tau:
+            break
+        left = table.above(tau, most, q, deadline)
         if left is None:
             break
         proved = tau
