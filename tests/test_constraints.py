@@ -139,6 +139,8 @@ def test_a_series_is_read_by_its_names() -> None:
     assert checked(some, 6, NAMES, 2).label[2:] == (-1,) * 4
     numbered = bs.Constraints(groups=labels.reset_index(drop=True), max_per_group=1)
     assert checked(numbered, 6, NAMES, 2).label == (0, 0, 1, 1, 2, 2)
+    more = pd.Series(list("xxyyzzw"), index=[*NAMES[::-1], "left out"])
+    assert checked(bs.Constraints(groups=more, max_per_group=1), 6, NAMES, 2).names
     for index, sentence in ((["a", "a"], "groups has 'a' twice"), (["q"], "has 'q'")):
         wrong = pd.Series([0] * len(index), index=index)
         with pytest.raises(ValueError, match=sentence):

@@ -445,7 +445,8 @@ def _labels(
 def _with_names(groups: Any, names: tuple[str, ...] | None) -> Any:
     """Labels with the names of features, as a pandas Series may have, as a mapping.
 
-    They may come in another order than the features.
+    They may come in another order than the features. Where all features have one, there
+    may be more, such as those of genes that a mask leaves out.
     """
     index = getattr(groups, "index", None)
     if names is None or index is None or not hasattr(groups, "items"):
@@ -453,8 +454,13 @@ def _with_names(groups: Any, names: tuple[str, ...] | None) -> Any:
     named = list(index)
     if not all(isinstance(name, str) for name in named):
         return groups
+    labels = list(zip(named, groups, strict=True))
+    known = set(names)
+    if known <= set(named):
+        labels = [(name, label) for name, label in labels if name in known]
+        named = [name for name, _ in labels]
     feature_indices(named, len(names), names, "groups")  # each once
-    return dict(zip(named, groups, strict=True))
+    return dict(labels)
 
 
 def _refuse_unhashable(labels: Iterable[Any]) -> None:
