@@ -210,6 +210,22 @@ def test_marks_of_missing_values(tmp_path):
     np.testing.assert_array_equal(table.values, expected)
 
 
+def test_a_number_that_means_missing_may_be_written_otherwise(tmp_path):
+    text = "a,b\n-99.0,2.5\n3,-99\n4,1\n"
+    table = assert_read_silently(tmp_path, text, na=["-99"])
+    np.testing.assert_array_equal(table.values, [[np.nan, 2.5], [3, np.nan], [4, 1]])
+
+
+def test_numbers_that_seem_to_mean_missing(tmp_path):
+    text = "a,b,c\n-99,2.5,97\n3,-99,99\n4,1,98\n5,3,99\n"
+    words = r"-99 is 2 times a value, in column\(s\) 'a', 'b', and .*na=\['-99'\]"
+    with pytest.warns(ReadNote, match=words) as told:
+        read(tmp_path, text)
+    assert len(told) == 1  # 99 is near to the others
+    assert_read_silently(tmp_path, text, na=["-99"])
+    assert_read_silently(tmp_path, "a,b\n-99,2.5\n-98,1\n-97,3\n-99,4\n")
+
+
 def test_numbers_only(tmp_path):
     text = "a,kind,b,day\n1,red,2.5,2020-01-01\n3,blue,4,2020-01-02\n"
     with pytest.warns(ReadNote, match=r"left out: 'kind' \('red'\), 'day' \('2020"):

@@ -272,7 +272,8 @@ def test_an_error_names_the_arguments_of_a_call(tmp_path):
     with pytest.raises(ReadError, match=r"index='y' if .* drop=\['y'\], or") as found:
         read_table(path)
     named = [(argument.name, argument.value) for argument in found.value.arguments]
-    assert named == [("drop", ["y"]), ("index", "y"), ("numeric_only", True)]
+    columns = [("drop", ["y"]), ("index", "y"), ("label", "y")]
+    assert named == [*columns, ("numeric_only", True)]
     with pytest.raises(ReadError, match=r"key='A' does not apply to \.csv files"):
         read_table(path, key="A")
 

@@ -53,6 +53,8 @@ class _Parser:
             self.separators = "tabs, or give the file the ending .csv"
         self.cells = array("d")
         self.na = frozenset(request.na)
+        parsed = (as_number(word, request.decimal) for word in request.na)
+        self.na_numbers = frozenset(number for number in parsed if number is not None)
         self.unnamed = False  # the header has no name for the names of the samples
         self.ended = False  # whether rows end with a separator
         self.samples: list[str] = []
@@ -174,8 +176,8 @@ class _Parser:
         if cell in self.na:
             return math.nan
         number = self._parsed(cell)
-        if number is not None:
-            return number
+        if number is not None:  # -99 means -99.0 as well, as pandas writes it
+            return math.nan if number in self.na_numbers else number
         if cell.lower() not in MISSING:
             self.text.setdefault(column, (row, cell))
         return math.nan

@@ -46,12 +46,14 @@ class ReadError(_NamesArguments, ValueError):
 def text_column(message: str, name: str) -> ReadError:
     """Return the error for a column of text: the message, and ways out."""
     drop, index = Argument("drop", [name]), Argument("index", name)
-    numbers = Argument("numeric_only", True)
+    label, numbers = Argument("label", name), Argument("numeric_only", True)
     return ReadError(
-        f"{message}; use {index} if it names the samples, or leave it out with {drop}, "
-        f"or all such columns with {numbers}.",
+        f"{message}; use {index} if it names the samples, {label} if it says of what "
+        f"kind they are, or leave it out with {drop}, or all such columns with "
+        f"{numbers}.",
         drop,
         index,
+        label,
         numbers,
     )
 

@@ -10,18 +10,18 @@ from .errors import Argument, ReadError
 #: Told (bytes read, bytes in the file) while a file is read.
 Tick = Callable[[int, int], None]
 
-_TEXT = (".csv", ".tsv", ".txt")
-_TABLES = (*_TEXT, ".parquet")
+TEXT = (".csv", ".tsv", ".txt")
+_TABLES = (*TEXT, ".parquet")
 #: Arguments that only some files can have, by the beginning of their endings.
 _APPLIES = {
     "key": (".npz", ".h5ad", ".zarr"),
     "index": _TABLES,
-    "header": _TEXT,
+    "header": TEXT,
     "mask_var": (".h5ad", ".zarr"),
     "label": (*_TABLES, ".h5ad", ".zarr"),
-    "encoding": _TEXT,
-    "na": _TEXT,
-    "decimal": _TEXT,
+    "encoding": TEXT,
+    "na": TEXT,
+    "decimal": TEXT,
     "numeric_only": _TABLES,
 }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .._feature_names import meant
 from .errors import Argument, ReadError, tell
 from .lines import STANDARD_INPUT
-from .request import Request
+from .request import TEXT, Request
 
 if TYPE_CHECKING:
     from .._validation import FloatArray
@@ -225,6 +225,8 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         left_out.append(label)
     table = table.without(left_out) if left_out else table
     tell_of_numbering(table)
+    if ending.startswith(TEXT):
+        tell_of_codes(table)
     return table
 
 
@@ -286,6 +288,40 @@ def tell_of_numbering(table: Table) -> None:
             drop,
             index,
         )
+
+
+_CODES = (-99, -999, -9999, 99, 999, 9999)
+
+
+def tell_of_codes(table: Table) -> None:
+    """Say so if numbers such as -99 seem to stand for values that are missing.
+
+    They do if they are farther from all others of their column than those are from one
+    another.
+    """
+    import numpy as np
+
+    values = np.asarray(table.values)
+    extremes = (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
+    for code in _CODES:
+        suspects = np.flatnonzero((extremes[0] == code) | (extremes[1] == code))
+        count, columns = 0, []
+        for j in suspects:
+            marked = values[:, j] == code
+            others = values[~marked & ~np.isnan(values[:, j]), j]
+            if len(others) > 1 and np.abs(others - code).min() > np.ptp(others) > 0:
+                count += int(marked.sum())
+                columns.append((table.feature_names or range(values.shape[1]))[j])
+        if count > 1:
+            na, gaps = Argument("na", [str(code)]), Argument("missing", "pairwise")
+            more = ", …" if len(columns) > 3 else ""
+            tell(
+                f"{table.source}: {code} is {count} times a value, in column(s) "
+                f"{', '.join(map(repr, columns[:3]))}{more}, and far from all others; "
+                f"if it stands for what is missing, add {na} and {gaps}.",
+                na,
+                gaps,
+            )
 
 
 def _in_memory(values: Any) -> Any:
