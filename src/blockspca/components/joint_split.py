@@ -1,7 +1,7 @@
 """A joint bound for orthogonal components: what they share is split off, then a search.
 
 **Theorem.** Let x_1, …, x_m be orthonormal with at most k nonzeros each. For every
-symmetric A and every matrix B of m columns at the most
+symmetric A and every matrix B
 
     Σ_j x_j'Ax_j ≤ m opt(k; A − BB') + ‖B‖_F²,
 
@@ -13,7 +13,9 @@ BB' is positive semidefinite and the x_j are orthonormal. ∎
 From a point of the entry dual (`joint_entries`) with matrix M and λ_1 ≥ … ≥ λ_d, take
 BB' = Σ_l max(λ_l − λ_m, 0) q_l q_l'. As x'(A − BB')x ≤ x'(M − BB')x ≤ λ_m, the bound
 is no worse than Σ_{l ≤ m} λ_l; and a single component of A − BB' can be bounded better
-than by an eigenvalue: by a branch and bound (`bounds.entry_dual.search`).
+than by an eigenvalue: by a branch and bound (`bounds.entry_dual.search`). If that gets
+to its end, other B give less (`joint_balance`), and are harder to search: what is best
+without any proof, and BB' half way to it, are tried as well.
 
 **Rounding.** Entries of B are integers of at most 24 digits in units of a power of two,
 and there are at most 16 columns: products have 48 digits, sums of them 52, so that BB'
@@ -37,12 +39,14 @@ from ..bounds.entry_dual.record import EntryRecord
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import EPS, power_of_two, sum_above
+from .joint_balance import balanced
 from .joint_entries import AGREED, JointEntries
 
 DIGITS = 2.0**22  # of an entry of B, beside a power of two
 MOST_COLUMNS = 16  # of B
 _LEAST_UNIT = 2.0**-537  # of which the square is the least number
 MOST_SECONDS = 30.0  # of it, where there is no limit
+SHARES = (0.5, 1.0)  # of the B that is best without a proof, beside the first
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class JointSplit:
     upper_bound: float
     k: int
     n_components: int
-    directions: FloatArray  #: (d, p). B, of p ≤ m columns.
+    directions: FloatArray  #: (d, p). B.
     record: EntryRecord | SearchRecord  #: proves opt(k; A − BB')
 
     def proved(self, cov: Covariance) -> float:
@@ -64,7 +68,7 @@ class JointSplit:
             If B or the record is not what the theorem asks for.
         """
         B, k, m = self.directions, self.k, self.n_components
-        if B.ndim != 2 or len(B) != cov.n_features or B.shape[1] > m:
+        if B.ndim != 2 or len(B) != cov.n_features or B.shape[1] > MOST_COLUMNS:
             raise ValueError(f"directions of shape {B.shape} split nothing off.")
         if not _is_exact(B):
             raise ValueError("the directions are not integers of 24 digits in units.")
@@ -94,25 +98,68 @@ def joint_split(
     supports : list of arrays of int
         Of components; the search begins with the one that has most of A − BB'.
     nodes : int
-        Of the search.
+        Of the search, for each B that is tried.
     deadline : Deadline
     """
     k, m = entries.k, entries.n_components
     if m > MOST_COLUMNS:
         return None
-    B = _directions(cov, entries)
-    problem, error = _without(cov, B)
     left = deadline.remaining()
     seconds = MOST_SECONDS if left is None else min(left, MOST_SECONDS)
-    if seconds <= 0:
-        return None
-    sizes = [np.linalg.eigvalsh(problem.submatrix(s))[-1] for s in supports]
-    start = supports[int(np.argmax(sizes))]
-    found = entry_bound(problem, k, start, time_limit=seconds, nodes=nodes)
-    if found.record is None:
-        return None
-    value = _joined(found.value, error, B, k, m)
-    return JointSplit(value + AGREED * abs(value), k, m, B, found.record)
+    within = Deadline(seconds)
+    split = _Split(cov, k, m, supports, nodes, within)
+    first = _directions(cov, entries)
+    best = split.searched(first, seconds / 3)
+    if best is None or 2 * m > MOST_COLUMNS:
+        return best
+    least = balanced(split.A, first, split.components(), k, within)
+    for share in SHARES:
+        parts = [np.sqrt(1 - share) * first, np.sqrt(share) * least]
+        remaining = within.remaining()
+        assert remaining is not None
+        found = split.searched(np.hstack(parts), remaining * share)
+        if found is None or not found.upper_bound < best.upper_bound:
+            break  # further on the way it is harder still
+        best = found
+    return best
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Searches for one component of A − BB', for any B."""
+
+    cov: Covariance
+    k: int
+    m: int
+    supports: list[NDArray[np.intp]]
+    nodes: int
+    deadline: Deadline
+
+    @property
+    def A(self) -> FloatArray:
+        A = self.cov.submatrix(slice(None))
+        return np.asarray((A + A.T) / 2)  # of data, entries are computed twice
+
+    def components(self) -> FloatArray:
+        """Return the leading eigenvector of A on each support, as rows."""
+        rows = np.zeros((len(self.supports), self.cov.n_features))
+        for row, support in zip(rows, self.supports, strict=True):
+            row[support] = np.linalg.eigh(self.cov.submatrix(support))[1][:, -1]
+        return rows
+
+    def searched(self, B: FloatArray, seconds: float) -> JointSplit | None:
+        """Return the bound that a search proves with B; None if there is no time."""
+        if seconds <= 0 or self.deadline.passed():
+            return None
+        k, m, B = self.k, self.m, _rounded(B)
+        problem, error = _without(self.cov, B)
+        sizes = [np.linalg.eigvalsh(problem.submatrix(s))[-1] for s in self.supports]
+        start = self.supports[int(np.argmax(sizes))]
+        found = entry_bound(problem, k, start, time_limit=seconds, nodes=self.nodes)
+        if found.record is None:
+            return None
+        value = _joined(found.value, error, B, k, m)
+        return JointSplit(value + AGREED * abs(value), k, m, B, found.record)
 
 
 def _directions(cov: Covariance, entries: JointEntries) -> FloatArray:
@@ -125,7 +172,7 @@ def _directions(cov: Covariance, entries: JointEntries) -> FloatArray:
     M[np.diag_indices(len(M))] += (entries.k - 1) * w * w
     values, Q = np.linalg.eigh(M)
     above = values[-m:] - values[-m]
-    return _rounded(Q[:, -m:] * np.sqrt(above * record.unit))
+    return np.asarray(Q[:, -m:] * np.sqrt(above * record.unit))
 
 
 def _rounded(B: FloatArray) -> FloatArray:
