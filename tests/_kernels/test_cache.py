@@ -68,7 +68,8 @@ def test_edited_helper_in_another_file_is_noticed(
     assert run(1.0) == [1.0, 0]
     assert run(1.0) == [1.0, 1]  # from the cache
     assert run(2.0) == [2.0, 0]
-    assert run(1.0) == [1.0, 1]  # the first version is still there
+    if not own_directory:
+        assert run(1.0) == [1.0, 1]  # the first version is still there
 
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(_kernels.__path__))

@@ -59,7 +59,7 @@ def test_result_and_certificate_agree_after_an_interrupt(case: int) -> None:
         assert found.objective <= found.upper_bound
         if events < number:
             break
-        number += 1 + number // 6  # each of the first six, then fewer
+        number += 1 + number // 4  # each of the first four, then fewer
     assert number > 2
     assert stopped > 0
 

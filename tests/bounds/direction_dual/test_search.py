@@ -145,7 +145,7 @@ def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "k", "nodes"),
     [
-        ("Dorothea_train", 150, 60),
+        pytest.param("Dorothea_train", 150, 60, marks=pytest.mark.slow),
         ("Dorothea_train", 1000, 10),
         pytest.param("Prostate_GE", 100, 200, marks=pytest.mark.slow),
     ],
