@@ -135,6 +135,12 @@ def test_matrix(matrix, error, words):
             TypeError,
             "not numeric: 'b'",
         ),
+        (
+            pd.DataFrame({"day": ["mon", "tue"], "a": [1.0, 2.0]}),
+            {},
+            TypeError,
+            r"or use X.set_index\('day'\) if it names the samples",
+        ),
         (pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), {}, TypeError, "'b'"),
         (
             pd.DataFrame([[1.0, 2.0], [2.0, 1.0]], columns=["a", "a"]),

@@ -169,6 +169,11 @@ def _refuse_text_columns(frame: Any, argument: str) -> None:
             bad.append(f"{name!r} ({dtype})")
     if bad:
         convert = ", or convert them with astype(float)" if "object" in bad[0] else ""
+        first = frame.columns[0]
+        if hasattr(frame, "set_index") and bad[0].startswith(f"{first!r} ("):
+            convert += (
+                f", or use {argument}.set_index({first!r}) if it names the samples"
+            )
         shown = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
         raise TypeError(
             f"{argument} has {len(bad)} column(s) that are not numeric: {shown}; drop "
