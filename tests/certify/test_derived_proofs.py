@@ -122,6 +122,23 @@ def test_proofs_of_components_hold(scheme, kind):
             assert vector.x == tuple(result.x[list(vector.support)])
         value = section.claims[0].objective
         assert value == pytest.approx(found.results[j].objective, rel=1e-9)
+    checks = found.verify(cov, data=Y)
+    assert all(check.complete for check in checks)
+    assert all("replayed" in " ".join(check.checks) for check in checks)
+    # a proof of other components is left, and the certificates are checked
+    other = bs.solve_components(cov, 3, 3, scheme=bs.DisjointSupports(), proof=True)
+    forged = replace(found, proof=other.proof)
+    told = [
+        "replayed" in " ".join(check.checks) for check in forged.verify(cov, data=Y)
+    ]
+    assert not any(told[1:])
+    shorter = replace(found.proof, sections=found.proof.sections[:1])
+    told = replace(found, proof=shorter).verify(cov, data=Y)
+    assert ["replayed" in " ".join(check.checks) for check in told] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("scheme", [*SCHEMES, bs.DisjointSupports()], ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from .._validation import is_sparse, numeric_array
 from ..checker.check import check_proof
 from ..checker.problem import Problem, read_problem
-from ..checker.proof_file import ProofError
+from ..checker.proof_file import ProofError, Section
 from ..covariance.covariance import Covariance
+from ..proof_file import Proof
 from ..result import Result
 from .proof_subject import said_constraints
 from .verification import VerificationError
@@ -30,30 +32,47 @@ def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
     """
     if result.proof is None:  # before the data are written out
         return None
+    rules = result.certificate and result.certificate.constraints
+    header = {} if rules is None else said_constraints(rules)
+    bounds = replayed_bounds(result.proof, cov, data, [(header, result)])
+    return bounds[0] if bounds else None
+
+
+def replayed_bounds(
+    proof: Proof,
+    cov: Covariance,
+    data: Any,
+    expected: Sequence[tuple[dict[str, Any], Result]],
+) -> list[float | None]:
+    """Return the bounds that the sections of a proof show for results, in their order.
+
+    `expected` has what the header of each section has to say of its problem beside the
+    data. Nothing is returned if the proof cannot be replayed, and None where a section
+    is about something else, or says less.
+    """
     origin, numbers = cov.data_origin, _numbers(cov, data)
     if origin is None or numbers is None:
-        return None
+        return []
     try:
-        verdict = check_proof(result.proof.to_text().encode(), numbers)
+        verdict = check_proof(proof.to_text().encode(), numbers)
     except ProofError as error:
         raise VerificationError(f"the proof does not hold: {error}.") from None
-    section = verdict.sections[0]
-    if not _is_about(section.problem, origin.to_dict(), result):
+    said = origin.to_dict()
+    return [
+        _shown(section, read_problem({"data": said, **header}, "here"), result)
+        for section, (header, result) in zip(verdict.sections, expected, strict=False)
+    ]
+
+
+def _shown(section: Section, problem: Problem, result: Result) -> float | None:
+    """The bound that a section shows for a result, if it is about that problem."""
+    # a level and raised entries are ways to prove it, and not what is proved
+    if replace(section.problem, level=None, raised=None) != problem:
         return None
     for claim in section.claims:
         if claim.k == result.k and claim.upper_bound <= result.upper_bound:
             return float(claim.upper_bound)
     return None
-
-
-def _is_about(problem: Problem, data: dict[str, Any], result: Result) -> bool:
-    """Tell whether a proof is about the matrix of a result, and about its sets."""
-    rules = result.certificate and result.certificate.constraints
-    header: dict[str, Any] = {"data": data}
-    if rules is not None:
-        header |= said_constraints(rules)
-    # a level and raised entries are ways to prove it, and not what is proved
-    return replace(problem, level=None, raised=None) == read_problem(header, "here")
 
 
 def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:

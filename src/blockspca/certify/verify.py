@@ -124,14 +124,18 @@ def verify(
             checker.step(step)
     else:
         checker.parts(max_nodes, deadline)
-    checker.conclusion()
-    cov.check_unchanged()
-    unchecked = tuple(checker.bounds.unchecked)
-    return Verification(
-        upper_bound=np.inf if unchecked else float(checker.bounds.upper[-1]),
-        checks=tuple(checker.checks),
-        unchecked=unchecked,
-    )
+    return checker.verification()
+
+
+def verify_replayed(claim: Result, cov: Covariance, bound: float) -> Verification:
+    """As `verify`, where a proof of the bound has been replayed, which holds."""
+    cov, certificate = _among_the_kept(cov, _certificate_of(claim))
+    checker = _Checker(cov, certificate, 1, Deadline(None))
+    checker.component()
+    if certificate.constraints is not None:
+        checker.rules_kept()
+    checker.replayed(bound)
+    return checker.verification()
 
 
 def _certificate_of(claim: Result | Certificate) -> Certificate:
@@ -330,6 +334,17 @@ class _Checker:
             self._gap(objective, max(upper_bound, objective))
         self.checks.append(
             f"status {certificate.status}: upper bound {upper_bound:.12g}"
+        )
+
+    def verification(self) -> Verification:
+        """What was found, once the conclusion is checked."""
+        self.conclusion()
+        self.cov.check_unchanged()
+        unchecked = tuple(self.bounds.unchecked)
+        return Verification(
+            upper_bound=np.inf if unchecked else float(self.bounds.upper[-1]),
+            checks=tuple(self.checks),
+            unchecked=unchecked,
         )
 
     def _gap(self, objective: float, upper_bound: float) -> None:

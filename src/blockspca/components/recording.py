@@ -11,13 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certify.proof_log import check_recordable, recorded
-from ..certify.proof_subject import Deflated, NotRecordable, deflated_by
+from ..certify.proof_subject import (
+    Deflated,
+    NotRecordable,
+    deflated_by,
+    said_constraints,
+)
+from ..certify.replay import replayed_bounds
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..covariance.derived import projected
@@ -70,14 +77,57 @@ def recorded_apart(
         limits = replace(limits, time=limits.time / len(results))
     formed, proof = cov.formed(), Proof(())
     for j, result in enumerate(results):
-        earlier = [*results[:j], *(results[j + 1 :] if swept else ())]
-        left = Deflated(formed) if not earlier else _left_by(formed, earlier, scheme)
-        is_apart = isinstance(scheme, DisjointSupports) or (
-            isinstance(scheme, ResidualDeflation) and scheme.disjoint
-        )
-        used = used_features(earlier) if is_apart else ()
+        left, used = _left_for(formed, results, j, scheme, swept)
         proof += recorded(formed, [result], limits, used, left)
     return proof
+
+
+class Recorded(Protocol):
+    """Components that may have a proof; `first` is there after sweeps."""
+
+    @property
+    def proof(self) -> Proof | None: ...
+
+    @property
+    def results(self) -> tuple[Result, ...]: ...
+
+    @property
+    def scheme(self) -> Scheme: ...
+
+    @property
+    def first(self) -> Result | None: ...
+
+
+def replayed_components(
+    found: Recorded, cov: Covariance, data: Any
+) -> dict[int, float | None]:
+    """Replay a proof; return the bound that it shows for each component, if it does."""
+    results, scheme = found.results, found.scheme
+    if found.proof is None or (type(scheme) not in RECORDABLE and len(results) > 1):
+        return {}
+    expected = []
+    for j, result in enumerate(results):
+        left, used = _left_for(cov, results, j, scheme, found.first is not None)
+        rules = result.certificate and result.certificate.constraints
+        header = dict(left.header)
+        if rules is not None:
+            header |= said_constraints(rules)
+        elif len(used):
+            header["without"] = [int(i) for i in used]
+        expected.append((header, result))
+    return dict(enumerate(replayed_bounds(found.proof, cov, data, expected)))
+
+
+def _left_for(
+    cov: Covariance, results: Sequence[Result], j: int, scheme: Scheme, swept: bool
+) -> tuple[Deflated, Sequence[int] | NDArray[np.intp]]:
+    """What the other components leave for component j, and the features they use."""
+    earlier = [*results[:j], *(results[j + 1 :] if swept else ())]
+    left = Deflated(cov) if not earlier else _left_by(cov, earlier, scheme)
+    is_apart = isinstance(scheme, DisjointSupports) or (
+        isinstance(scheme, ResidualDeflation) and scheme.disjoint
+    )
+    return left, used_features(earlier) if is_apart else ()
 
 
 def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Deflated:

@@ -21,7 +21,7 @@ from .._validation import (
 )
 from .._warnings import warn_caller
 from ..certificate import restated
-from ..certify.verify import Verification, verify
+from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..covariance.formed import formed_or_interrupted
@@ -35,7 +35,7 @@ from .earlier import check_earlier_bound
 from .finish import check_finished
 from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
 from .joint_start import begun_together
-from .recording import check_recorded, recorded_apart
+from .recording import check_recorded, recorded_apart, replayed_components
 from .requests import (
     check_constraints,
     check_sparsities,
@@ -205,7 +205,8 @@ class Components(MayHaveProof):
         cov : Covariance or symmetric matrix
             The original matrix.
         **options
-            Passed to `blockspca.verify`.
+            Passed to `blockspca.verify`. With `data`, the proof of the components, if
+            one was recorded, is replayed in the place of searching again.
 
         Raises
         ------
@@ -218,9 +219,14 @@ class Components(MayHaveProof):
         if self.first is not None:
             alone = verify(self.first, cov, **options)
             said += [f"alone: {words}" for words in alone.checks]
+        replayed = replayed_components(self, cov, options.pop("data", None))
         checks: list[Verification] = []
         for index, result in enumerate(self.results):
             problem = self.problem(index, cov)
+            bound = replayed.get(index)
+            if bound is not None:
+                checks.append(verify_replayed(result, problem, bound))
+                continue
             check = verify(result, problem, **options)
             check = check_finished(
                 check,
