@@ -95,3 +95,18 @@ def test_directions_are_left_out_where_they_cannot_beat_the_trace(
     assert run._directions_are_hopeless() is False  # nothing is known
     run.by_variances()
     assert run._directions_are_hopeless() is hopeless
+
+
+@pytest.mark.parametrize(("share", "is_first"), [(0.5, False), (0.95, True)])
+def test_far_from_the_target_it_comes_after_the_directions_of_data(
+    share: float, is_first: bool
+) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 60)) * np.linspace(1, 9, 60)
+    cov = Covariance.from_data(X)
+    target = share * largest_eigenvalue_bound(cov)
+    problem = _Problem(cov, 9, np.arange(51, 60), target, Deadline(60.0), None)
+    run = _Run(problem, Effort(), DEFAULT_SETTINGS, None)
+    run.by_eigenvalue(0.5)
+    assert (len(run.known) == 2) == is_first
+    run.by_eigenvalue()
+    assert run.known[-1].name == BoundName.LARGEST_EIGENVALUE

@@ -336,11 +336,24 @@ class _Run:
         ):
             return
         with single_threaded():
-            if self._reached_by_all() >= min(self.known).value:
+            reached = self._reached_by_all()
+            if reached >= min(self.known).value:
+                return
+            if share < 1 and self._directions_may_do(reached):
                 return
             value = largest_eigenvalue_bound(problem.cov, by_lanczos=True)
             value += problem.error
         self.known.append(NamedBound(value, BoundName.LARGEST_EIGENVALUE))
+
+    def _directions_may_do(self, reached: float) -> bool:
+        """Whether λmax is so far off that the direction dual, of data, is worth more.
+
+        Then it comes last: of sparse data CC' is dense, as dear as the dual's root.
+        """
+        cov, target = self.problem.cov, self.problem.target
+        far = reached - target > self.settings.search_up_to_gap * abs(target)
+        is_apt = cov.known_psd and cov.n_samples is not None
+        return far and is_apt and not self._directions_are_hopeless()
 
     def _reached_by_all(self) -> float:
         """x'Ax of some unit x: by power steps from the component, less than λmax."""
