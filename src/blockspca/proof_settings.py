@@ -50,6 +50,10 @@ class ProofSettings:
     #: Prostate and BASEHOCK in 0.3 to 1.7 s, or not soon: then the duals have the rest.
     chain_first_up_to: int = 60
     chain_first_share: float = 0.2
+    #: The same below `single_k_from`, where the chain takes a moment, but for flat,
+    #: noisy matrices, of which the entry dual knows more: Gaussian data, 200 × 300,
+    #: k = 20, had a gap of 43 % after twenty seconds of the chain alone, and have 14 %.
+    chain_first_share_below: float = 0.5
     #: Beyond this k the chain, a search for every smaller k, is too long to be walked
     #: for one k; `solve_path`, which is asked for all of them, walks it.
     chain_up_to: int = 500
@@ -100,6 +104,11 @@ class ProofSettings:
     most_compositions: int = 200
     #: Of the time, for power steps, whose support the dual starts from.
     heuristic_share: float = 0.4
+    #: Rows that power steps start from, of up to so many features, and of more: in
+    #: noise the best start is seldom among the first (Gaussian data, 200 × 300, k = 20:
+    #: 2.62 from 4 rows, 2.74 from 16 and from all); of few features starts are cheap.
+    starts: tuple[int, int] = (16, 4)
+    many_starts_up_to: int = 2000
     #: Of the time that is left, for the dual, or all of it but `reserve` if that is
     #: more: the step that is under way when the time is up still has to end.
     bound_share: float = 0.9
@@ -194,11 +203,21 @@ class ProofSettings:
         time = left.time if is_limited else self.target_seconds
         return replace(left, time=time, gap=None)
 
+    def starts_of(self, n_features: int) -> int:
+        """Rows that power steps start from."""
+        return self.starts[n_features > self.many_starts_up_to]
+
+    def chain_share(self, k: int) -> float:
+        """Of a limit on time, for the chain where it is first."""
+        if k < self.single_k_from:
+            return self.chain_first_share_below
+        return self.chain_first_share
+
     def entry_share(self, k: int) -> float:
         """Of the time that is left, for the entry dual where it is the better one."""
-        if k >= self.entry_alone_from:
-            return self.entry_share_alone
-        return self.entry_share_chain
+        if self.single_k_from <= k < self.entry_alone_from:
+            return self.entry_share_chain
+        return self.entry_share_alone
 
     def nodes_of_entries(self, k: int) -> int:
         """Nodes that the entry dual's search may open for a k by itself."""

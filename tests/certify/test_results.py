@@ -128,3 +128,20 @@ def test_components_and_paths_agree_as_well() -> None:
         for result in (*found.results, *path.values()):
             if result.certificate is not None:
                 assert result.certificate.status is result.status
+
+
+def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
+    """In noise the chain stands still; here it has no time at all."""
+    X = np.random.default_rng(0).normal(size=(40, 60))
+    cov, k = bs.Covariance.from_data(X), 12
+    none = replace(DEFAULT_SETTINGS, chain_first_share_below=0.0)
+    wide = bs.Limits(time=600, gap=0.3)
+    found = certified_results(cov, k, k, wide, {}, settings=none)[k]
+    assert found.status is bs.Status.GAP_LIMIT
+    assert str(found.bound_name) in ("entry dual", "direction dual")
+    assert found.nodes <= 1  # of a dual's root
+    bs.verify(found, cov)
+    # Without a limit on time the chain decides, whatever the clock says.
+    chained = certified_results(cov, k, k, replace(wide, time=None), {}, settings=none)
+    assert chained[k].status is bs.Status.GAP_LIMIT
+    assert str(chained[k].bound_name) not in ("entry dual", "direction dual")

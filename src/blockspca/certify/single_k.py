@@ -119,7 +119,12 @@ def prove_single_k(
     budget = Budget(limits)
     share = None if limits.time is None else settings.heuristic_share * limits.time
     # Power steps are no nodes; the limit on these is for the search.
-    found = truncated_power(cov, k, limits=replace(limits, time=share, nodes=None))
+    found = truncated_power(
+        cov,
+        k,
+        limits=replace(limits, time=share, nodes=None),
+        n_starts=settings.starts_of(cov.n_features),
+    )
     best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:
         best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
