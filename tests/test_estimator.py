@@ -312,6 +312,7 @@ def test_the_default_limit_warns(monkeypatch):
     with pytest.warns(ConvergenceWarning) as caught:
         SparsePCA(1, k=8).fit(noise)
     assert caught[0].filename == __file__  # the caller's line, not ours
+    assert "limits=Limits(time=60)" in str(caught[0].message)
     assert model.status_ == ["node_limit"]
     assert "raise limits.nodes" in str(model.results_[0])
 

@@ -23,6 +23,22 @@ def test_the_first_shell_block_is_two_commands():
     ]
 
 
+def test_a_use_and_a_picture_come_before_the_formula():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    places = ("![", "pip install", "sh run.sh", "SparsePCA(n_components=", "max x'Ax")
+    order = [text.index(words) for words in places]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_paper_can_be_cited(page):
+    text = (ROOT / page).read_text(encoding="utf-8").split("```bibtex")[1]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for words in ("Efficient Sparse PCA via Block-Diagonalization", "2410.14092"):
+        assert words in re.sub(r"[{}]", "", text)  # braces keep capitals
+        assert words in citation
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_give_what_is_printed(page):
     parser = doctest.DocTestParser()

@@ -74,6 +74,24 @@ def test_the_recipe_asks_for_the_same_versions():
     assert f'python_min: "{least}"' in recipe
 
 
+def test_what_registries_ask_for_is_listed_and_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.split("## Registries")[1].split("\n## ")[0]
+    named = re.findall(r"`([\w./-]+/[\w./-]+|[A-Z_]+\.md|LICENSE)`", table)
+    assert len(named) > 12
+    for path in named:
+        assert (ROOT / path).exists(), path
+    for test in re.findall(r"::(test_\w+)", table):
+        found = [p for p in (ROOT / "tests").rglob("*.py") if test in p.read_text()]
+        assert found, test
+
+
+def test_bug_reports_ask_for_versions():
+    template = ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml"
+    assert "blockspca info" in template.read_text(encoding="utf-8")
+    assert (ROOT / "CODE_OF_CONDUCT.md").exists()
+
+
 def test_actions_are_pinned_to_commits():
     for path in (ROOT / ".github" / "workflows").glob("*.yml"):
         for action in re.findall(r"uses: (\S+)", path.read_text()):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import anndata
@@ -49,6 +51,25 @@ def test_what_is_written(cells: anndata.AnnData, tmp_path: Path) -> None:
     again = anndata.read_h5ad(tmp_path / "out.h5ad")
     certificate = bs.Certificate.from_json(str(again.uns["spca"]["certificates"][0]))
     assert bs.verify(certificate, bs.Covariance.from_data(cells.X)).complete
+
+
+def test_scanpy_is_not_needed(file: Path) -> None:
+    script = (
+        "import sys\n"
+        "sys.modules['scanpy'] = None\n"
+        "import anndata, blockspca as bs\n"
+        f"cells = anndata.read_h5ad({str(file)!r})\n"
+        "bs.tl.sparse_pca(cells, n_comps=1, k=3)\n"
+        "print(cells.obsm['X_spca'].shape)\n"
+    )
+    words = [sys.executable, "-W", "ignore", "-c", script]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(700, 1)"
+
+
+def test_the_estimator_says_at_once_where_to_go(cells: anndata.AnnData) -> None:
+    with pytest.raises(TypeError, match=r"call blockspca\.tl\.sparse_pca\(adata\)"):
+        bs.SparsePCA(1, k=3).fit(cells)
 
 
 def test_a_copy_leaves_the_original_alone(cells: anndata.AnnData) -> None:

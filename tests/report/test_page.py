@@ -54,6 +54,12 @@ def test_it_says_what_a_reader_needs(page):
         assert text in page
 
 
+def test_features_by_components_and_which_enter_with_k(page):
+    assert re.search(r"Loadings of \d features in 2 components", page)
+    assert "Features of the best component for each k. " in page
+    assert re.search(r"feature \d from k = \d on", page)
+
+
 def test_nothing_comes_from_elsewhere(page):
     held = "#|data:application/json|data:text/csv"
     assert not re.search(rf"(?:src|href)=\"(?!{held})", page)
