@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from .._validation import FloatArray
 from ..limits import Deadline
 
-ROUNDS = 16  # after which next to nothing is gained
+ROUNDS = 32  # after which next to nothing is gained
 SMOOTHINGS = (0.01, 0.003, 0.001)  # of the sum for each component, one after the other
 STEPS = 150  # of each of them, at the most
 STARTS = 40  # of power steps in each round
@@ -44,18 +44,16 @@ def balanced(
     m, rng = len(components), np.random.default_rng(0)
     # With unit vectors among them, no B makes all as small as one likes.
     vectors = np.vstack([np.eye(len(A)), components])
-    best, least = B, np.inf
+    tried = [B]
     for _ in range(ROUNDS):
         if deadline.passed():
             break
-        found = _sparse_vectors(A - B @ B.T, vectors, k, rng)
+        found = sparse_vectors(A - B @ B.T, vectors, k, rng)
         vectors = _with_new(vectors, found)
-        values = _values(A, B, vectors)
-        bound = m * float(values.max()) + float((B * B).sum())
-        if bound < least:
-            best, least = B, bound
         B = _lowered(A, B, vectors, m)
-    return best
+        tried.append(B)
+    # By all vectors there are: those of its own round flatter a B.
+    return min(tried, key=lambda B: m * _values(A, B, vectors).max() + (B * B).sum())
 
 
 def _values(A: FloatArray, B: FloatArray, vectors: FloatArray) -> FloatArray:
@@ -92,10 +90,14 @@ def _lowered(A: FloatArray, B: FloatArray, vectors: FloatArray, m: int) -> Float
     return B
 
 
-def _sparse_vectors(
-    M: FloatArray, vectors: FloatArray, k: int, rng: np.random.Generator
+def sparse_vectors(
+    M: FloatArray, vectors: FloatArray, k: int, rng: np.random.Generator | None = None
 ) -> FloatArray:
-    """Return k-sparse unit vectors with large x'Mx: power steps from several starts."""
+    """Return k-sparse unit vectors with large x'Mx, the largest first.
+
+    By power steps from the vectors given, rows of M, and at random.
+    """
+    rng = rng or np.random.default_rng(0)
     d = len(M)
     shifted = M + np.abs(M).sum(axis=1).max() / np.sqrt(d) * np.eye(d)
     order = np.argsort(-np.einsum("ij,ij->i", vectors @ M, vectors))

@@ -39,7 +39,7 @@ from ..bounds.entry_dual.record import EntryRecord
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import EPS, power_of_two, sum_above
-from .joint_balance import balanced
+from .joint_balance import balanced, sparse_vectors
 from .joint_entries import AGREED, JointEntries
 
 DIGITS = 2.0**22  # of an entry of B, beside a power of two
@@ -96,7 +96,7 @@ def joint_split(
     entries : JointEntries
         The point that B is taken from.
     supports : list of arrays of int
-        Of components; the search begins with the one that has most of A − BB'.
+        Of components, from which vectors with much of A − BB' are sought.
     nodes : int
         Of the search, for each B that is tried.
     deadline : Deadline
@@ -153,8 +153,8 @@ class _Split:
             return None
         k, m, B = self.k, self.m, _rounded(B)
         problem, error = _without(self.cov, B)
-        sizes = [np.linalg.eigvalsh(problem.submatrix(s))[-1] for s in self.supports]
-        start = self.supports[int(np.argmax(sizes))]
+        left = problem.submatrix(slice(None))
+        start = np.flatnonzero(sparse_vectors(left, self.components(), k)[0])
         found = entry_bound(problem, k, start, time_limit=seconds, nodes=self.nodes)
         if found.record is None:
             return None
