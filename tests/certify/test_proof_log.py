@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.certify import proof_log
 from blockspca.certify.proof_log import record_proof
 from blockspca.certify.proof_subject import NotRecordable
 from blockspca.covariance.origin import data_sha256
@@ -185,3 +186,14 @@ def test_components_that_cannot_be_recorded_are_refused():
         bs.solve_components(FIVE, 2, 1).write_proof("never.proof")
     one = bs.solve_components(FIVE, 2, 1, scheme=bs.ResidualDeflation(), proof=True)
     assert len(one.proof.sections) == 1
+
+
+def test_kernels_are_loaded_before_the_clock_starts(monkeypatch):
+    """The prover of a single k needs none of them, and loading takes a second."""
+    order = []
+    monkeypatch.setattr(proof_log, "load", lambda *names: order.append(names))
+    monkeypatch.setattr(
+        proof_log, "Budget", lambda *given: order.append("clock") or Budget(*given)
+    )
+    bs.solve(FIVE, 2, proof=True)
+    assert order == [("rowtops", "screen", "tree_log"), "clock"]

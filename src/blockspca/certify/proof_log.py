@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from ..certificate import StepClaim
 from ..constraints import Constraints, Rules
 from ..covariance.covariance import Covariance
@@ -23,6 +24,7 @@ from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..proof_file import FORMAT, Proof
 from ..result import Result
+from ..scan.lists import scan_kernels
 from .adaptive_screening import Candidates
 from .proof_records import Recording
 from .proof_subject import (
@@ -74,8 +76,11 @@ def recorded(
         What the results are about, where that is not A.
     """
     seconds = None if limits.time is None else _RECORDING * limits.time
+    cov = cov.formed()
+    # The prover of a single k loads neither, which takes a second where others wait.
+    load(*scan_kernels(cov), "screen", "tree_log")
     budget = Budget(Limits(time=seconds, memory=limits.memory))
-    return record_proof(cov.formed(), results, budget, without, deflated)
+    return record_proof(cov, results, budget, without, deflated)
 
 
 def record_proof(

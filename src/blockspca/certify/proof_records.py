@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.direction_dual.point import direction_point, direction_rounds
+from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
 from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
@@ -49,6 +50,9 @@ _NODES, _NODES_PER_NODE = 20_000, 4
 # in the order of the variances and more than 20,000 in that of the 2×2 bounds, which is
 # the better one as a rule.
 _SHORT_TREE = 4_000
+
+# Of a search by the entry dual that is made for the proof: CovColon, k = 100, has 6.
+_ENTRY_NODES = 200
 
 # A proof whose gap is larger than that of the result by more than this says so.
 _SAME_GAP = 1e-9
@@ -122,6 +126,9 @@ class Recording:
         if value > wanted and k in self.claimed and self.names.get(k) in no_chain:
             directed = self._direction(k, wanted)
             value, record = min((value, record), directed, key=lambda found: found[0])
+        if value > wanted and self.names.get(k) == BoundName.DIRECTION_DUAL:
+            searched = self._entry_instead(k)
+            value, record = min((value, record), searched, key=lambda found: found[0])
         self._add(k, (value, record))
 
     def _add(self, k: int, found: Found) -> None:
@@ -151,6 +158,30 @@ class Recording:
             return _NOTHING
         value = point.value + DIRECTION_ROOM * abs(point.value)
         return value / self.unit, {"rule": "direction", **point.to_dict()}
+
+    def _entry_instead(self, k: int) -> Found:
+        """A search by the entry dual, where that of directions has no words.
+
+        For matrices, which have no columns of samples, and where it has to split. It
+        may take as long as the solve took.
+        """
+        result = self.claimed.get(k)
+        if result is None:
+            return _NOTHING
+        left, memory = self.budget.remaining(), self.budget.limits.memory
+        found = entry_bound(
+            self.cov,
+            k,
+            np.searchsorted(self.features, result.support),
+            target=(result.objective + result.upper_bound) / 2,
+            time_limit=result.time if left is None else min(left, result.time),
+            nodes=_ENTRY_NODES,
+            memory=memory,
+        )
+        if found.record is None:
+            return _NOTHING
+        self.duals[k] = found.record.to_text()
+        return self._entry(k)
 
     def _entry(self, k: int) -> Found:
         """The entry dual, which needs no smaller k either: the point of its bound."""
