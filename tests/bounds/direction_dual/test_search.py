@@ -56,7 +56,7 @@ def test_a_target_below_the_optimum_is_found_out(
     cov = covariance(kind, np.random.default_rng(seed))
     A = cov.submatrix(slice(None))
     optimum = brute_force(A, k)
-    bound = dual_bound(cov, k, target=share * optimum, time_limit=60, nodes=80)
+    bound = dual_bound(cov, k, target=share * optimum, time_limit=60, nodes=40)
     assert bound.value >= optimum * (1 - 1e-12)
     if bound.better is not None:
         within = A[np.ix_(bound.better, bound.better)]
