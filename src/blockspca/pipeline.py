@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def solve(
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
-    from .certify.proof_log import check_recordable, recorded
+    from .certify.proof_log import check_recordable, recorded, recorded_or_warned
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -145,7 +146,8 @@ def solve(
     if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
-        return replace(result, proof=recorded(cov, [result], budget.limits))
+        record = partial(recorded, cov, [result], budget.limits)
+        return replace(result, proof=recorded_or_warned(record))
     return result
 
 
@@ -376,7 +378,7 @@ def solve_path(
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
     from .certify.constrained_path import solve_constrained_path
-    from .certify.proof_log import check_recordable, recorded
+    from .certify.proof_log import check_recordable, recorded, recorded_or_warned
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -406,7 +408,8 @@ def solve_path(
     path = SparsityPath(results, cov)
     _tell_of_compilation(cut_short, path.values())
     if proof:
-        path.proof = recorded(cov, list(path.values()), budget.limits)
+        record = partial(recorded, cov, list(path.values()), budget.limits)
+        path.proof = recorded_or_warned(record)
     return path
 
 

@@ -102,6 +102,6 @@ class MayHaveProof:
         if self.proof is None:
             raise ValueError(
                 f"this result has no proof to write: pass proof=True to {self._call}, "
-                "which records it while solving."
+                "which records it while solving, or more time, if that was passed."
             )
         return self.proof.write(path)

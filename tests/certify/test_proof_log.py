@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import blockspca as bs
 from blockspca.certify import proof_log
 from blockspca.certify.proof_log import record_proof
-from blockspca.certify.proof_subject import NotRecordable
+from blockspca.certify.proof_subject import NoTimeToRecord, NotRecordable
 from blockspca.covariance.origin import data_sha256
 from blockspca.limits import Budget, Limits
 from blockspca.proof_file import Proof
@@ -197,3 +197,27 @@ def test_kernels_are_loaded_before_the_clock_starts(monkeypatch):
     )
     bs.solve(FIVE, 2, proof=True)
     assert order == [("rowtops", "screen", "tree_log"), "clock"]
+
+
+@pytest.mark.parametrize(
+    "stopped", [NoTimeToRecord("too late."), KeyboardInterrupt()], ids=["time", "key"]
+)
+def test_a_result_is_not_lost_where_its_proof_is(monkeypatch, stopped) -> None:
+    """It was raised away: solved, and gone."""
+
+    def record(*args: Any) -> None:
+        raise stopped
+
+    monkeypatch.setattr(proof_log, "record_proof", record)
+    A = np.diag([3.0, 2.0, 1.0]) + 0.5
+    with pytest.warns(UserWarning, match="No proof was recorded"):
+        result = bs.solve(A, 2, proof=True)
+    assert result.status is bs.Status.OPTIMAL
+    with pytest.raises(ValueError, match="more time"):
+        result.write_proof("nowhere.proof")
+    with pytest.warns(UserWarning, match="No proof was recorded"):
+        path = bs.solve_path(A, 2, proof=True)
+    assert path[2].objective == result.objective
+    with pytest.warns(UserWarning, match="No proof was recorded"):
+        found = bs.solve_components(A, 1, 2, proof=True)
+    assert len(found.results) == 2

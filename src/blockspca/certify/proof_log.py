@@ -10,13 +10,14 @@ and the proof then says less than the result, which its message tells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.loading import load
+from .._warnings import warn_caller
 from ..certificate import StepClaim
 from ..constraints import Constraints, Rules
 from ..covariance.covariance import Covariance
@@ -29,6 +30,7 @@ from .adaptive_screening import Candidates
 from .proof_records import Recording
 from .proof_subject import (
     Deflated,
+    NoTimeToRecord,
     NotRecordable,
     Subject,
     constrained_subject,
@@ -81,6 +83,17 @@ def recorded(
     load(*scan_kernels(cov), "screen", "tree_log")
     budget = Budget(Limits(time=seconds, memory=limits.memory))
     return record_proof(cov, results, budget, without, deflated)
+
+
+def recorded_or_warned(record: Callable[[], Proof]) -> Proof | None:
+    """Record; where time or Ctrl-C end that, warn: the result is there all the same."""
+    try:
+        return record()
+    except NoTimeToRecord as reason:
+        warn_caller(f"No proof was recorded: {reason} The result is not affected.")
+    except KeyboardInterrupt:
+        warn_caller("No proof was recorded: interrupted. The result is not affected.")
+    return None
 
 
 def record_proof(
@@ -168,9 +181,8 @@ def _recorded_section(
             again=True,
         )
     except LimitReached:  # before A was read
-        raise NotRecordable(
-            "the time did not suffice to read A once more, so that there is nothing to "
-            "record; give more time."
+        raise NoTimeToRecord(
+            "the time did not suffice to read A once more; give more time."
         ) from None
     with single_threaded():
         recording = Recording(subject, results, steps, budget, candidates)

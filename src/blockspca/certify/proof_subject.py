@@ -32,6 +32,10 @@ class NotRecordable(ValueError):
     """The proof format has no rule for this result."""
 
 
+class NoTimeToRecord(NotRecordable):
+    """A was not read once more in the time that a recording has."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """The matrix of a section, and how its header names it.

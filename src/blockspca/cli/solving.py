@@ -171,7 +171,9 @@ def write_proof(
     solved: Components | SparsityPath, target: Path, display: Display
 ) -> None:
     """Write the proof that was recorded, and say where it says less than the result."""
-    assert solved.proof is not None
+    if solved.proof is None:  # a warning has said why
+        display.note(f"Not written: {target}")
+        return
     solved.write_proof(target)
     if solved.proof.message:
         display.note(solved.proof.message)

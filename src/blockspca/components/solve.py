@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from .._validation import (
 )
 from .._warnings import warn_caller
 from ..certificate import restated
+from ..certify.proof_log import recorded_or_warned
 from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -426,8 +428,10 @@ def solve_components(
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
         if not proof:
             return found
-        written = recorded_apart(cov, named, budget.limits, scheme, bool(sweeps))
-        return replace(found, proof=written)
+        record = partial(
+            recorded_apart, cov, named, budget.limits, scheme, bool(sweeps)
+        )
+        return replace(found, proof=recorded_or_warned(record))
 
 
 def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:
