@@ -415,8 +415,9 @@ def solve_path(
 
 def _tell_of_compilation(cut_short: int, results: Iterable[Result]) -> None:
     """Warn where time was up and kernels were compiled: the same call does better."""
-    late = any(result.status is Status.TIME_LIMIT for result in results)
-    if late and times_cut_short() > cut_short:
+    if times_cut_short() == cut_short:  # and no result of a path is made for it
+        return
+    if any(result.status is Status.TIME_LIMIT for result in results):
         warn_caller(
             "The time was up, and a part of it went into compiling kernels, which "
             "happens once on a machine. Call again, which finds them ready, or run "
