@@ -289,7 +289,9 @@ class _Run:
         columns = min(float(k), cov.n_features / cov.n_samples)
         reached = columns * float(cov.diagonal().min(initial=np.inf))
         known = min(self.known).value
-        return reached >= known - _NO_GAIN * (known - self.problem.target)
+        gap = known - self.problem.target
+        # Without a target any gain is one; an infinite gap would rule it out for good.
+        return reached >= known - (_NO_GAIN * gap if np.isfinite(gap) else 0.0)
 
     def _directions_are_apt(self) -> bool:
         """A shift as large as the optimum leaves the dual nothing to work with."""
