@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+import blockspca as bs
+from blockspca.certificate import restated
 from blockspca.result import OPTIMAL_GAP, is_optimal_gap
 
 
@@ -47,3 +51,20 @@ def test_zero_needs_an_equal_bound():
 )
 def test_what_is_not_finite_is_not_optimal(objective, upper_bound):
     assert not is_optimal_gap(objective, upper_bound)
+
+
+def test_a_bound_by_another_name_or_a_loading_elsewhere_is_a_contradiction() -> None:
+    result = bs.solve(np.diag([3.0, 2.0, 1.0]) + 0.5, 2)
+    elsewhere = result.x.copy()
+    (outside,) = np.setdiff1d(np.arange(3), result.support)
+    elsewhere[outside] = 1e-3
+    for change in ({"bound_name": "a name of my own"}, {"x": elsewhere}):
+        with pytest.raises(ValueError, match=next(iter(change))):
+            replace(result, **change)
+
+
+def test_a_claim_that_is_misspelt_is_refused() -> None:
+    for certify in (True, False):
+        result = bs.solve(np.diag([3.0, 2.0, 1.0]) + 0.5, 2, certify=certify)
+        with pytest.raises(TypeError, match="uper_bound"):
+            restated(result, uper_bound=9.0)

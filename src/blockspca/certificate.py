@@ -377,6 +377,9 @@ def restated(result: Result, **claims: Any) -> Result:
     if result.certificate is not None:
         certificate: Certificate = replace(result.certificate, **claims)
         return replace(result, **certificate._claims())
+    unknown = claims.keys() - {f.name for f in fields(Certificate)}
+    if unknown:
+        raise TypeError(f"{sorted(unknown)} are no fields of a certificate.")
     support = np.array(claims.get("support", result.support), dtype=np.intp)
     loadings = claims.get("loadings", result.x[result.support])
     changes = {f.name: claims[f.name] for f in fields(Result) if f.name in claims}

@@ -175,7 +175,9 @@ class _Run:
             {k: support for k, support in incumbents.items() if support},
             n_jobs=self.n_jobs,
             callback=self.callback,
-            prover=choose_prover(self.cov, k_min, k_max),
+            prover=choose_prover(
+                self.cov, k_min, k_max, timed=self.budget.limits.time is not None
+            ),
             settings=SETTINGS,
         )
 
@@ -426,14 +428,19 @@ def _tell_of_compilation(cut_short: int, results: Iterable[Result]) -> None:
 
 
 def choose_prover(
-    cov: Covariance, k_min: int, k_max: int, settings: ProofSettings | None = None
+    cov: Covariance,
+    k_min: int,
+    k_max: int,
+    settings: ProofSettings | None = None,
+    timed: bool = False,
 ) -> Prover:
     """Decide who proves k_min, …, k_max; `ProofSettings` has the reasons.
 
     Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
     of a single k takes part: before the chain where one k is asked for, after it where
     the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
-    same provers, up to `chain_up_to`.
+    same provers, up to `chain_up_to`. One small k under a limit on time (`timed`) is
+    for the duals as well, once the chain has had its share (`chain_share`).
 
     Examples
     --------
@@ -445,10 +452,13 @@ def choose_prover(
     ['CHAIN', 'SINGLE_K_THEN_CHAIN']
     >>> choose_prover(cov, 1, 35).name
     'CHAIN_THEN_SINGLE_K'
+    >>> choose_prover(cov, 5, 5, timed=True).name
+    'SINGLE_K_THEN_CHAIN'
     """
     settings = settings or SETTINGS
     if k_max < settings.single_k_from:
-        return Prover.CHAIN
+        is_one = 1 < k_min == k_max  # the duals need two
+        return Prover.SINGLE_K_THEN_CHAIN if timed and is_one else Prover.CHAIN
     if k_min < k_max:
         return Prover.CHAIN_THEN_SINGLE_K
     if k_max > settings.chain_up_to:

@@ -116,14 +116,15 @@ def refuse_contradiction(result: Result) -> None:
     certificate = result.certificate
     if certificate is None:
         return
-    names = ("k", "n_features", "objective", "upper_bound")
+    names = ("k", "n_features", "objective", "upper_bound", "bound_name")
     apart = [n for n in names if getattr(result, n) != getattr(certificate, n)]
     if result.status is not certificate.status:  # text would equal its status
         apart.append("status")
     if result.support.tolist() != list(certificate.support):
         apart.append("support")
-    elif len(result.x) != result.n_features or not np.array_equal(
-        result.x[result.support], certificate.loadings
+    elif len(result.x) != result.n_features or not (
+        np.array_equal(result.x[result.support], certificate.loadings)
+        and np.count_nonzero(result.x) == np.count_nonzero(certificate.loadings)
     ):
         apart.append("x")
     if apart:

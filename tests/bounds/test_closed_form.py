@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from blockspca.bounds.best import NamedBound, best_bound, is_sound
 from blockspca.bounds.closed_form import (
+    ObviousBounds,
     best_threshold_bound,
     largest_eigenvalue_bound,
     row_sum_bound,
@@ -20,6 +21,7 @@ from blockspca.bounds.closed_form import (
     trace_bound,
 )
 from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.certificate import BoundName
 from blockspca.covariance.covariance import Covariance
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, psd_shift
 from dual_problems import direction_bound
@@ -214,3 +216,14 @@ def test_a_bound_below_the_objective_is_said_to_be_a_defect() -> None:
     assert is_sound(NamedBound(2.0, "variances"), 2.0, 0.0)
     with pytest.warns(RuntimeWarning, match="1.9, is below the objective 2"):
         assert not is_sound(NamedBound(1.9, "variances"), 2.0, 1e-9)
+
+
+def test_a_matrix_too_large_for_its_eigenvalues_has_an_obvious_bound() -> None:
+    """It was infinite, and named after the eigenvalue that nobody computed."""
+    A = np.eye(3200)
+    A[0, 1] = A[1, 0] = 0.5
+    value, name = ObviousBounds(Covariance.from_matrix(A)).least(3)
+    assert name is BoundName.ROW_SUMS
+    assert value == pytest.approx(2.0)
+    nothing = ObviousBounds(Covariance.from_matrix(A), seconds=0.0).least(3)
+    assert nothing == (np.inf, BoundName.NONE)

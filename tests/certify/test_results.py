@@ -11,6 +11,7 @@ import pytest
 import blockspca as bs
 from blockspca.certify import results
 from blockspca.certify.results import certified_results
+from blockspca.pipeline import choose_prover
 from blockspca.proof_settings import DEFAULT_SETTINGS, Prover
 
 
@@ -136,12 +137,14 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     cov, k = bs.Covariance.from_data(X), 12
     none = replace(DEFAULT_SETTINGS, chain_first_share_below=0.0)
     wide = bs.Limits(time=600, gap=0.3)
-    found = certified_results(cov, k, k, wide, {}, settings=none)[k]
+    timed = choose_prover(cov, k, k, timed=True)
+    found = certified_results(cov, k, k, wide, {}, prover=timed, settings=none)[k]
     assert found.status is bs.Status.GAP_LIMIT
     assert str(found.bound_name) in ("entry dual", "direction dual")
     assert found.nodes <= 1  # of a dual's root
     bs.verify(found, cov)
     # Without a limit on time the chain decides, whatever the clock says.
-    chained = certified_results(cov, k, k, replace(wide, time=None), {}, settings=none)
+    untimed, prover = replace(wide, time=None), choose_prover(cov, k, k)
+    chained = certified_results(cov, k, k, untimed, {}, prover=prover, settings=none)
     assert chained[k].status is bs.Status.GAP_LIMIT
     assert str(chained[k].bound_name) not in ("entry dual", "direction dual")

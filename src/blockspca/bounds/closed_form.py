@@ -153,7 +153,7 @@ class ObviousBounds:
     def _strongest(self) -> FloatArray | None:
         """The largest |A_ij|, j ≠ i, of each row."""
         d = self.cov.n_features
-        if not self.cov.in_memory or _cost.passes(3, d * d) > self.seconds:
+        if not self.cov.in_memory or _cost.passes(1, d * d) > self.seconds:
             return None
         sizes = np.abs(self.cov.submatrix(slice(None)))
         np.fill_diagonal(sizes, 0.0)
@@ -175,10 +175,9 @@ class ObviousBounds:
         diagonal = self.cov.diagonal()
         if k == 1:
             return float(diagonal.max()) + self.cov.entry_error, BoundName.VARIANCES
-        known = [
-            (np.inf, BoundName.NONE),
-            (self._largest_eigenvalue, BoundName.LARGEST_EIGENVALUE),
-        ]
+        known = [(np.inf, BoundName.NONE)]
+        if self._largest_eigenvalue < np.inf:
+            known.append((self._largest_eigenvalue, BoundName.LARGEST_EIGENVALUE))
         if self.cov.known_psd:
             known.append((trace_bound(diagonal, k), BoundName.VARIANCES))
         if self._strongest is not None:

@@ -121,8 +121,6 @@ def _own_results(
             return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
         return CertifiedResults(cov, steps, range(k_min, k_max + 1), limits.gap, before)
 
-    if prover is Prover.CHAIN and _is_one_timed_k(k_min, k_max, limits, prove, groups):
-        prover = Prover.SINGLE_K_THEN_CHAIN  # what the chain leaves is for the duals
     if prover not in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
         return finished(walked(limits, report), None, 0)
     first = None
@@ -158,15 +156,6 @@ def _own_results(
     budget.nodes = nodes
     incumbents = {**incumbents, k_max: direct.support.tolist()}
     return finished(walked(budget.left(), report), direct, nodes)
-
-
-def _is_one_timed_k(
-    k_min: int, k_max: int, limits: Limits, prove: bool, groups: GroupLimits | None
-) -> bool:
-    """Whether one k above 1, which the duals need, is proved under a limit on time."""
-    if limits.time is None or not prove or groups is not None:
-        return False
-    return 1 < k_min == k_max
 
 
 class CertifiedResults(Mapping[int, Result]):

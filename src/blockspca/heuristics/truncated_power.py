@@ -187,7 +187,8 @@ def _unlike(
     covered: set[int] = set()
     for found in ranked:
         if -found[1] not in covered:
-            kept.append(found)
+            total, place, row = found
+            kept.append((total, place, row.copy()))  # not its whole chunk
             covered.update(largest_entries(np.abs(found[2]), k).tolist())
             if len(kept) == most:
                 break
