@@ -156,7 +156,7 @@ def use_stand_in(monkeypatch: Any) -> None:
         zeros=lambda shape: DeviceArray(np.zeros(shape)),
         matmul=np.matmul,
         newaxis=None,
-        # What dask registers for CuPy by itself, in older versions at first sight of it.
+        # What dask registers for CuPy by itself, older versions at first sight of it.
         concatenate=np.concatenate,
         take=_take,
         tensordot=np.tensordot,
