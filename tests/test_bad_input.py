@@ -156,6 +156,17 @@ def test_data(data, kwargs, error, words):
         Covariance.from_data(data, **kwargs)
 
 
+def test_what_is_advised_on_columns_of_text_goes_by_their_types_and_places():
+    """Not by names: one of them may have the name of the first, or of a type."""
+    same = pd.DataFrame([[1.0, "x"], [2.0, "y"]], columns=["a", "a"])
+    same.isetitem(0, [1.0, 2.0])
+    named = pd.DataFrame({"object": pd.Categorical(["x", "y"]), "b": [1.0, 2.0]})
+    for frame, words in ((same, "set_index"), (named, "astype")):
+        with pytest.raises(TypeError, match="not numeric") as said:
+            Covariance.from_data(frame)
+        assert words not in str(said.value)
+
+
 @pytest.mark.parametrize(
     "constant",
     [

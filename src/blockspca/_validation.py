@@ -159,22 +159,26 @@ def check_flag(value: Any, argument: str) -> bool:
 
 def _refuse_text_columns(frame: Any, argument: str) -> None:
     bad = []
-    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+    columns = zip(frame.columns, frame.dtypes, strict=True)
+    for position, (name, dtype) in enumerate(columns):
         numeric = dtype.is_numeric() if hasattr(dtype, "is_numeric") else None
         if numeric is None:
             numeric = getattr(dtype, "kind", "O") in "fiub" or getattr(
                 dtype, "_is_numeric", False
             )
         if not numeric and "bool" not in str(dtype).lower():
-            bad.append(f"{name!r} ({dtype})")
+            bad.append((position, f"{name!r} ({dtype})", dtype))
     if bad:
-        convert = ", or convert them with astype(float)" if "object" in bad[0] else ""
-        first = frame.columns[0]
-        if hasattr(frame, "set_index") and bad[0].startswith(f"{first!r} ("):
+        position, _, dtype = bad[0]
+        is_object = str(dtype) == "object"
+        convert = ", or convert them with astype(float)" if is_object else ""
+        if hasattr(frame, "set_index") and position == 0:
+            first = frame.columns[0]
             convert += (
                 f", or use {argument}.set_index({first!r}) if it names the samples"
             )
-        shown = ", ".join(bad[:5]) + (", ..." if len(bad) > 5 else "")
+        shown = ", ".join(words for _, words, _ in bad[:5])
+        shown += ", ..." if len(bad) > 5 else ""
         raise TypeError(
             f"{argument} has {len(bad)} column(s) that are not numeric: {shown}; drop "
             f"or encode them first{convert}."

@@ -58,6 +58,26 @@ def test_a_limit_that_ends_while_kernels_are_compiled_says_so(compilation):
     compilation.set()
 
 
+def test_a_compilation_that_fails_is_raised_and_tried_again(monkeypatch):
+    """It neither waits out the limit nor ends the others that are loaded with it."""
+    fails = [True]
+
+    def compile_or_fail(name):
+        if name == "forest" and fails.pop():
+            raise OSError("no space left in the cache")
+
+    monkeypatch.setattr(loading, "_begun", {})
+    monkeypatch.setattr(loading, "_ready", set())
+    monkeypatch.setattr(loading, "_load", compile_or_fail)
+    with pytest.raises(OSError, match="no space left"):
+        loading.load("forest", "screen", seconds=60)
+    assert loading.is_loaded("screen")
+    assert not loading.is_loaded("forest")
+    fails.append(False)
+    assert loading.load("forest", seconds=60)
+    assert loading.is_loaded("forest")
+
+
 def test_the_kernels_that_are_compiled_ahead_are_those_of_a_solve(tmp_path):
     """In a process of its own, as tests before this one have loaded others."""
     script = tmp_path / "solve.py"

@@ -7,7 +7,7 @@ import blockspca as bs
 from blockspca.certificate import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import Candidates
-from blockspca.certify.alarms import is_below_objective, values_of_subsets
+from blockspca.certify.alarms import has_alarm, is_below_objective, values_of_subsets
 from blockspca.result import Status
 from blockspca.search.portfolio import StepProof
 
@@ -54,7 +54,13 @@ def test_a_wrong_bound_is_reported_and_nothing_is_claimed(wrong_k, monkeypatch):
         assert path[k].status is Status.FEASIBLE
         assert path[k].upper_bound == np.inf
         assert "internal error" in path[k].message
+        assert has_alarm(path[k])
         assert path[k].objective > 0
+
+
+def test_a_walk_that_a_limit_ends_has_no_alarm():
+    for limits in (bs.Limits(), bs.Limits(nodes=1), bs.Limits(time=0.0)):
+        assert not has_alarm(bs.solve(covariance(), 3, limits=limits))
 
 
 def test_a_lost_set_is_noticed_by_a_larger_support(monkeypatch):

@@ -28,6 +28,7 @@ OTHERS = ("opening", "row_truncation", "tree_log", "branch_and_bound")
 
 _begun: dict[str, threading.Event] = {}  # set when the import has ended
 _ready: set[str] = set()
+_failed: dict[str, Exception] = {}  # of imports that ended so
 _cut_short: list[tuple[str, ...]] = []  # what there was no time for
 _lock = threading.Lock()
 
@@ -35,7 +36,8 @@ _lock = threading.Lock()
 def load(*names: str, seconds: float | None = None) -> bool:
     """Import modules of this package; False if the seconds did not suffice.
 
-    An import that fails is left to the caller's own, which raises where it can be seen.
+    A module that is not there is left to the caller's own import. Any other failure, of
+    a compilation or of its cache, is raised here, and the next call tries again.
     """
     if is_loaded(*names):
         return True
@@ -47,16 +49,24 @@ def load(*names: str, seconds: float | None = None) -> bool:
     with _lock:
         new = {name: threading.Event() for name in names if name not in _begun}
         _begun.update(new)
+        waited_for = [_begun[name] for name in names]
         if new:
             # Not a daemon: ending the interpreter in the middle of a compilation is
             # not safe.
             threading.Thread(target=_load_in_turn, args=(new,)).start()
     ends = time.perf_counter() + seconds
-    for name in names:
-        if not _begun[name].wait(max(0.0, ends - time.perf_counter())):
+    for ended in waited_for:
+        if not ended.wait(max(0.0, ends - time.perf_counter())):
             if seconds > 0:  # of no time at all nothing went into compiling
                 _cut_short.append(names)
             return False
+    with _lock:
+        failed = [name for name in names if name in _failed]
+        errors = [_failed.pop(name) for name in failed]
+        for name in failed:
+            del _begun[name]
+    if errors:
+        raise errors[0]
     return True
 
 
@@ -72,9 +82,13 @@ def is_loaded(*names: str) -> bool:
 
 def _load_in_turn(new: dict[str, threading.Event]) -> None:
     for name, ended in new.items():
-        _load(name)
-        _ready.add(name)
-        ended.set()
+        try:
+            _load(name)
+            _ready.add(name)
+        except Exception as error:  # numba's, or of the files of its cache
+            _failed[name] = error
+        finally:
+            ended.set()
 
 
 def _load(name: str) -> None:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bound_names import BoundName
 from ..numerics.rounding import EPS
+from ..result import Result, Status
 
 DEFECT = (
     "internal error: the upper bound {bound:.12g} ({name}) for k = {k} is below "
@@ -39,6 +41,14 @@ def alarm(k: int, bound: float, name: str, objective: float, source: str) -> str
     )
     warnings.warn(message, RuntimeWarning, stacklevel=3)
     return message
+
+
+def has_alarm(result: Result) -> bool:
+    """Whether a walk came to its end, and yet claims nothing: `conclude` took it back.
+
+    A walk that no limit stopped has the bound of the variances at least.
+    """
+    return result.status is Status.FEASIBLE and result.bound_name == BoundName.NONE
 
 
 def values_of_subsets(

@@ -26,6 +26,7 @@ from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP, Result, Status
 from ..stopping import status_of_gap
+from .alarms import has_alarm
 
 _PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
@@ -114,7 +115,7 @@ class Contrast:
         dominance = self.cov.dominance
         if dominance is None or self.budget.stop_reason() is not None:
             return False
-        is_over = result.status is Status.INTERRUPTED or result.message != ""
+        is_over = result.status is Status.INTERRUPTED or has_alarm(result)
         if is_over or not self.budget.affords(dominance.seconds):
             return False
         within = dominance.matrix.submatrix(result.support)

@@ -90,9 +90,10 @@ def contrastive(
     view = ContrastSource(target._source, background._source, weight)
     source: Source = view
     if target.known_psd and background.known_psd:
-        view.size  # noqa: B018 (which may refuse the weight; here it costs nothing)
+        view.refuse_overflow()  # here it costs nothing
     if target.in_memory and background.in_memory:
-        error = view.entry_error()  # first, as it may refuse the weight
+        view.refuse_overflow()
+        error = view.entry_error()
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
         held = MomentSource(A - weight * B, error)
         held.known_psd = False
@@ -209,16 +210,24 @@ class ContrastSource(WithoutFactor):
     @cached_property
     def size(self) -> float:
         """The largest |A_t| and g |A_b| that an entry is made of."""
-        background = Covariance(self.background).max_abs()
-        size = Covariance(self.target).max_abs() + self.weight * background
-        if not np.isfinite(4 * self.n_features * size):  # sums, as of all data
+        return Covariance(self.target).max_abs() + self.weight * self.largest_taken
+
+    @cached_property
+    def largest_taken(self) -> float:
+        """The largest |A_b|."""
+        return Covariance(self.background).max_abs()
+
+    def refuse_overflow(self) -> None:
+        """Refuse a weight with which an entry, or a sum of them, is not a float."""
+        if not np.isfinite(4 * self.n_features * self.size):  # sums, as of all data
             raise ValueError(
                 f"weight = {self.weight:g} is too large for a background with entries "
-                f"up to {background:g}: their product overflows; pass a smaller one."
+                f"up to {self.largest_taken:g}: their product overflows; pass a "
+                "smaller one."
             )
-        return size
 
     def entry_error(self) -> float:
+        self.refuse_overflow()
         errors = self.target.entry_error() + self.weight * self.background.entry_error()
         return errors * (1 + 4 * EPS) + 2 * EPS * self.size
 

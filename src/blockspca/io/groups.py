@@ -49,7 +49,7 @@ def read_groups(
     if not lines:
         raise ReadError(f"{asked} is empty.", asked)
     mark = next((mark for mark in ("\t", ",") if all(mark in row for row in lines)), "")
-    halves = _halves(lines, mark, names or ())
+    halves = _halves(lines, mark, frozenset(names or ()))
     if halves is None:
         return lines
     found: dict[str, str] = {}
@@ -63,7 +63,7 @@ def read_groups(
 
 
 def _halves(
-    lines: list[str], mark: str, names: tuple[str, ...]
+    lines: list[str], mark: str, names: frozenset[str]
 ) -> list[tuple[str, str]] | None:
     """The feature and the label of each line; None if lines are labels alone.
 
