@@ -68,7 +68,8 @@ def test_a_set_is_measured_as_it_is_reported_and_never_falls(seed, disjoint):
     greedy = bs.solve_components(cov, 3, 3, scheme=scheme).components
     search = Prediction(cov, [3, 3, 3], 2.0, disjoint, FOREVER)
     now = search.measure(greedy)
-    assert now.value(2.0) == pytest.approx(total_value(A, now.V, 2.0), abs=1e-9)
+    reported = total_value(A / search.unit, now.V, 2.0)
+    assert now.value(2.0) == pytest.approx(reported, abs=1e-9)
     V = more_predictive(cov, greedy, [3, 3, 3], 2.0, disjoint, FOREVER)
     assert value(A, V, 2.0) >= value(A, greedy, 2.0) - 1e-9
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0)
@@ -132,6 +133,31 @@ def test_different_sparsities_keep_their_places():
     found = bs.solve_components(cov, [5, 2, 3], 3, scheme=scheme)
     sizes = [len(support) for support in found.supports]
     assert all(size <= k for size, k in zip(sizes, (5, 2, 3), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["data", "matrix"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_more_components_than_there_are_directions(seed, kind):
+    """The third has nothing but rounding to choose from."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(8, 2)) @ rng.normal(size=(2, 6))
+    cov = bs.Covariance.from_data(X) if kind == "data" else np.cov(X.T)
+    for weight in (0.0, 1.0):
+        scheme = bs.ResidualDeflation(prediction=weight)
+        found = bs.solve_components(cov, 2, 3, scheme=scheme)
+        assert np.isfinite(found.components).all()
+        found.verify(cov)
+
+
+@pytest.mark.parametrize("scale", [2.0**-300, 2.0**350])
+def test_the_unit_of_the_data_changes_nothing(scale):
+    X = overlapping_factors()
+    scheme = bs.ResidualDeflation(prediction=2.0)
+    found = [
+        bs.solve_components(bs.Covariance.from_data(c * X), 4, 3, scheme=scheme)
+        for c in (1.0, scale)
+    ]
+    np.testing.assert_allclose(*(f.components for f in found), atol=1e-9)
 
 
 def test_without_time_components_are_those_before():

@@ -32,7 +32,7 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import lanczos, largest_entries
-from ..numerics.rounding import TINY
+from ..numerics.rounding import TINY, power_of_two
 from .joint_start import ANGLES, EXCHANGED
 from .variance import adjusted_variance
 
@@ -71,7 +71,11 @@ class Measured:
 
 
 class Prediction:
-    """Raises J of sets of components of one matrix."""
+    """Raises J of sets of components of one matrix.
+
+    In units of a variance, so that A² and cubes of its vectors are in range: J has the
+    same differences.
+    """
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class Prediction:
     ) -> None:
         self.cov, self.ks, self.weight = cov, list(sparsities), weight
         self.disjoint, self.deadline = disjoint, deadline
+        self.unit = power_of_two(float(cov.diagonal().max()))
         self._rows: dict[int, FloatArray] = {}
         self._leading = self._directions()
 
@@ -92,8 +97,12 @@ class Prediction:
         count = min(2 * len(self.ks), d - 1)
         found = None
         if count:
-            found = lanczos(self.cov.matvec, np.ones(d), count=count)
+            found = lanczos(self.product, np.ones(d), count=count)
         return np.zeros((d, 0)) if found is None else found[1]
+
+    def product(self, x: FloatArray) -> FloatArray:
+        """Return Ax, in units."""
+        return np.asarray(self.cov.matvec(x) / self.unit)
 
     # -- what a set has ---------------------------------------------------------------
 
@@ -118,7 +127,7 @@ class Prediction:
             self._rows.clear()
             new = [int(i) for i in features]
         if new:
-            rows = np.asarray(self.cov.rows(np.array(new, dtype=np.intp)))
+            rows = self.cov.rows(np.array(new, dtype=np.intp)) / self.unit
             self._rows.update(zip(new, rows, strict=True))
         kept = [self._rows[int(i)] for i in features]
         return np.array(kept).reshape(len(kept), self.cov.n_features)
@@ -202,7 +211,7 @@ class Prediction:
         if self._leading.shape[1] < m:
             return []
         vectors = self._leading[:, -m:]
-        sizes = np.sqrt(np.maximum((vectors * self.cov.matvec(vectors)).sum(axis=0), 0))
+        sizes = np.sqrt(np.maximum((vectors * self.product(vectors)).sum(axis=0), 0))
         scaled = vectors * sizes
         return [self.cut(varimax(loadings).T) for loadings in (vectors, scaled)]
 
@@ -241,8 +250,8 @@ class Prediction:
         count = min(max(1, len(own) // EXCHANGED), len(near))
         row[rng.permutation(near)[:count]] = np.abs(row).max()
         row[rng.permutation(own)[:count]] = 0.0
-        varied = V.copy()
-        varied[j] = row / np.linalg.norm(row)
+        varied, size = V.copy(), np.linalg.norm(row)
+        varied[j] = row / size if size > 0 else 0.0  # nothing was left for it
         return varied
 
 
@@ -264,7 +273,7 @@ class _Left:
     def pull(self, support: Indices, loadings: FloatArray) -> FloatArray:
         """Return Mx, of all features."""
         once = loadings @ self.rows(support)
-        twice = self.of.cov.matvec(once) - self.N.T @ (self.N @ once)
+        twice = self.of.product(once) - self.N.T @ (self.N @ once)
         s = float(loadings @ once[support])
         rho = self._ratio(once @ once, np.array(s))
         on_once, on_twice = self._slope(np.array(s), rho)

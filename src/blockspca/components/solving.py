@@ -151,7 +151,8 @@ def in_turn(
 ) -> list[Result]:
     """Solve for each component after the earlier ones, in a part of what is left.
 
-    Where components are chosen already, the solves give their bounds.
+    Where components are chosen already, the solves give their bounds; one that was
+    left nothing to choose from is the one found.
     """
     results: list[Result] = []
     for j, k in enumerate(call.sparsities):
@@ -162,7 +163,7 @@ def in_turn(
         earlier = tuple(results)
         found = next_component(call.cov, earlier, k, call.scheme, solve_one, free)
         call.budget.nodes += found.nodes
-        if chosen is not None:
+        if chosen is not None and chosen[j].any():
             problem = call.scheme.problem(call.cov, earlier)
             found = with_component(found, chosen[j], problem, reconsider=True)
         results.append(found)

@@ -144,6 +144,9 @@ def make_problem(
     scores = image[features] ** 2 / max(float(x @ image), TINY)
     multiplier = float(np.partition(scores, len(features) - k)[len(features) - k])
     multiplier = max(multiplier, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
+    # By Cauchy's inequality no score exceeds its variance; of a matrix that is nothing
+    # but rounding it may, and then no column would be left.
+    multiplier = min(multiplier, float(diagonal.max()))
     order = np.argsort(-diagonal, kind="stable")
     count = 0
     for least in (0.0, 0.8 * multiplier) if short else (0.8 * multiplier,):
