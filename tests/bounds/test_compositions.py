@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -101,6 +104,46 @@ def test_no_level_without_time_or_with_one_part_only() -> None:
     assert best_level(cov, 8, 0.2, 0.25, Deadline(0.0)) is None
     whole = Covariance.from_matrix(zoo.modules([12]))
     assert best_level(whole, 8, 0.2, 0.25, Deadline(None)) is None
+
+
+def test_tables_keep_to_the_memory_that_they_say_they_need() -> None:
+    cov = Covariance.from_matrix(zoo.modules([60, 60, 60, *(1,) * 120]))
+    parts, k = parts_above(cov, 0.1), 70
+    tracemalloc.start()
+    Compositions(cov, k, parts, 0.1, 0.25)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert Compositions.is_affordable(cov, k, parts)
+    assert not Compositions.is_affordable(cov, k, parts, peak)
+    assert Compositions.is_affordable(cov, k, parts, 4 * peak)
+    assert best_level(cov, k, 0.2, 0.25, Deadline(None), peak) is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_very_negative_variances_are_scaled_without_a_warning() -> None:
+    A = zoo.modules([3, 3, 1])
+    parts, unit = [np.arange(3), np.arange(3, 6)], 2.0**-100
+    A[0, 0] = A[6, 6] = -1e300
+    upper = Compositions(Covariance.from_matrix(A), 4, parts, 0.1, unit).upper * unit
+    assert zoo.Reference(A[1:6, 1:6], sizes=[4]).reached[4] <= upper[4] < 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_entries_out_of_range_leave_no_bound() -> None:
+    A = zoo.modules([3, 3])
+    A[0, 4] = A[4, 0] = 1e300
+    parts = [np.arange(3), np.arange(3, 6)]
+    table = Compositions(Covariance.from_matrix(A), 4, parts, 0.1, 2.0**-100)
+    assert table.upper[4] == np.inf
+
+
+def test_a_bound_in_full_is_rounded_up() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 8))
+    cov = Covariance.from_data(X).formed(Deadline(None))
+    table = Compositions(cov, 3, [np.arange(4), np.arange(4, 8)], 0.0, 0.25)
+    for value in np.random.default_rng(1).uniform(1, 8, 50).tolist():
+        exact = Fraction(value) / 4 + 3 * Fraction(cov.entry_error)
+        assert Fraction(table.in_full(value)) >= exact
 
 
 def test_products_that_vanish_are_rounded_up() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 import blockspca as bs
 import zoo
-from blockspca.certificate import BoundName
+from blockspca.bounds.best import NamedBound
+from blockspca.certificate import BoundName, StepClaim
 from blockspca.certify.claims import BoundChecks
 from blockspca.certify.compositions import bound_by_compositions, level_of
 from blockspca.limits import Deadline
@@ -88,6 +89,69 @@ def test_solve_proves_a_k_that_fills_more_than_one_part(
     assert sorted(sizes.tolist()) == [0, 0, 6, 24]
     checked = bs.verify(result, cov)
     assert not checked.unchecked
+
+
+ONES = np.ones((24, 24))
+
+
+@pytest.mark.parametrize(
+    "A",
+    [
+        np.kron(np.eye(3), 0.3 * ONES) + np.eye(72),
+        np.kron(np.eye(3), ONES),
+        np.kron(np.eye(3) + 0.05, ONES) + np.eye(72),
+    ],
+    ids=["equal", "ones", "coupled"],
+)
+def test_what_the_counts_alone_prove_is_verified(A: np.ndarray) -> None:
+    """Where the bound is the optimum up to rounding, no search at it could end."""
+    cov = bs.Covariance.from_matrix(A)
+    result = bs.solve(cov, 30)
+    assert result.status is bs.Status.OPTIMAL
+    assert not bs.verify(result, cov).unchecked
+    # also where λmax says no less
+    found = bound_by_compositions(
+        cov, 30, result.support, result.objective, bs.Limits(), ProofSettings()
+    )
+    assert found.value <= result.objective * (1 + 1e-9)
+    assert_counted(cov, found, result.support)
+
+
+def assert_counted(cov: bs.Covariance, found: NamedBound, support: np.ndarray) -> None:
+    """The claim that a certificate makes of a bound is confirmed without a search."""
+    checks = BoundChecks(cov, 30, tuple(support), 1, Deadline(None))
+    claim = StepClaim(30, found.value, BoundName.COMPOSITIONS, dual=found.dual)
+    assert "by compositions" in checks.check(claim)
+    assert not checks.unchecked
+
+
+def test_what_is_left_of_a_search_is_verified() -> None:
+    """A bound that no composition was searched for is counted again, not searched."""
+    A = zoo.modules([24, 24, 24])
+    cov = bs.Covariance.from_matrix(A)
+    support = np.arange(30)
+    none = ProofSettings(most_compositions=0)
+    found = bound_by_compositions(cov, 30, support, 0.0, bs.Limits(), none)
+    assert_counted(cov, found, support)
+
+
+def test_more_nodes_allow_for_more_compositions(
+    solved: tuple[bs.Covariance, bs.Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cov, result = solved
+    monkeypatch.setattr(ProofSettings, "most_compositions", 0)
+    assert "max_nodes" in bs.verify(result, cov, max_nodes=1).unchecked[0]
+    assert not bs.verify(result, cov).unchecked
+
+
+def test_tables_that_need_more_memory_are_not_made() -> None:
+    A = zoo.modules([5, 5, 4])
+    value, support = optimum(A, 7)
+    cov, settings = bs.Covariance.from_matrix(A), ProofSettings()
+    for memory, is_bounded in ((10**3, False), (10**6, True)):
+        limits = bs.Limits(memory=memory)
+        found = bound_by_compositions(cov, 7, support, value, limits, settings)
+        assert np.isfinite(found.value) == is_bounded
 
 
 def test_a_certificate_survives_json(solved: tuple[bs.Covariance, bs.Result]) -> None:

@@ -169,3 +169,19 @@ def test_only_sets_with_what_is_included_count(seed, k):
     size = 1e-9 * np.abs(A).max()
     assert proved(best + size)
     assert not proved(best - size)
+
+
+@pytest.mark.parametrize("own", [1.0, 1.5])
+def test_a_set_that_does_not_count_refutes_nothing(own):
+    """Feature 2 is above τ = 1, but not to be had together with feature 0."""
+    A = np.diag([own, 0.5, 3.0])
+    groups = GroupLimits(np.array([0, 1, 0]), np.array([1, 1]))
+    with pytest.raises(Undecided if own == 1 else Refuted):
+        prove_none_above(A, 2, 1.0, NONE_KNOWN[:2], 10, None, groups, np.array([0]))
+
+
+def test_no_set_counts_where_groups_leave_no_room():
+    A = np.diag([2.0, 0.5, 3.0])
+    groups = GroupLimits(np.array([0, 0, 0]), np.array([1]))
+    included = np.array([0])
+    assert prove_none_above(A, 2, 1.0, NONE_KNOWN[:2], 10, None, groups, included)

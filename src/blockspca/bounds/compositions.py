@@ -32,6 +32,7 @@ diagonal are not negative and may be raised, by `eigenvalue_ceiling`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,12 +52,15 @@ from ..numerics.rounding import (
     in_units,
     larger_root_above,
     root_above,
+    sum_above,
 )
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 from .entry_dual.pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 
 _MOST_PARTS = 40
-_MOST_ENTRIES = 2**23  # between the features of parts and all: 64 MiB
+_MOST_ENTRIES = 2**23  # between the features of parts and all
+_COPIES = 6  # of these entries that are held at once, and of k more for each feature
+_LARGEST = 1e140  # of entries, in units: sums of them have products in range
 _MOST_ROOTS = 2 * 10**4  # of arrays
 _ROOT_SECONDS = 5e-5  # for one of them
 _LARGEST_PART = 1500  # features whose eigenvalues are computed
@@ -138,8 +142,13 @@ class Compositions:
         self.sizes = [len(part) for part in self.parts]
         # level is compared with products of roots, and A_ij with the root of A_ii A_jj
         self._weakest = (level * (1 + 16 * EPS) + cov.entry_error) / unit
+        sizes = self._sizes()
+        largest = float(in_units(cov.diagonal(), unit).max())
+        if not max(largest, *(part.max() for part in sizes)) <= _LARGEST:
+            self.after = [np.full(k + 1, np.inf)]  # nothing is said
+            return
         self.within = [self._bounds_within(g) for g in range(len(self.parts))]
-        self._sum_up()
+        self._sum_up(sizes)
         self.after = self._suffix_bounds()
 
     @property
@@ -147,15 +156,27 @@ class Compositions:
         """upper[q] ≥ opt(q) for q = 1, …, k; not a number that is used for q = 0."""
         return self.after[0]
 
+    def in_full(self, value: float) -> float:
+        """A bound on k features for the entries themselves, from one in units."""
+        error = math.nextafter(self.k * self.cov.entry_error, math.inf)
+        return sum_above([value * self.unit, error])
+
     @staticmethod
-    def is_affordable(cov: Covariance, k: int, parts: list[NDArray[np.intp]]) -> bool:
-        """Tell whether memory and time for the tables are no matter."""
-        features = sum(map(len, parts))
+    def is_affordable(
+        cov: Covariance,
+        k: int,
+        parts: list[NDArray[np.intp]],
+        memory: int | None = None,
+    ) -> bool:
+        """Tell whether so many bytes, and time, suffice for the tables."""
+        features, m = sum(map(len, parts)), len(parts) + 1
+        entries = _COPIES * features * (cov.n_features + k) + 4 * m * m * (k + 1)
         return (
             0 < len(parts) <= _MOST_PARTS
             and features * cov.n_features <= _MOST_ENTRIES
             and max(map(len, parts)) <= _LARGEST_PART
             and k * len(parts) <= _MOST_ROOTS
+            and (memory is None or 8 * entries <= memory)
         )
 
     # -- tables --------------------------------------------------------------------
@@ -170,26 +191,37 @@ class Compositions:
             sums = np.arange(most) * self._weakest
             bounds[1 : most + 1] = own + sums + 4 * EPS * (abs(own) + sums)
             return bounds
-        A = self._block(features)
+        A = self.block(features)
         bounds[1 : most + 1] = np.minimum(
             _row_sums(A, most), np.minimum(_leading(A, most), eigenvalue_ceiling(A))
         )
         return bounds
 
-    def _block(self, features: NDArray[np.intp]) -> FloatArray:
+    def block(self, features: NDArray[np.intp]) -> FloatArray:
+        """The entries among some features, in units."""
         return in_units(self.cov.submatrix(features), self.unit)
 
-    def _sum_up(self) -> None:
-        """r_gh for all g and h, and from a feature of P_h to all parts after P_g."""
-        m, k = len(self.parts), self.k
-        strong = self.parts[:-1] if self._has_rest else self.parts
-        ends = np.cumsum([0, *map(len, strong)])
-        places = [slice(a, b) for a, b in itertools.pairwise(ends)]
-        features = np.concatenate(strong)
-        columns = [*strong, self.parts[-1]] if self._has_rest else strong
+    @cached_property
+    def _places(self) -> list[slice]:
+        """Where the features of each part are, among those of all that are strong."""
+        sizes = self.sizes[:-1] if self._has_rest else self.sizes
+        ends = np.cumsum([0, *sizes]).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def _sizes(self) -> list[FloatArray]:
+        """|A_ij| for the features i of strong parts, by the part of j; 0 for i = j."""
+        strong = np.concatenate(self.parts[: len(self._places)])
         sizes = [
-            np.abs(self.cov.submatrix(features, part)) / self.unit for part in columns
+            in_units(np.abs(self.cov.submatrix(strong, part)), self.unit)
+            for part in self.parts
         ]
+        for part, place in zip(sizes, self._places, strict=False):
+            np.fill_diagonal(part[place], 0.0)
+        return sizes
+
+    def _sum_up(self, sizes: list[FloatArray]) -> None:
+        """r_gh for all g and h, and from a feature of P_h to all parts after P_g."""
+        m, k, places = len(self.parts), self.k, self._places
         rows = [[np.zeros(k + 1) for _ in range(m)] for _ in range(m)]
         for g, place in enumerate(places):
             for h in range(m):
@@ -199,7 +231,7 @@ class Compositions:
                 rows[m - 1][g] = _largest_sums(sizes[m - 1][place].T, k)
         self.rows = rows
         # the largest entries of each row in all parts after P_g
-        largest = np.zeros((len(features), 0))
+        largest = np.zeros((len(sizes[0]), 0))
         self.beyond: list[list[FloatArray]] = [[] for _ in range(m)]
         for g in range(m - 1, -1, -1):
             if g < m - 1:
@@ -336,7 +368,12 @@ class Compositions:
 
 
 def best_level(
-    cov: Covariance, k: int, base: float, unit: float, deadline: Deadline
+    cov: Covariance,
+    k: int,
+    base: float,
+    unit: float,
+    deadline: Deadline,
+    memory: int | None = None,
 ) -> tuple[float, Compositions] | None:
     """Return the level with the least bound for k, of some below `base`, if any."""
     best: tuple[float, Compositions] | None = None
@@ -352,7 +389,7 @@ def best_level(
         if len(parts) == 1 and len(parts[0]) > k:
             break  # all that is strong has grown together
         sizes = [part.tolist() for part in parts]
-        if sizes == seen or not Compositions.is_affordable(cov, k, parts):
+        if sizes == seen or not Compositions.is_affordable(cov, k, parts, memory):
             continue
         seen = sizes
         largest = max(map(len, parts))

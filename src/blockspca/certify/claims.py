@@ -33,7 +33,7 @@ from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS, larger_root_above, power_of_two, sum_above
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import ProofSettings
-from ..search.reference import NodeCapReached, prove_none_above
+from ..search.reference import NodeCapReached, Undecided, prove_none_above
 from .compositions import ComposedProblem, least_bound, level_of
 from .searched_claims import SearchedClaims
 from .verification import VerificationError, require
@@ -324,8 +324,10 @@ class BoundChecks(SearchedClaims):
 
     def _count(self, claim: StepClaim, table: Compositions, size: int) -> str:
         """Search the compositions above the claim, of so many features in parts."""
-        tau = (claim.upper_bound - claim.k * self.error) / table.unit
-        tau -= 4 * EPS * abs(tau)
+        if table.in_full(float(table.upper[claim.k])) <= claim.upper_bound:
+            return f"at most {claim.upper_bound:.12g}, by compositions"
+        error = math.nextafter(claim.k * self.error, math.inf)
+        tau = -sum_above([-claim.upper_bound, error]) / table.unit
         searched: list[int] = []
 
         def search(cap: int) -> int:
@@ -345,7 +347,10 @@ class BoundChecks(SearchedClaims):
                 searched.append(nodes)
                 return 0.0
 
-            most = 2 * ProofSettings.most_compositions
+            if not table.upper[1] <= tau:
+                raise Undecided  # one feature alone comes up to it
+            # Each takes a node: beyond these the cap is too low, and raising it helps.
+            most = max(cap, 2 * ProofSettings.most_compositions)
             bound = least_bound(table, tau, most, refute, self.deadline)
             if not bound <= tau:
                 raise NodeCapReached

@@ -26,6 +26,7 @@ from ..limits import Budget, Deadline, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import power_of_two
+from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP
 from ..search.portfolio import StepProof
@@ -51,7 +52,7 @@ def composed_problem(table: Compositions, which: Composition) -> ComposedProblem
     label = np.repeat(np.arange(len(used)), [table.sizes[g] for g in used])
     room = np.array([which.counts[g] for g in used], dtype=np.int64)
     whole = np.array([which.counts[g] == table.sizes[g] for g in used])
-    matrix = np.ascontiguousarray(table.cov.submatrix(features) / table.unit)
+    matrix = np.ascontiguousarray(table.block(features))
     groups = GroupLimits(label.astype(np.int64), room)
     return ComposedProblem(features, matrix, groups, np.flatnonzero(whole[label]))
 
@@ -97,7 +98,7 @@ def bound_by_compositions(
     unit = power_of_two(float(np.abs(within).max()))
     budget = Budget(limits)
     with single_threaded():
-        found = best_level(cov, k, float(sizes.mean()), unit, budget)
+        found = best_level(cov, k, float(sizes.mean()), unit, budget, limits.memory)
         if found is None:
             return _NONE
         level, table = found
@@ -109,7 +110,7 @@ def bound_by_compositions(
     if not np.isfinite(value):
         return _NONE
     return NamedBound(
-        value * unit + k * cov.entry_error,
+        table.in_full(value + AGREED * abs(value)),
         BoundName.COMPOSITIONS,
         nodes=search.statistics.nodes,
         better=search.better,
@@ -121,6 +122,7 @@ def _tau(cov: Covariance, k: int, reached: float, target: float, unit: float) ->
     """τ for entries as they are stored, so that what is added still meets the gap."""
     allowed = k * cov.entry_error / unit
     allowed += rounding_allowance(k, target / unit, target / unit, 0.0)
+    allowed += AGREED * abs(target) / unit
     least = reached + 0.5 * OPTIMAL_GAP * abs(reached)
     return max(target / unit - 2 * allowed, least / unit)
 
@@ -150,9 +152,12 @@ def least_bound(
     Notes
     -----
     A tree needs τ to be above what fewer features reach.  Where the table does not say
-    so, they are searched first, at a τ that grows by what rounding may hide of each.
+    so, they are searched first, at a τ that grows by what rounding may hide of each;
+    where it says so of k itself, no less of fewer.
     """
     k = table.k
+    if table.upper[k] <= tau:
+        return float(table.upper[k])
     upper = np.array([np.inf, *table.upper[1:]])
     for q in range(2, k + 1):
         if upper[q] <= tau:

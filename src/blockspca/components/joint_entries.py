@@ -38,7 +38,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS, power_of_four
-from ..numerics.upper_eigenvalues import ky_fan_ceiling
+from ..numerics.upper_eigenvalues import AGREED, ky_fan_ceiling
 
 # Of the target, the smoothing of one ascent after the other. A sharp function from the
 # beginning stays where it is: three components of 10 features of normLung end at 13.74
@@ -47,7 +47,6 @@ SMOOTHINGS = (0.01, 0.003, 0.001, 0.0003)
 STEPS = 300  # of each of them, at the most
 THRESHOLDS = 16  # that are tried for the start, evenly up to the largest entry
 START = 0.9  # of the best: from less the ascent gets further (`entry_dual.bound`)
-AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
 NEWTON_STEPS = 60  # for the level of a smoothed sum, which takes about six
 
 

@@ -39,8 +39,9 @@ from ..bounds.entry_dual.record import EntryRecord
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import EPS, power_of_two, sum_above
+from ..numerics.upper_eigenvalues import AGREED
 from .joint_balance import balanced, sparse_vectors
-from .joint_entries import AGREED, JointEntries
+from .joint_entries import JointEntries
 
 DIGITS = 2.0**22  # of an entry of B, beside a power of two
 MOST_COLUMNS = 16  # of B

@@ -10,6 +10,7 @@ from . import cost as _cost
 from .linalg import leading_eigenpairs
 from .rounding import EPS, power_of_two
 
+AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
 _ESTIMATED = 1e-7  # relative error of an estimate, at the best
 
 

@@ -116,17 +116,18 @@ def prove_none_above(
         return 1
     if len(forced) > k or not search.allows(forced):
         return 1
-    if len(forced) == k and len(included):  # sets without these do not count
-        kept, forced = forced, forced[1:]
-    if len(forced) < k:
-        rest = search.open_to(forced, np.setdiff1d(kept, forced))
-        reduced = eliminated(A, forced, rest, search.tau)
-        if reduced is not None:
-            search.visit(reduced, rest, forced)
-            return search.nodes
+    # The features that are forced may come up to τ alone; then all sets are searched.
     everything = np.arange(len(A), dtype=np.int64)
-    search.visit(A, everything, everything[:0])
-    return search.nodes
+    for chosen, among in ((forced, kept), (included, everything)):
+        if len(chosen) == k:
+            chosen, among = chosen[1:], chosen
+        rest = search.open_to(chosen, np.setdiff1d(among, chosen))
+        reduced = eliminated(A, chosen, rest, search.tau)
+        if reduced is not None:
+            search.visit(reduced, rest, chosen)
+            return search.nodes
+    search.decide_any(included, np.setdiff1d(everything, included))
+    return 1
 
 
 class _Search:
@@ -176,6 +177,22 @@ class _Search:
             support = np.append(chosen, i)
             if reaches(self.A[np.ix_(support, support)], self.claimed):
                 raise Refuted
+        raise Undecided
+
+    def decide_any(
+        self, included: NDArray[np.int64], others: NDArray[np.int64]
+    ) -> None:
+        """Raise unless no set counts, where all that do come up to τ − δ."""
+        missing = self.k - len(included)
+        order = np.arange(len(others))
+        added = order[:missing]
+        if self.groups is not None:
+            added = self.groups.after(included, others).first(order, missing)
+        if len(added) < missing:
+            return
+        support = np.append(included, others[added])
+        if reaches(self.A[np.ix_(support, support)], self.claimed):
+            raise Refuted
         raise Undecided
 
     def visit(

@@ -13,6 +13,7 @@ from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics.rounding import EPS, TINY
+from ...numerics.upper_eigenvalues import AGREED
 from .log import Screen, SearchRecord
 from .matrix import DualMatrix, Slope
 from .node import Node
@@ -30,7 +31,6 @@ _NO_LIMIT = 2**62  # nodes
 # the leading one alone, what is beside K costs the others (Leukemia, k = 50: 1.1 %
 # with 1e-4, 0.0001 % with 1e-3 and more).
 _MU = 2e-3
-_AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
 
 
 class _InDoubles(DualMatrix):
@@ -134,7 +134,7 @@ def screened_features(
         it. Then room is left for other machines, on which bounds may differ a little.
     """
     unit, level = screen.record.unit, screen.level
-    agreed = _AGREED
+    agreed = AGREED
     if listed is None:
         agreed = 0.0
         found = strong_pairs(
@@ -185,7 +185,7 @@ def proved_value(
     k: int,
     record: EntryRecord,
     pairs: Pairs,
-    agreed: float = _AGREED,
+    agreed: float = AGREED,
 ) -> float:
     """Bound opt(k) by a record and a list of pairs, in units of the record.
 
