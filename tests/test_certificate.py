@@ -99,6 +99,44 @@ def test_certificates_of_version_1_are_read():
         )
 
 
+def with_bound(certificate: bs.Certificate, name: BoundName) -> bs.Certificate:
+    *before, last = certificate.steps
+    return replace(certificate, steps=(*before, replace(last, bound_name=name)))
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize("name", [BoundName.TARGET, BoundName.COMPOSITIONS])
+def test_claims_that_earlier_releases_do_not_know_have_a_version_of_their_own(
+    A, constrained, name
+):
+    """Earlier releases then say that they cannot read it, not that it is damaged."""
+    rules = bs.Constraints(include=[3]) if constrained else None
+    before = bs.solve(A, 4, constraints=rules).certificate
+    assert before.version == (4 if constrained else 3)
+    later = with_bound(before, name)
+    content = json.loads(later.to_json())
+    assert content["version"] == later.version == 5
+    assert bs.Certificate.from_json(later.to_json()) == later
+    # Written by a release in between, with the number of the version before.
+    content["version"] = before.version
+    if not constrained:
+        del content["constraints"], content["parts"]
+    assert bs.Certificate.from_json(json.dumps(content)) == later
+
+
+def test_constraints_go_with_their_parts_and_version(A):
+    rules = bs.Constraints(include=[3])
+    content = json.loads(bs.solve(A, 4, constraints=rules).certificate.to_json())
+    for change in ({"constraints": None}, {"parts": []}):
+        for version in (4, 5):
+            text = json.dumps(content | change | {"version": version})
+            with pytest.raises(ValueError, match="constraints and their parts"):
+                bs.Certificate.from_json(text)
+    text = json.dumps(content | {"constraints": None, "parts": []})
+    with pytest.raises(ValueError, match="constraints and their parts"):
+        bs.Certificate.from_json(text)
+
+
 def limited_result() -> tuple[bs.Result, np.ndarray]:
     A, _ = bs.datasets.noisy_blocks(n_blocks=6, block_size=20, rng=3)
     result = bs.solve(A, 6, limits=bs.Limits(gap=0.3))

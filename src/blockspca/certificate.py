@@ -21,6 +21,8 @@ from .result import Result, Status, refuse_unproved
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals
 WITH_CONSTRAINTS = 4  # of certificates that have some; the others stay what they were
+LATEST = 5  # of those that have claims by `LATER`, with constraints or without
+LATER = (BoundName.TARGET, BoundName.COMPOSITIONS)
 MAX_CHARACTERS = 256 * 2**20
 MAX_FEATURES = 10**9
 MAX_TARGETS = 20  # contrasts of contrasts, of which there are hardly two
@@ -45,12 +47,10 @@ class StepClaim:
     For `TARGET`: the matrix is a contrast, and `target` bounds its target; None if that
     is by its variances, row sums or largest eigenvalue.
 
-    For `EARLIER_COMPONENT`: the claim is about the vectors that the scheme allows this
-    component, and follows from the bound of the component whose number is
-    `statistics["component"]`; see `components.earlier`.
-
-    For `CONDITIONS`: the claim is about the vectors that the scheme allows this
-    component, by a search of all sets; see `components.finish`.
+    For `EARLIER_COMPONENT` and `CONDITIONS`: the claim is about the vectors that the
+    scheme allows this component. It follows from the bound of the component whose
+    number is `statistics["component"]` (`components.earlier`), or from a search of all
+    sets (`components.finish`).
     """
 
     k: int
@@ -164,7 +164,7 @@ class Certificate:
         The gap that was asked for, relative to the objective; "gap_limit" claims it.
         Certificates of version 1 do not have it.
     version : int
-        Of the format: 1 to 4, where 4 has constraints.
+        Of the format: 1 to 5; 4 has constraints, 5 claims by a target or compositions.
     constraints : Rules or None
         What the component must be besides sparse; all claims are about such vectors.
     parts : tuple of PartClaim
@@ -186,6 +186,15 @@ class Certificate:
     version: int = VERSION
     constraints: Rules | None = None
     parts: tuple[PartClaim, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.version >= VERSION and any(s.bound_name in LATER for s in self._said()):
+            object.__setattr__(self, "version", LATEST)
+
+    def _said(self) -> list[StepClaim]:
+        """Every step: of the chain, of the parts, and of the targets of either."""
+        lists = [self.steps, *(part.steps for part in self.parts)]
+        return [one for said in lists for step in said for one in step.with_all()]
 
     @property
     def bound_name(self) -> str:
@@ -216,12 +225,9 @@ class Certificate:
         content = asdict(self) | {"status": self.status.value}
         for name in _not_in(self.version):
             del content[name]
-        lists = [
-            content["steps"],
-            *(part["steps"] for part in content.get("parts", ())),
-        ]
-        for step in (step for steps in lists for step in steps):
-            _leave_out(step, () if self.version < 3 else ("dual", "target"))
+        parts = content.get("parts", ())
+        for step in (s for said in (content, *parts) for s in said["steps"]):
+            _leave_out(step)
         return json.dumps(
             {"format": FORMAT, "version": content.pop("version"), **content}
         )
@@ -246,15 +252,15 @@ class Certificate:
         reader = Reader(content, "certificate")
         is_ours = reader.text("format") == FORMAT
         version = reader.integer("version", 1)
-        if not is_ours or version > WITH_CONSTRAINTS:
+        if not is_ours or version > LATEST:
             raise ValueError(
                 f"the certificate has format {content.get('format')!r} and version "
                 f"{content.get('version')!r}; this release reads {FORMAT!r}, versions "
-                f"1 to {WITH_CONSTRAINTS}."
+                f"1 to {LATEST}."
             )
         steps = _read_steps(reader, version)
-        known = {"format"} | {f.name for f in fields(cls)}
-        reader.refuse_unknown(known - _not_in(version))
+        names = {f.name for f in fields(cls)} - _not_in(version)
+        reader.refuse_unknown(names | {"format"})
         try:
             status = Status(reader.text("status"))
         except ValueError:
@@ -283,8 +289,7 @@ class Certificate:
 
     def check(self) -> None:
         """Refuse what cannot be a certificate, whatever the matrix."""
-        lists = [self.steps, *(part.steps for part in self.parts)]
-        steps = [one for said in lists for step in said for one in step.with_all()]
+        steps = self._said()
         bounds = (
             step.upper_bound for step in steps if step.bound_name != BoundName.NONE
         )
@@ -294,9 +299,8 @@ class Certificate:
             for number in (step.tau, step.upper_previous)
             if number is not None
         )
-        levels = (part.level for part in self.parts if part.level is not None)
         known = [self.objective, self.tolerance, *self.loadings, *bounds, *searches]
-        known += levels
+        known += [part.level for part in self.parts if part.level is not None]
         if not all(math.isfinite(number) for number in known):
             raise ValueError("certificate: a number is not finite.")
         uppers = [self.upper_bound, *(part.upper_bound for part in self.parts)]
@@ -331,12 +335,13 @@ class Certificate:
             raise ValueError(
                 f"certificate.steps must lead up to k = {self.k}, one after the other."
             )
-        if (self.constraints is None) != (self.parts == ()) or (
-            self.version >= WITH_CONSTRAINTS
-        ) != (self.constraints is not None):
+        has_rules, version = self.constraints is not None, self.version
+        if has_rules != (self.parts != ()) or (
+            version < LATEST and has_rules != (version == WITH_CONSTRAINTS)
+        ):
             raise ValueError(
-                "certificate: constraints and their parts are in version "
-                f"{WITH_CONSTRAINTS}, and only there."
+                "certificate: constraints and their parts are in versions from "
+                f"{WITH_CONSTRAINTS} on, and {WITH_CONSTRAINTS} has some."
             )
         everything = [self.support, *(step.survivors for step in steps)]
         everything += [step.target.support for step in steps if step.target]
@@ -367,9 +372,8 @@ def restated(result: Result, **claims: Any) -> Result:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import blockspca as bs
-    >>> result = bs.solve(np.array([[2.0, 1.0], [1.0, 2.0]]), 2)
+    >>> result = bs.solve([[2.0, 1.0], [1.0, 2.0]], 2)
     >>> stopped = restated(result, status=bs.Status.INTERRUPTED)
     >>> stopped.status is stopped.certificate.status
     True
@@ -395,24 +399,24 @@ def _vector(support: NDArray[np.intp], loadings: Any, d: int) -> FloatArray:
     return x
 
 
-def _leave_out(step: dict[str, Any], known: tuple[str, ...]) -> None:
-    """Take out of a step what says nothing, or is not in its version."""
+def _leave_out(step: dict[str, Any]) -> None:
+    """Take out of a step what says nothing; versions 1 and 2 do not know it."""
     for name in ("dual", "target"):
-        if name not in known or step[name] is None:
+        if step[name] is None:
             del step[name]
     for inner in step.get("target", {"steps": ()})["steps"]:
-        _leave_out(inner, known)
+        _leave_out(inner)
 
 
 def _not_in(version: int) -> set[str]:
     """The fields that a version of the format does not have."""
-    missing = {"gap"} if version == 1 else set()
-    return (
-        missing if version >= WITH_CONSTRAINTS else missing | {"constraints", "parts"}
-    )
+    late = set() if version >= WITH_CONSTRAINTS else {"constraints", "parts"}
+    return late | {"gap"} if version == 1 else late
 
 
-def _read_rules(reader: Reader) -> Rules:
+def _read_rules(reader: Reader) -> Rules | None:
+    if reader.content.get("constraints") is None:
+        return None
     inner = Reader(reader.content.get("constraints"), "certificate.constraints")
     inner.refuse_unknown({f.name for f in fields(Rules)})
     d = inner.integer("n_features", 1)

@@ -131,7 +131,10 @@ def test_a_background_is_subtracted(here, capsys):
     assert "of the variance" not in capsys.readouterr().out  # there is no total
     make = bs.Covariance.from_data
     expected = bs.solve(bs.contrastive(make(X), make(other), 0.5), 3)
-    (row,) = json.loads(Path("out/summary.json").read_text())["components"]
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert summary["explained_variance_ratio"] is summary["r2"] is None
+    (row,) = summary["components"]
+    assert row["ratio"] is None
     assert row["objective"] == pytest.approx(expected.objective)
     assert {int(name[1:]) for name in row["loadings"]} == set(expected.support.tolist())
     assert run(["verify", "out", "data.csv"]) == 0

@@ -10,6 +10,7 @@ import pytest
 import blockspca as bs
 from blockspca.components.solve import collect
 from blockspca.explore import engine as engine_module
+from blockspca.explore import messages
 from blockspca.explore.engine import Engine
 from blockspca.explore.state import State
 from blockspca.result import Status
@@ -94,6 +95,14 @@ def test_certificates_hold(engine, dataset, state):
     found = collect(answer.cov, answer.results, answer.scheme, prove=False)
     checks = found.verify(dataset.covariance(state))
     assert all(check.complete for check in checks)
+
+
+def test_a_contrast_has_no_total_variance_to_be_a_share_of(engine):
+    plain = messages.summary(engine.solve(asked(k=4)), None)
+    assert 0 < plain["shares"][0] <= 1
+    for state in (asked(k=4, weight=0.5), asked(k=4, weight=0.5, exclude=(1,))):
+        said = messages.summary(engine.solve(state), np.ones(1))
+        assert said["shares"] is said["r2"] is said["pca"] is None
 
 
 def test_the_path_answers_every_k_without_solving(engine, monkeypatch):

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import blockspca as bs
 
 pytest.importorskip("jinja2")
 
+from blockspca.covariance.derived import restricted
 from blockspca.report import Report, build_report
 from blockspca.report.page import embedded_json
 
@@ -109,6 +111,18 @@ def test_one_component_without_scores_or_path():
     assert "1 sparse component of 3 of the 100 features, explains" in page
     assert 'id="path"' not in page
     assert ">Scores<" not in page
+
+
+def test_a_contrast_without_a_known_bound_by_its_target_has_no_shares():
+    """A sparse background is neither semidefinite by construction nor in memory."""
+    target, background = np.diag([9.0, 8.0, 1.0]), sp.csr_array(np.diag([8.0, 0, 0]))
+    cov = bs.contrastive(target, background, 1.0)
+    assert cov.dominance is None
+    for contrast in (cov, restricted(cov, np.array([0, 1]))):
+        found = bs.solve_components(contrast, 1, 1)
+        page = build_report(Report(cov=contrast, components=found))
+        assert "less a background" in page
+        assert "adds to the explained variance" not in page
 
 
 def test_an_unproved_component_is_said_to_be_so():

@@ -167,6 +167,12 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
     from .. import __version__
 
     components, loaded = found.components, found.loaded
+    rows: list[dict[str, Any]] = components.to_rows()
+    share: float | None = float(components.explained_variance_ratio.sum())
+    r2: float | None = components.r2
+    if loaded.cov.is_contrast:  # of no total variance would these be a share
+        share, r2 = None, None
+        rows = [row | {"ratio": None} for row in rows]
     return {
         "format": FORMAT,
         "version": 1,
@@ -177,10 +183,10 @@ def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
         "scheme": found.scheme.value,
         "n_components": len(components),
         "n_components_requested": found.n_components,
-        "components": components.to_rows(),
+        "components": rows,
         "prices": [price_row(result) for result in components.results],
-        "explained_variance_ratio": float(components.explained_variance_ratio.sum()),
-        "r2": components.r2,
+        "explained_variance_ratio": share,
+        "r2": r2,
         "total_variance": components.total_variance,
         "joint_upper_bound": components.joint_upper_bound,
         "joint_gap": components.joint_gap,
@@ -254,7 +260,7 @@ def lines(found: Fit) -> list[str]:
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
             *price_lines(result),
         ]
-    if loaded.options.background is not None:
+    if loaded.cov.is_contrast:
         return said  # of no total variance would these be a share
     share = float(components.explained_variance_ratio.sum())
     explained = f"Explained: {percent(share)} of the variance"

@@ -106,7 +106,9 @@ def contrastive(
     names = names if names is not None else other
     origin = f"contrast, weight {weight:g}"
     if source is not view:
-        return DerivedCovariance(source, names, origin, dominance)
+        held_whole = DerivedCovariance(source, names, origin, dominance)
+        held_whole.is_contrast = True
+        return held_whole
     made = ContrastOfData(source, names, origin, dominance)
     made.terms, made.weight = (target, background), weight
     return made
@@ -115,6 +117,7 @@ def contrastive(
 class ContrastOfData(DerivedCovariance):
     """A contrast that is not in memory."""
 
+    is_contrast = True
     terms: tuple[Covariance, Covariance]
     weight: float
 

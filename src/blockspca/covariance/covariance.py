@@ -58,20 +58,22 @@ class Covariance:
         True if A is positive semidefinite by construction. False means unknown.
     is_derived : bool
         True for what a scheme makes of another matrix; see `Components.problem`.
+    is_contrast : bool
+        True for a target less a background: there is no total variance.
     dominance : Dominance or None
         Of a contrast: its target D, and δ ≥ 0 such that D + δI − A is semidefinite.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from blockspca import Covariance
-    >>> cov = Covariance.from_data(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]]))
+    >>> cov = Covariance.from_data([[1.0, 2.0], [2.0, 4.0], [3.0, 9.0]])
     >>> cov.submatrix([0, 1])
     array([[ 1. ,  3.5],
            [ 3.5, 13. ]])
     """
 
     is_derived = False
+    is_contrast = False
     dominance: Dominance | None = None
     _formed: Covariance | None = None
     #: which data a proof about A is about; None where the proof format has no word
@@ -277,8 +279,7 @@ class Covariance:
         --------
         >>> import numpy as np
         >>> from blockspca import Covariance
-        >>> X = np.random.default_rng(0).normal(size=(100, 5))
-        >>> cov = Covariance.from_data(X)
+        >>> cov = Covariance.from_data(np.random.default_rng(0).normal(size=(100, 5)))
         >>> cov.in_memory, cov.formed().in_memory
         (False, True)
         """
@@ -291,9 +292,8 @@ class Covariance:
             tell(Event("scan", done, total, 0, largest))
 
         largest = float(self.diagonal().max())
-        self._formed = Covariance(
-            form(self._source, tick), self.feature_names, self.data_origin
-        )
+        made = form(self._source, tick)
+        self._formed = Covariance(made, self.feature_names, self.data_origin)
         return self._formed
 
     @property

@@ -74,7 +74,10 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
         chosen = SubsetSource(source, keep)
     whole = cov.dominance
     within = None if whole is None else RestrictedDominance(whole, keep)
-    return DerivedCovariance(on_the_same_device(chosen, source), names, origin, within)
+    chosen = on_the_same_device(chosen, source)
+    new = DerivedCovariance(chosen, names, origin, within)
+    new.is_contrast = cov.is_contrast
+    return new
 
 
 class RestrictedDominance(Dominance):

@@ -88,7 +88,12 @@ def components(dataset: Dataset, answer: Answer) -> dict[str, Any]:
 
 
 def summary(answer: Answer, pca: Any | None) -> dict[str, Any]:
-    """What the components explain, against as many ordinary ones."""
+    """What the components explain, against as many ordinary ones.
+
+    Nothing of a contrast, which has no total variance.
+    """
+    if answer.cov.is_contrast:
+        return {"type": "summary", "shares": None, "r2": None, "pca": None}
     total = float(answer.cov.diagonal().sum())
     dense = None if pca is None or total <= 0 else float(np.sum(pca)) / total
     return {

@@ -92,7 +92,7 @@ class Report:
     @property
     def is_contrast(self) -> bool:
         """Whether there is no total variance that a component is a share of."""
-        return self.cov.dominance is not None
+        return self.cov.is_contrast
 
     @cached_property
     def thresholds(self) -> ThresholdPath:

@@ -1,5 +1,5 @@
 // Small pictures in SVG: the path over k, and the shares against ordinary PCA.
-import { $, fill, number, percent, s, ticks } from "./dom.js";
+import { $, fill, h, number, percent, s, ticks } from "./dom.js";
 
 const WIDTH = 440;
 const HEIGHT = 250;
@@ -39,6 +39,10 @@ export function showPath(path, k, onChoose) {
 }
 
 export function showShares(summary) {
+  if (summary.shares === null) {
+    fill($("share"), h("p", { class: "soft" }, "Less a background there is no total variance to be a share of."));
+    return;
+  }
   const rows = [
     ["variance", summary.shares.reduce((a, b) => a + (b ?? 0), 0), "sparse"],
     ["R²", summary.r2, "sparse"],
