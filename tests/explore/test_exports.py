@@ -11,14 +11,17 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.certify.proof_subject import NotRecordable
 from blockspca.cli.display import Display
 from blockspca.cli.explore import as_dataset
 from blockspca.cli.loading import load
 from blockspca.cli.main import run
 from blockspca.cli.options import ReadOptions, ShowOptions
+from blockspca.components.scheme_names import SCHEMES
+from blockspca.explore import messages
 from blockspca.explore.dataset import Source
 from blockspca.explore.engine import Engine
-from blockspca.explore.exports import commands
+from blockspca.explore.exports import _proof, commands
 from blockspca.explore.scripts import script
 from blockspca.explore.state import State
 
@@ -55,6 +58,19 @@ def engine(folder):
     reading = ReadOptions(label="kind", background=folder / "other.csv")
     loaded = load(folder / "data.csv", reading, Display(ShowOptions(quiet=True)))
     return Engine(as_dataset(loaded, str(folder / "groups.txt")))
+
+
+def test_the_page_offers_the_proofs_that_can_be_recorded(engine):
+    """Of several components; what it is told agrees with what the export does."""
+    offered = messages.hello(engine.dataset, State(k=2))["recordable"]
+    assert "residual-disjoint" in offered
+    for name in SCHEMES:
+        answer = engine.solve(State(k=2, n_components=2, scheme=name, seconds=600))
+        if name in offered:
+            assert _proof(engine, answer)
+        else:
+            with pytest.raises(NotRecordable, match="of several components"):
+                _proof(engine, answer)
 
 
 def test_the_file_brings_labels_and_a_background(engine):

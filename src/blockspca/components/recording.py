@@ -32,6 +32,7 @@ from ..covariance.residual import regressed, residual
 from ..limits import Limits
 from ..proof_file import Proof
 from ..result import Result
+from .scheme_names import SCHEMES, as_scheme
 from .schemes import (
     DisjointSupports,
     ProjectionDeflation,
@@ -42,6 +43,18 @@ from .schemes import (
 )
 
 RECORDABLE = (DisjointSupports, ResidualDeflation, ProjectionDeflation)
+
+
+def recordable_names() -> list[str]:
+    """The names of the schemes of which several components can be recorded.
+
+    Examples
+    --------
+    >>> from blockspca.components.recording import recordable_names
+    >>> recordable_names()
+    ['disjoint', 'projection', 'residual', 'residual-disjoint', 'predictive']
+    """
+    return [name for name in SCHEMES if type(as_scheme(name)) in RECORDABLE]
 
 
 def check_recorded(

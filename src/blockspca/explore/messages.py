@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._messages import proof_in_words
+from ..components.recording import recordable_names
 from ..components.scheme_names import SCHEMES
 from ..inspection.alternatives import Alternatives
 from ..inspection.importance import FeatureImportance
@@ -42,6 +43,7 @@ def hello(dataset: Dataset, state: State) -> dict[str, Any]:
         "max_k": min(MAX_K, d),
         "max_components": min(MAX_COMPONENTS, d),
         "schemes": list(SCHEMES),
+        "recordable": recordable_names(),
         "groups": len({label for label in dataset.group_labels if label}),
         "background": dataset.background is not None,
         "labels": list(dataset.labels),

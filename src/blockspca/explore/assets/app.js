@@ -36,7 +36,7 @@ function changed(state) {
   showControls(state);
   panels.showHistory(store);
   panels.showChosen(store, nameOf);
-  panels.showExports(state, hello && !hello.matrix);
+  panels.showExports(state, hello);
   blocks.update();
   $("alert").hidden = true;
   if (hello) ask(state);

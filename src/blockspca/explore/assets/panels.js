@@ -74,12 +74,13 @@ const EXPORTS = [
   ["scores.csv", "Scores, CSV"], ["report.html", "Report, HTML"], ["certificates.zip", "Certificates"], ["component.proof", "Proof"], ["state.json", "State, JSON"],
 ];
 
-// Proofs know of no background, and of several components these schemes.
-const isProvable = (state) => state.weight === null
-  && (state.n_components === 1 || ["disjoint", "residual", "projection"].includes(state.scheme));
+// Proofs know of no background, and of several components some schemes.
+const isProvable = (state, hello) => state.weight === null
+  && (state.n_components === 1 || Boolean(hello?.recordable.includes(state.scheme)));
 
-export function showExports(state, hasSamples) {
+export function showExports(state, hello) {
+  const hasSamples = Boolean(hello) && !hello.matrix;
   const query = new URLSearchParams({ state: JSON.stringify(state) });
-  fill($("exports"), EXPORTS.filter(([file]) => (hasSamples || file !== "scores.csv") && (isProvable(state) || file !== "component.proof")).map(([file, words]) =>
+  fill($("exports"), EXPORTS.filter(([file]) => (hasSamples || file !== "scores.csv") && (isProvable(state, hello) || file !== "component.proof")).map(([file, words]) =>
     h("li", {}, h("a", { href: `export/${file}?${query}`, download: file, data: { key: file } }, words))));
 }
