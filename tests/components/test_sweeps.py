@@ -126,6 +126,7 @@ def test_the_joint_bound_rests_on_the_first_component_of_all():
         found.first,
         status=bs.Status.FEASIBLE,
         upper_bound=found.first.objective,
+        bound_name=lower.bound_name,
         certificate=lower,
     )
     with pytest.raises(bs.VerificationError):

@@ -133,6 +133,7 @@ class EntryDual(GrowingCore):
         error = self.k * cov.entry_error / unit
         tau = max(self.target - error, self.objective) * (1 + 8 * EPS)
         features = np.arange(len(self.diagonal))
+        most = min(_DENSE, self._held_features())
         if len(features) > _DENSE:
             self.screens_below = _LESS * (point.value - self.target)
             if not deadline.affords(2 * self._proof_seconds(self.core)):
@@ -141,10 +142,10 @@ class EntryDual(GrowingCore):
             features = screened_features(
                 cov, self.k, tau, self.screen, listed=self.pairs
             )
-            if len(features) > _DENSE:
-                return
             # With the support there is always something left to search.
             features = np.union1d(features, self.support)
+        if len(features) > most:
+            return
         weights, shares = self._dense_point(point, features)
         rows, inside = np.arange(len(features)), np.zeros(len(features), dtype=bool)
         root = Node(rows, inside, weights, shares, bound=self.best.value / unit)

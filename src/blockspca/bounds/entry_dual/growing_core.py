@@ -280,10 +280,11 @@ class GrowingCore:
         return level
 
     def _largest_core(self) -> int:
-        # L-BFGS holds twenty arrays of the core's order.
-        return min(
-            _LARGEST_CORE, len(self.diagonal), int(np.sqrt(self.memory / 8 / 30))
-        )
+        return min(_LARGEST_CORE, len(self.diagonal), self._held_features())
+
+    def _held_features(self) -> int:
+        """So many fit into the memory: L-BFGS holds twenty arrays of their order."""
+        return int(np.sqrt(self.memory / 8 / 30))
 
     def _threshold(self, deadline: Deadline) -> Point:
         """The best of a few soft thresholds, each with equal weights."""
