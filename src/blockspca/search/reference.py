@@ -116,10 +116,12 @@ def prove_none_above(
         return 1
     if len(forced) > k or not search.allows(forced):
         return 1
-    # The features that are forced may come up to τ alone; then all sets are searched.
+    # Those that are forced may come up to τ alone, or be a set: then all are searched.
     everything = np.arange(len(A), dtype=np.int64)
     for chosen, among in ((forced, kept), (included, everything)):
-        if len(chosen) == k:
+        if len(chosen) == k and not len(included):
+            continue
+        if len(chosen) == k:  # sets without these do not count
             chosen, among = chosen[1:], chosen
         rest = search.open_to(chosen, np.setdiff1d(among, chosen))
         reduced = eliminated(A, chosen, rest, search.tau)
