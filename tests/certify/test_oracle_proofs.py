@@ -120,14 +120,19 @@ def test_large_k_is_written_and_checked(k: int, data_dir: Path, tmp_path: Path) 
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_large_k_is_checked_in_integers(data_dir: Path, tmp_path: Path) -> None:
-    """Rounds of directions. Searches by the entry dual are the checker's tests."""
-    file = data_dir / "Prostate.npz"
+@pytest.mark.parametrize(
+    ("name", "rule"), [("Prostate", "direction"), ("CovColon", "entry-tree")]
+)
+def test_large_k_is_checked_in_integers(
+    name: str, rule: str, data_dir: Path, tmp_path: Path
+) -> None:
+    """Rounds of directions; and, of a matrix, a search by the entry dual instead."""
+    file = data_dir / f"{name}.npz"
     result = bs.solve(load(file), 100, proof=True)
     assert result.bound_name == "direction dual"
     proof = result.write_proof(tmp_path / "large.proof")
     verdict = check_proof(proof, file, exact=True)
-    assert verdict.sections[0].records[-1].rule == "direction"
+    assert verdict.sections[0].records[-1].rule == rule
     assert is_optimal(verdict.sections[0].claims[0])
 
 

@@ -162,8 +162,8 @@ class Recording:
     def _entry_instead(self, k: int) -> Found:
         """A search by the entry dual, where that of directions has no words.
 
-        For matrices, which have no columns of samples, and where it has to split. It
-        may take as long as the solve took.
+        For matrices, which have no columns of samples, and where it has to split. Its
+        nodes end it, or a limit on time, of which a solve without one knows nothing.
         """
         result = self.claimed.get(k)
         if result is None:
@@ -174,7 +174,7 @@ class Recording:
             k,
             np.searchsorted(self.features, result.support),
             target=(result.objective + result.upper_bound) / 2,
-            time_limit=result.time if left is None else min(left, result.time),
+            time_limit=np.inf if left is None else left,
             nodes=_ENTRY_NODES,
             memory=memory,
         )
