@@ -13,15 +13,14 @@ from ._kernels.loading import times_cut_short
 from ._validation import (
     check_flag,
     check_n_jobs,
-    check_real,
     check_seed,
     check_sparsity,
 )
 from ._warnings import warn_caller
-from .blocks.block_search import BlockSearch
 from .blocks.block_solve import is_plug_in
 from .blocks.solve_blocks import solve_blocks
-from .blocks.strategies import FixedThreshold, NoiseThreshold, ThresholdStrategy
+from .blocks.strategies import ThresholdStrategy
+from .blocks.strategy_names import as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
 from .constraints import Constraints, Rules, checked, feature_indices
@@ -122,7 +121,7 @@ def solve(
     refuse_constant(cov)
     k = check_sparsity(k, cov.n_features)
     chosen = as_solver(_default_solver(k) if solver is None else solver)
-    strategy = _as_strategy(threshold)
+    strategy = as_strategy(threshold)
     certify = check_flag(certify, "certify")
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     given = _check_start(start, cov, k)
@@ -478,28 +477,3 @@ def _are_blocks_worth_it(cov: Covariance, k: int) -> bool:
 
 def _default_solver(k: int) -> Solver:
     return LocalSearch() if k <= SETTINGS.local_search_up_to else TruncatedPower()
-
-
-_STRATEGIES = {"search": BlockSearch, "noise": NoiseThreshold}
-
-
-def _as_strategy(
-    threshold: ThresholdStrategy | float | str | None,
-) -> ThresholdStrategy:
-    if threshold is None:
-        return BlockSearch()
-    if isinstance(threshold, str):
-        if threshold in _STRATEGIES:
-            return _STRATEGIES[threshold]()
-        raise ValueError(
-            f"threshold = {threshold!r} is not known; pass one of "
-            f"{sorted(_STRATEGIES)}, a number or a strategy such as BlockSearch()."
-        )
-    if hasattr(threshold, "search") and not isinstance(threshold, type):
-        return threshold
-    if isinstance(threshold, type):
-        raise TypeError(
-            f"threshold = {threshold.__name__} is a class; pass an instance, "
-            f"{threshold.__name__}()."
-        )
-    return FixedThreshold(check_real(threshold, "threshold", minimum=0))
