@@ -274,7 +274,7 @@ TRUE = [
 ]
 
 
-def refused(header: Json, why: str, records: list[Json] = TRUE) -> None:
+def assert_refused(header: Json, why: str, records: list[Json] = TRUE) -> None:
     text = as_bytes([header, *records, {"end": len(records)}])
     for mode in MODES:
         with pytest.raises(ProofError, match=why):
@@ -367,19 +367,19 @@ def test_what_the_attempts_begin_with_holds():
     ],
 )
 def test_problems_that_are_none_are_refused(more, why):
-    refused(header_of(**more), why)
+    assert_refused(header_of(**more), why)
 
 
 @pytest.mark.parametrize("key", ["constraints", "raised", "deflated", "level"])
 def test_a_version_before_does_not_know_the_keys(key):
-    header = header_of(constraints={}) | {"version": 6}
-    refused(header | ({} if key == "constraints" else {key: []}), "version|text")
+    empty: Json = {} if key == "constraints" else []
+    assert_refused(header_of() | {"version": 6, key: empty}, "version|text")
 
 
 def test_a_negative_loading_is_refused():
     header = header_of(constraints={"nonnegative": True})
     header["claims"][0]["x"] = ["0x1p+0", "-0x1p-30"]
-    refused(header, "negative entry")
+    assert_refused(header, "negative entry")
 
 
 def with_level(level: float, upper: float, records: list[Json]) -> list[Json]:
