@@ -35,3 +35,11 @@ def test_against_all_sets(seed: int, k: int) -> None:
 def test_bad_columns() -> None:
     with pytest.raises(ValueError, match="column of zeros, 1"):
         bs.restricted_isometry([[1.0, 0.0], [0.0, 0.0]], 1)
+
+
+def test_two_hundred_by_six_hundred() -> None:
+    """Flat matrices: sets are grown at once, not after proofs of coarser gaps."""
+    Phi = np.random.default_rng(1).standard_normal((200, 600))
+    found = bs.restricted_isometry(Phi, 5)
+    assert found.proved
+    assert found.largest.nodes + found.smallest.nodes < 200_000

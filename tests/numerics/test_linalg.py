@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse.linalg
+from scipy.sparse.linalg._eigen.arpack import arpack
 
 import blockspca as bs
 from blockspca.numerics import linalg as vectors
@@ -91,3 +93,22 @@ def test_rough_eigenpair_of_what_arpack_refuses_is_the_start():
     value, x = vectors.rough_eigenpair(np.zeros_like, start, 1e-4)
     assert value == 0.0
     assert np.linalg.norm(x) > 0
+
+
+def test_a_multiple_largest_eigenvalue_of_a_matrix_is_left_to_lapack(monkeypatch):
+    """ARPACK does not tell its vectors apart: its own limit is a hundred times d."""
+    products = []
+    aslinearoperator = scipy.sparse.linalg.aslinearoperator
+
+    def counted(A):
+        operator = aslinearoperator(A)
+        return scipy.sparse.linalg.LinearOperator(
+            operator.shape,
+            matvec=lambda x: products.append(1) or operator.matvec(x),
+            dtype=np.float64,
+        )
+
+    monkeypatch.setattr(arpack, "aslinearoperator", counted)
+    C = np.random.default_rng(0).standard_normal((60, 300))
+    vectors.lanczos(-C.T @ C, np.ones(300))  # 240 times the eigenvalue 0
+    assert 0 < len(products) < 3 * 300
