@@ -109,6 +109,9 @@ def test_a_multiple_largest_eigenvalue_of_a_matrix_is_left_to_lapack(monkeypatch
         )
 
     monkeypatch.setattr(arpack, "aslinearoperator", counted)
-    C = np.random.default_rng(0).standard_normal((60, 300))
-    vectors.lanczos(-C.T @ C, np.ones(300))  # 240 times the eigenvalue 0
-    assert 0 < len(products) < 3 * 300
+    for seed in range(4):  # it converges on some, by luck
+        rng = np.random.default_rng(seed)
+        C = rng.standard_normal((60, 300))
+        C /= np.linalg.norm(C, axis=0)
+        vectors.lanczos(-C.T @ C, rng.standard_normal(300))  # 240 times 0
+    assert 0 < len(products) < 4 * 2 * 300
