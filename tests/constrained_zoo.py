@@ -9,7 +9,8 @@ import numpy as np
 
 import blockspca as bs
 import zoo
-from blockspca.constraints import Rules, checked
+from blockspca.constraints import checked
+from blockspca.rules import Rules
 
 KINDS = ("include", "exclude", "groups", "nonnegative", "overlap", "whole")
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.constraints import GroupLimits, checked
+from blockspca.constraints import checked
+from blockspca.rules import GroupLimits
 
 NAMES = tuple("abcdef")
 

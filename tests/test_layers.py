@@ -29,7 +29,7 @@ LAYERS = {
     "checker": "checker",
     "limits": "limits _messages proof_settings",
     "records": "certificate bound_names result sparsity_path progress constraints "
-    "stopping",
+    "rules stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
     "covariance": "covariance",

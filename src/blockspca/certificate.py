@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from ._json_reader import Reader
 from ._validation import FloatArray
 from .bound_names import BoundName as BoundName
-from .constraints import Rules
 from .result import Result, Status, refuse_unproved
+from .rules import Rules
 
 FORMAT = "blockspca-certificate"
 VERSION = 3  # 1 has no gap, 2 no duals

@@ -23,7 +23,7 @@ from .blocks.strategies import ThresholdStrategy
 from .blocks.strategy_names import as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
-from .constraints import Constraints, Rules, checked, feature_indices
+from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
 from .limits import Budget, Limits, as_limits
@@ -32,6 +32,7 @@ from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Price, Result, Status
+from .rules import Rules
 from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch

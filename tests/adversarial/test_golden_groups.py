@@ -14,11 +14,11 @@ from blockspca.certify.chain import Chain
 from blockspca.certify.path import certified_path
 from blockspca.certify.records import TreeStatistics
 from blockspca.certify.screening import limited_lists
-from blockspca.constraints import GroupLimits
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, Limits
 from blockspca.numerics.rounding import increased as plain_increased
 from blockspca.proof_settings import ProofSettings
+from blockspca.rules import GroupLimits
 from blockspca.search import reference as plain_proof
 from blockspca.search.portfolio import StepProof
 from blockspca.search.schur_tree import ProofTree

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from blockspca.constraints import GroupLimits
+from blockspca.rules import GroupLimits
 from blockspca.search.reference import (
     NodeCapReached,
     Refuted,

@@ -20,7 +20,6 @@ from .._validation import FloatArray
 from ..bounds.best import NamedBound
 from ..bounds.compositions import Composition, Compositions, best_level
 from ..certificate import BoundName
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Deadline, LimitReached, Limits
 from ..numerics.blas import single_threaded
@@ -29,6 +28,7 @@ from ..numerics.rounding import power_of_two
 from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP
+from ..rules import GroupLimits
 from ..search.portfolio import StepProof
 from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
 

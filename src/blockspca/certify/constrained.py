@@ -18,12 +18,12 @@ from ..certificate import (
     PartClaim,
     StepClaim,
 )
-from ..constraints import Rules
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import OPTIMAL_GAP, Result, Status
+from ..rules import Rules
 from ..stopping import status_of_gap
 from .part_search import Best, ChooseProver, Run, claim_of, solve_parts
 from .parts import Part, left_of, problem_of

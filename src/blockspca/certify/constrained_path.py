@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..constraints import Constraints, Rules, checked
+from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..progress import Listener
 from ..proof_settings import ProofSettings
 from ..result import Result, Status
+from ..rules import Rules
 from .constrained import solve_constrained, solve_part_of_all_k
 from .part_search import ChooseProver
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..heuristics.pool import (
     Pool,
@@ -20,6 +19,7 @@ from ..heuristics.pool import (
     swapped,
 )
 from ..numerics import cost as _cost
+from ..rules import GroupLimits
 from .screening import Screening
 
 # Rows tried as starts, and how many of them are improved by swaps.

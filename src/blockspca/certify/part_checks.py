@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..certificate import Certificate, PartClaim
-from ..constraints import Rules
 from ..covariance.covariance import Covariance
 from ..covariance.forced import LevelTooLow
 from ..limits import Deadline
+from ..rules import Rules
 from .claims import LAPACK_AGREEMENT, BoundChecks
 from .parts import (
     Part,

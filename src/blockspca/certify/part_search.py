@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import PartClaim
-from ..constraints import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.forced import LevelTooLow, forced
 from ..limits import Budget
@@ -30,6 +29,7 @@ from ..numerics.rounding import EPS, TINY
 from ..progress import Listener, silent
 from ..proof_settings import ProofSettings, Prover
 from ..result import OPTIMAL_GAP, Result, Status, is_within_gap
+from ..rules import GroupLimits, Rules
 from .nonnegative import has_both_signs, nonnegative_loadings
 from .parts import (
     Pairs,

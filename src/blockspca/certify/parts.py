@@ -21,13 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..constraints import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..covariance.forced import forced
 from ..covariance.raised import raised
 from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
+from ..rules import GroupLimits, Rules
 from .nonnegative import has_both_signs
 
 Pairs = tuple[tuple[int, int], ...]

@@ -18,7 +18,6 @@ from .._kernels.loading import load
 from .._validation import check_sparsity
 from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..certificate import BoundName
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
@@ -28,6 +27,7 @@ from ..numerics.rounding import EPS, frobenius_norm
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..result import Status
+from ..rules import GroupLimits
 from ..scan.lists import scan_kernels
 from ..search.portfolio import StepProof
 from ..stopping import status_of_gap

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._warnings import warn_caller
 from ..certificate import StepClaim
-from ..constraints import Constraints, Rules
+from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..proof_file import FORMAT, Proof
 from ..result import Result
+from ..rules import Rules
 from ..scan.lists import scan_kernels
 from .adaptive_screening import Candidates
 from .proof_records import Recording

@@ -21,11 +21,11 @@ from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
 from ..certificate import BoundName, StepClaim
-from ..constraints import GroupLimits
 from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
+from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
 from .proof_subject import Subject

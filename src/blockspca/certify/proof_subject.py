@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import Certificate, PartClaim, StepClaim
-from ..constraints import GroupLimits, Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..covariance.forced import LevelTooLow, forced
 from ..covariance.raised import raised
 from ..limits import Limits
 from ..result import Result
+from ..rules import GroupLimits, Rules
 from ..search.tree_log import ROOM
 from .parts import Part, left_of
 from .results import certified_results

@@ -12,12 +12,12 @@ from typing import Any
 import joblib
 
 from ..certificate import Certificate, StepClaim, restated
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import Result, Status
+from ..rules import GroupLimits
 from ..stopping import status_of_gap
 from .dominated import Contrast, Walk
 from .path import certified_path

@@ -36,8 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import GroupLimits
 from ..numerics.rounding import in_units, larger_root
+from ..rules import GroupLimits
 from ..scan.lists import Scan
 
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import StepClaim
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
 from ..limits import Deadline
@@ -27,6 +26,7 @@ from ..numerics.rounding import (
     product_below,
     squared,
 )
+from ..rules import GroupLimits
 from ..search.limited import keep_limits, row_tops
 from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above

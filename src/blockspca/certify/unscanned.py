@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..bounds.closed_form import ObviousBounds
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import leading_eigenvector, rayleigh, with_sign
 from ..result import Status
+from ..rules import GroupLimits
 from ..stopping import status_of_gap
 from .records import CertifiedStep
 

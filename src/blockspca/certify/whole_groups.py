@@ -29,12 +29,12 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import PartClaim
-from ..constraints import Rules
 from ..covariance.covariance import Covariance
 from ..covariance.derived import DerivedCovariance
 from ..covariance.forced import LevelTooLow, forced
 from ..covariance.sources import MatrixSource
 from ..numerics.rounding import EPS, power_of_two
+from ..rules import Rules
 from .part_search import Run, levels, single_set
 from .parts import Part, groups_left
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import Constraints, GroupLimits, Rules, checked
+from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
+from ..rules import GroupLimits, Rules
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenpairs
 from ..numerics.rounding import TINY
+from ..rules import GroupLimits
 
 GAIN = 1e-12  # of the objective: less is rounding
 MOST_STEPS = 100

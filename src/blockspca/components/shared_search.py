@@ -13,13 +13,13 @@ from .._validation import FloatArray
 from ..bounds.direction_dual.density import Density
 from ..bounds.direction_dual.problem import NotAffordable, Problem, make_problem
 from ..bounds.direction_dual.relaxation import rounding_of_sum
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..limits import Budget
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
 from ..result import OPTIMAL_GAP
+from ..rules import GroupLimits
 from .shared_dual import DualPoint, SharedAscent, SharedNode, begin, proved_at
 from .shared_heuristic import SharedHeuristic, SharedSet
 

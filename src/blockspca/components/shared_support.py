@@ -17,7 +17,7 @@ from .._validation import (
     check_sparsity,
 )
 from ..certify.verification import Verification, require
-from ..constraints import Constraints, Rules, feature_indices
+from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Limits, Status, as_limits
 from ..numerics.linalg import with_sign
@@ -29,6 +29,7 @@ from ..result import (
     refuse_unproved,
     relative_gap,
 )
+from ..rules import Rules
 from .shared_bounds import closed_forms
 from .shared_choice import SharedChoice, shared_rules
 from .shared_heuristic import SharedHeuristic, SharedSet

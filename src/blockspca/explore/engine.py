@@ -26,13 +26,14 @@ from ..components.schemes import Scheme
 from ..components.solve import placed
 from ..components.solving import SolveWithin, next_component
 from ..components.variance import adjusted_variance, predicted, score_covariance
-from ..constraints import Constraints, Rules, checked
+from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..covariance.pca import pca_variances
 from ..limits import Deadline, Limits
 from ..pipeline import SETTINGS, choose_prover, solve_path
 from ..progress import Listener, silent
 from ..result import Price, Result, Status
+from ..rules import Rules
 from ..sparsity_path import SparsityPath
 from .dataset import Dataset
 from .state import State

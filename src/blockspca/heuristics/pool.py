@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import GroupLimits
 from ..covariance.covariance import Covariance
 from ..numerics.linalg import SMALL, leading_eigenvector, rayleigh
 from ..numerics.rounding import in_units
+from ..rules import GroupLimits
 
 # How far above λ(S) the swap test puts its shift: near enough to see small gains,
 # far enough to keep τI − A_SS well conditioned.

@@ -36,13 +36,13 @@ from ..certify.adaptive_screening import Candidates
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
 from ..certify.results import certified_results
-from ..constraints import Rules
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover, solve
 from ..proof_settings import Prover
 from ..result import OPTIMAL_GAP, Result
+from ..rules import Rules
 from ..scan.lists import scan_kernels
 from ..search.schur_tree import ProofTree, extent, rounding_allowance
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_n_jobs
 from ..certify.constrained import solve_constrained
-from ..constraints import Rules
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover
 from ..result import Result, Status
+from ..rules import Rules
 
 
 @dataclass(frozen=True, eq=False)

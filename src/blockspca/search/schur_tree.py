@@ -53,8 +53,8 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
-from ..constraints import GroupLimits
 from ..numerics.rounding import EPS
+from ..rules import GroupLimits
 
 _SLICE_SECONDS = 0.05
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at

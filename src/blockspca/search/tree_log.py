@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..constraints import GroupLimits
 from ..numerics.rounding import larger_root
+from ..rules import GroupLimits
 
 ROOM = 2.0**-36
 _FIRST_LOG = 2**16  # tokens
