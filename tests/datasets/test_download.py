@@ -219,7 +219,7 @@ def test_lists_of_indices(tmp_path):
 
 
 def test_r_files(tmp_path):
-    rdata = pytest.importorskip("rdata")
+    rdata = pytest.importorskip("rdata", minversion="1.0")  # the first that writes
     from blockspca.datasets.sources import golub, r_list
 
     path = tmp_path / "data.RData"

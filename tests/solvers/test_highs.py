@@ -8,8 +8,10 @@ import threading
 import numpy as np
 import pytest
 
+import zoo
 from blockspca.limits import Deadline
-from blockspca.solvers import _highs
+from blockspca.result import Status
+from blockspca.solvers import MixedIntegerQP, _highs
 from blockspca.solvers.base import SolverError
 
 
@@ -86,6 +88,45 @@ def test_other_answers_are_errors(monkeypatch):
     monkeypatch.setattr(_highs, "_in_a_thread", lambda *given, **named: Failed)
     with pytest.raises(SolverError, match="numerical trouble"):
         _highs.minimise(**program([1.0], 1.0), deadline=Deadline(None))
+
+
+def test_what_presolve_spoils_is_solved_as_it_was_given(monkeypatch):
+    """Such an end is no answer: neither a bound nor a point of it is used."""
+    run, asked = _highs._in_a_thread, []
+
+    def unknown(objective, **arguments):
+        asked.append(arguments["options"]["presolve"])
+        found = run(objective, **arguments)
+        if asked[-1]:
+            found.status, found.message = 4, "model_status is Unknown"
+            found.x, found.fun, found.mip_dual_bound = np.zeros(3), -9.0, -9.0
+        return found
+
+    monkeypatch.setattr(_highs, "_in_a_thread", unknown)
+    given = program([2.0, 2.0, 2.0], 5.0)
+    answer = _highs.minimise(**given, deadline=Deadline(None))
+    assert asked == [True, False]
+    assert (answer.bound, answer.x.sum()) == (-2.0, 2.0)
+    given = program([2.0, 2.0, 2.0], 5.0, integer=False)
+    answer = _highs.minimise(**given, deadline=Deadline(None))
+    assert (answer.x, answer.bound, answer.finished) == (None, -math.inf, True)
+
+
+def test_a_relaxation_of_which_nothing_is_known_is_left_out(monkeypatch):
+    run, A = _highs._in_a_thread, zoo.indefinite(7, np.random.default_rng(0))
+    expected = MixedIntegerQP().solve(A, 3)
+
+    def unknown(objective, **arguments):
+        found = run(objective, **arguments)
+        if not arguments["integrality"].any():
+            found.status, found.message, found.fun = 4, "model_status is Unknown", 9.0
+        return found
+
+    monkeypatch.setattr(_highs, "_in_a_thread", unknown)
+    found = MixedIntegerQP().solve(A, 3)
+    assert found.status is expected.status is Status.OPTIMAL
+    assert found.support.tolist() == expected.support.tolist()
+    assert found.upper_bound == pytest.approx(expected.upper_bound, abs=1e-5)
 
 
 def test_errors_of_the_thread_are_raised_here():

@@ -35,7 +35,8 @@ class Answer:
     """What HiGHS says about a program that is to be minimised."""
 
     x: FloatArray | None  #: the best point found
-    #: No point is better, if HiGHS is right: inf where there is no point at all.
+    #: No point is better, if HiGHS is right: inf where there is no point at all, −inf
+    #: where nothing is known.
     bound: float
     finished: bool  #: false if a limit ended it
     nodes: int  #: at least one
@@ -58,8 +59,14 @@ def minimise(
     waits for either. A program that was left behind ends with its slice of time: where
     there is no limit, slices of 20, 40, 80, … seconds are tried, of which all but the
     last take no more than the last.
+
+    HiGHS may end with the status "Unknown", where few points are feasible, and these by
+    its tolerance only; that of SciPy 1.15 and 1.16 does so with ten features. Whatever
+    it has then is not used: an integer program is solved once more as it was given,
+    without presolve, and of a relaxation nothing is known, which is no point and no
+    bound.
     """
-    seconds = FIRST_SLICE
+    seconds, integer = FIRST_SLICE, bool(np.any(program["integrality"]))
     while True:
         left = deadline.remaining()
         last = left is not None and left <= seconds
@@ -67,14 +74,20 @@ def minimise(
         options["time_limit"] = left if last else seconds
         if nodes is not None:
             options["node_limit"] = nodes
-        found = _in_a_thread(objective, **program, options=options)
-        # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
-        out_of_nodes = nodes is not None and "limit reached" in found.message
-        limited = found.status == LIMIT_REACHED or out_of_nodes
-        if found.status not in (OPTIMAL, INFEASIBLE) and not limited:
+        for options["presolve"] in (True, False):
+            found = _in_a_thread(objective, **program, options=options)
+            # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
+            out_of_nodes = nodes is not None and "limit reached" in found.message
+            limited = found.status == LIMIT_REACHED or out_of_nodes
+            is_known = found.status in (OPTIMAL, INFEASIBLE) or limited
+            if is_known or not integer:
+                break
+        if not is_known and not integer:
+            return Answer(None, -math.inf, True, 1)
+        if not is_known:
             raise SolverError(f"got no answer from HiGHS: {found.message}")
         if not limited or last or int(found.mip_node_count or 0) >= (nodes or math.inf):
-            return _answer(found, bool(np.any(program["integrality"])), limited)
+            return _answer(found, integer, limited)
         seconds *= 2
 
 

@@ -96,10 +96,12 @@ def _bounded(
         answer, bound = program.tighten(run, scale, integer=integer)
         if bound <= program.reached + wanted:
             return True
-        if answer.x is None or not answer.finished:
+        if not answer.finished:
             if not run.must_stop():  # HiGHS may be a moment early
                 run.stopped = Status.TIME_LIMIT
             return True
+        if answer.x is None:  # nothing is known of this relaxation
+            return False
         program.refine(answer.x[: program.d])
         if integer:
             support = program.support_of(answer.x)
