@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.components import prediction
 from blockspca.components.prediction import Prediction, more_predictive, varimax
 from blockspca.components.variance import (
     adjusted_variance,
@@ -165,6 +166,23 @@ def test_without_time_components_are_those_before():
     greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
     V = more_predictive(cov, greedy, [4] * 3, 2.0, False, Deadline(0.0))
     np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_variations_are_drawn_by_the_seed_that_is_passed(seed, monkeypatch):
+    drawn = []
+
+    def varied(self, now, rng):
+        drawn.append(rng.bit_generator.state["state"]["state"])
+        return now.V
+
+    monkeypatch.setattr(Prediction, "varied", varied)
+    monkeypatch.setattr(prediction, "TRIALS", 1)
+    cov = bs.Covariance.from_data(overlapping_factors())
+    scheme = bs.ResidualDeflation(prediction=2.0)
+    bs.solve_components(cov, 4, 3, scheme=scheme, rng=seed)
+    fresh = np.random.default_rng(seed).bit_generator.state["state"]["state"]
+    assert drawn == [fresh]
 
 
 @pytest.mark.parametrize("A", [np.eye(4), np.ones((5, 5)), np.diag([1.0, 1e-300, 1.0])])

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._validation import FloatArray
+from ..heuristics.power_iteration import power_iteration
 from ..limits import Deadline
 
 ROUNDS = 32  # after which next to nothing is gained
@@ -99,18 +100,17 @@ def sparse_vectors(
     """
     rng = rng or np.random.default_rng(0)
     d = len(M)
-    shifted = M + np.abs(M).sum(axis=1).max() / np.sqrt(d) * np.eye(d)
+    # About the size of the least eigenvalue: below it steps may go to and fro.
+    shift = float(np.abs(M).sum(axis=1).max() / np.sqrt(d))
     order = np.argsort(-np.einsum("ij,ij->i", vectors @ M, vectors))
     near = vectors[order[: STARTS // 4]]
     rows = M[rng.permutation(d)[: STARTS // 4]]
     random = rng.normal(size=(STARTS - len(near) - len(rows), d))
-    X = np.vstack([near, rows, random])
-    for _ in range(POWER_STEPS):
-        X = X @ shifted
-        small = np.argpartition(-np.abs(X), k - 1, axis=1)[:, k:]
-        np.put_along_axis(X, small, 0.0, axis=1)
-        X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-300)
-    supports = {tuple(np.flatnonzero(x).tolist()) for x in X if x.any()}
+    starts = M @ np.vstack([near, rows, random]).T  # a step before anything is cut off
+    X = power_iteration(
+        lambda x: M @ x, starts, k, shift=shift, max_iterations=POWER_STEPS
+    )
+    supports = {tuple(np.flatnonzero(x).tolist()) for x in X.T if x.any()}
     found = np.zeros((len(supports), d))
     for row, support in zip(found, sorted(supports), strict=True):
         chosen = np.array(support)

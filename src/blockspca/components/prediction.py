@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray
+from .._validation import FloatArray, as_generator
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import lanczos, largest_entries
@@ -450,6 +450,7 @@ def more_predictive(
     weight: float,
     disjoint: bool,
     deadline: Deadline,
+    rng: int | np.random.Generator | None = None,
 ) -> FloatArray:
     """Return components, (m, d), with at least the J of the given ones.
 
@@ -461,13 +462,15 @@ def more_predictive(
         w ≥ 0, what a percent of R² is worth in percents of adjusted variance.
     disjoint : bool
         Whether no feature may be used twice.
+    rng : int or Generator, optional
+        For the variations that are tried; 0 by default.
     """
     search = Prediction(cov, sparsities, weight, disjoint, deadline)
     starts = [components, *search.rotated_directions()]
     ends = [search.raised(start) for start in starts]
     ends += [search.raised(search.raised(end.V, FURTHER).V) for end in ends]
     best = max(ends, key=lambda s: s.value(weight))
-    rng = np.random.default_rng(0)
+    rng = as_generator(rng)
     for _ in range(TRIALS):
         if deadline.passed():
             break

@@ -190,6 +190,7 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
         prediction_of(call.scheme),
         is_disjoint(call.scheme),
         Deadline(share.time),
+        call.options.get("rng"),
     )
     supports = [np.flatnonzero(x).tolist() for x in chosen]
     return in_turn(call, supports, 1.0, chosen)
