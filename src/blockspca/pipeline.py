@@ -23,6 +23,7 @@ from .blocks.strategies import ThresholdStrategy
 from .blocks.strategy_names import as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
+from .certify.options import ProofOptions
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
@@ -161,6 +162,12 @@ class _Run:
     n_jobs: int | None
     callback: Listener
 
+    @property
+    def options(self) -> ProofOptions:
+        return ProofOptions(
+            settings=SETTINGS, n_jobs=self.n_jobs, callback=self.callback
+        )
+
     def certified(
         self, k_min: int, k_max: int, incumbents: Mapping[int, list[int]]
     ) -> Mapping[int, Result]:
@@ -173,12 +180,12 @@ class _Run:
             k_max,
             self.budget.left(),
             {k: support for k, support in incumbents.items() if support},
-            n_jobs=self.n_jobs,
-            callback=self.callback,
-            prover=choose_prover(
-                self.cov, k_min, k_max, timed=self.budget.limits.time is not None
+            replace(
+                self.options,
+                prover=choose_prover(
+                    self.cov, k_min, k_max, timed=self.budget.limits.time is not None
+                ),
             ),
-            settings=SETTINGS,
         )
 
     def proved(self, k: int, incumbent: list[int]) -> Result:
@@ -285,13 +292,10 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         k,
         rules,
         budget.left(),
+        replace(run.options, prove=certify),
+        choose_prover,
         start=run.start,
         free=free,
-        n_jobs=run.n_jobs,
-        callback=run.callback,
-        choose_prover=choose_prover,
-        settings=SETTINGS,
-        prove=certify,
     )
     price = Price(
         free.objective, free.upper_bound, result.objective, result.upper_bound
@@ -325,7 +329,7 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
 
     at_once = Limits(time=0)
     k, prover = found.k, choose_prover(cov, found.k, found.k)
-    known = certified_results(cov, k, k, at_once, {}, prover=prover)[k]
+    known = certified_results(cov, k, k, at_once, {}, ProofOptions(prover))[k]
     if known.objective < found.objective:
         return found
     known = restated(known, status=found.status)
@@ -391,20 +395,12 @@ def solve_path(
         check_recordable(cov, True, constraints)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov, callback = formed_or_interrupted(cov, budget, callback)
+        run = _Run(cov, budget, given, n_jobs, callback)
         if constraints is None:
-            run = _Run(cov, budget, given, n_jobs, callback)
             results = run.certified(1, k_max, {len(given): given})
         else:
             results = solve_constrained_path(
-                cov,
-                k_max,
-                constraints,
-                budget,
-                start=given,
-                n_jobs=n_jobs,
-                callback=callback,
-                choose_prover=choose_prover,
-                settings=SETTINGS,
+                cov, k_max, constraints, budget, run.options, choose_prover, given
             )
     cov.check_unchanged()
     path = SparsityPath(results, cov)

@@ -21,10 +21,11 @@ from blockspca.bounds.entry_dual.pairs import seconds_of_pass
 from blockspca.certificate import BoundName, Certificate
 from blockspca.certify import results
 from blockspca.certify.dominated import Contrast
+from blockspca.certify.options import ProofOptions
 from blockspca.components.rewrite import renumbered
 from blockspca.covariance.derived import masked, restricted
 from blockspca.progress import Event, silent
-from blockspca.proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
+from blockspca.proof_settings import DEFAULT_SETTINGS, ProofSettings
 
 rng = np.random.default_rng(3)
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -37,28 +38,19 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "chunks": lambda X: bs.Covariance.from_chunks([X[:4], X[4:]]),
     "formed": lambda X: bs.Covariance.from_data(np.vstack([X, 2 * X])).formed(),
 }
-OPTIONS = {
-    "n_jobs": 1,
-    "prover": Prover.CHAIN,
-    "settings": DEFAULT_SETTINGS,
-    "prove": True,
-    "groups": None,
-}
+ALONE = ProofOptions(n_jobs=1)
+of_target = results.certified_results
 
 
-def given_up(cov, k_min, k_max, limits, incumbents, *, callback):
+def given_up(cov, k_min, k_max, limits, incumbents, options):
     """A prover that has no time at all."""
     at_once = replace(limits, time=0.0)
-    walk = partial(results._own_results, **OPTIONS)
-    return walk(cov, k_min, k_max, at_once, incumbents, callback=callback)
-
-
-of_target = partial(results.certified_results, **OPTIONS)
+    return results.own_results(cov, k_min, k_max, at_once, incumbents, options)
 
 
 def bounded(cov: bs.Covariance, k: int, tell: Any = silent, **limits: Any) -> bs.Result:
     """What the target says of a contrast that nothing was proved of."""
-    contrast = Contrast(cov, bs.Limits(**limits), DEFAULT_SETTINGS, tell)
+    contrast = Contrast(cov, bs.Limits(**limits), replace(ALONE, callback=tell))
     return contrast.solve(range(k, k + 1), {}, given_up, of_target)[k]
 
 
@@ -307,17 +299,15 @@ def test_no_time_is_spent_where_it_cannot_help() -> None:
     cov = bs.contrastive(A, A, 0.5)  # half of the target: its own bound is less
     asked = []
 
-    def counted(*args: Any, **options: Any) -> Any:
+    def counted(*args: Any) -> Any:
         asked.append(args)
-        return of_target(*args, **options)
+        return of_target(*args)
 
-    own = partial(results._own_results, **OPTIONS)
-    contrast = Contrast(cov, bs.Limits(), DEFAULT_SETTINGS, silent)
-    assert contrast.solve(range(3, 4), {}, own, counted)[3].status is bs.Status.OPTIMAL
+    contrast = Contrast(cov, bs.Limits(), ALONE)
+    proved = contrast.solve(range(3, 4), {}, results.own_results, counted)[3]
+    assert proved.status is bs.Status.OPTIMAL
     assert asked == []
-    Contrast(cov, bs.Limits(time=0.0), DEFAULT_SETTINGS, silent).solve(
-        range(3, 4), {}, given_up, counted
-    )
+    Contrast(cov, bs.Limits(time=0.0), ALONE).solve(range(3, 4), {}, given_up, counted)
     assert asked == []
 
 
@@ -331,12 +321,13 @@ def test_events_and_interrupts() -> None:
     settled = [event for event in heard if event.status is not None]
     assert [event.k for event in settled] == [4]
 
-    def on_the_way(*args: Any, callback: Any) -> Any:
-        callback(Event("proof", 2, 4, 2, 1.0, 2.0, status=bs.Status.TIME_LIMIT))
-        return given_up(*args, callback=callback)
+    def on_the_way(*args: Any) -> Any:
+        late = Event("proof", 2, 4, 2, 1.0, 2.0, status=bs.Status.TIME_LIMIT)
+        args[-1].callback(late)
+        return given_up(*args)
 
     told: list[Event] = []
-    contrast = Contrast(cov, bs.Limits(), DEFAULT_SETTINGS, told.append)
+    contrast = Contrast(cov, bs.Limits(), replace(ALONE, callback=told.append))
     contrast.solve(range(4, 5), {}, on_the_way, of_target)
     assert [(e.k, e.upper_bound) for e in told if e.status is not None] == [
         (2, 2.0),
@@ -345,10 +336,10 @@ def test_events_and_interrupts() -> None:
     assert settled[0].upper_bound == result.upper_bound
     assert settled[0].status is result.status
 
-    def stopped(*args: Any, **options: Any) -> Any:
+    def stopped(*args: Any) -> Any:
         raise KeyboardInterrupt
 
-    contrast = Contrast(cov, bs.Limits(), DEFAULT_SETTINGS, silent)
+    contrast = Contrast(cov, bs.Limits(), ALONE)
     result = contrast.solve(range(4, 5), {}, given_up, stopped)[4]
     assert result.status is bs.Status.INTERRUPTED
     assert result.certificate.status is bs.Status.INTERRUPTED
@@ -362,15 +353,15 @@ def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
     order: list[tuple[str, float | None]] = []
 
     def noted(name: str, walk: Any) -> Any:
-        def call(*args: Any, **options: Any) -> Any:
+        def call(*args: Any) -> Any:
             order.append((name, args[3].time))
-            return walk(*args, **options)
+            return walk(*args)
 
         return call
 
     def solve(settings: ProofSettings, target: Any, **limits: Any) -> bs.Result:
         order.clear()
-        contrast = Contrast(cov, bs.Limits(**limits), settings, silent)
+        contrast = Contrast(cov, bs.Limits(**limits), replace(ALONE, settings=settings))
         own = noted("own", given_up)
         return contrast.solve(range(4, 5), {}, own, noted("target", target))[4]
 
@@ -385,7 +376,7 @@ def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
     solve(DEFAULT_SETTINGS, of_target, time=60.0)  # nine features are read at once
     assert [name for name, _ in order] == ["own", "target"]
 
-    def stopped(*args: Any, **options: Any) -> Any:
+    def stopped(*args: Any) -> Any:
         raise KeyboardInterrupt
 
     result = solve(first, stopped, time=60.0)

@@ -10,6 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.certify import results
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.results import certified_results
 from blockspca.pipeline import choose_prover
 from blockspca.proof_settings import DEFAULT_SETTINGS, Prover
@@ -92,9 +93,7 @@ def test_the_chain_is_first_where_time_is_limited(monkeypatch) -> None:
         32,
         limits,
         {32: range(30)},
-        callback=told.append,
-        prover=Prover.SINGLE_K_THEN_CHAIN,
-        settings=at_once,
+        ProofOptions(Prover.SINGLE_K_THEN_CHAIN, at_once, callback=told.append),
     )[32]
     assert len(asked) == 1
     assert 590 < asked[0][0] < 600
@@ -138,13 +137,14 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     none = replace(DEFAULT_SETTINGS, chain_first_share_below=0.0)
     wide = bs.Limits(time=600, gap=0.3)
     timed = choose_prover(cov, k, k, timed=True)
-    found = certified_results(cov, k, k, wide, {}, prover=timed, settings=none)[k]
+    found = certified_results(cov, k, k, wide, {}, ProofOptions(timed, none))[k]
     assert found.status is bs.Status.GAP_LIMIT
     assert str(found.bound_name) in ("entry dual", "direction dual")
     assert found.nodes <= 1  # of a dual's root
     bs.verify(found, cov)
     # Without a limit on time the chain decides, whatever the clock says.
-    untimed, prover = replace(wide, time=None), choose_prover(cov, k, k)
-    chained = certified_results(cov, k, k, untimed, {}, prover=prover, settings=none)
+    untimed = replace(wide, time=None)
+    options = ProofOptions(choose_prover(cov, k, k), none)
+    chained = certified_results(cov, k, k, untimed, {}, options)
     assert chained[k].status is bs.Status.GAP_LIMIT
     assert str(chained[k].bound_name) not in ("entry dual", "direction dual")

@@ -38,12 +38,13 @@ from .compositions import ComposedProblem, least_bound, level_of
 from .searched_claims import SearchedClaims
 from .verification import VerificationError, require
 
+# As `ProofSettings.single_k_seconds`: what a search had is enough to find it again.
 DUAL_SECONDS = 60.0
 # A bound that comes out of a search or of LAPACK may differ a little where it is
 # computed again. A claim that is below it by less than this share is not refuted, and
 # not confirmed either: it is listed as unchecked.
 DUAL_AGREEMENT = 1e-3
-LAPACK_AGREEMENT = 1e-11
+LAPACK_AGREEMENT = 1e-11  # some d eps of the thousands of features that are dense here
 MOST_DENSE = 5000  # features of a matrix that is held as a whole
 
 

@@ -20,11 +20,10 @@ from ..certificate import (
 )
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
-from ..progress import Listener, silent
-from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from ..result import OPTIMAL_GAP, Result, Status
 from ..rules import Rules
 from ..stopping import status_of_gap
+from .options import ProofOptions
 from .part_search import Best, ChooseProver, Run, claim_of, solve_parts
 from .parts import Part, left_of, problem_of
 from .results import certified_results
@@ -36,14 +35,11 @@ def solve_constrained(
     k: int,
     rules: Rules,
     limits: Limits,
+    options: ProofOptions,
+    choose_prover: ChooseProver,
     *,
     start: Sequence[int] = (),
     free: Result | None = None,
-    n_jobs: int | None = None,
-    callback: Listener = silent,
-    choose_prover: ChooseProver,
-    settings: ProofSettings = DEFAULT_SETTINGS,
-    prove: bool = True,
 ) -> Result:
     """Solve max x'Ax over k-sparse unit vectors that keep the rules.
 
@@ -54,34 +50,22 @@ def solve_constrained(
     rules : Rules
         Which allow a set of k features.
     limits : Limits
+    options : ProofOptions
+        Its prover and groups are left to the parts.
+    choose_prover : callable
+        Takes a covariance and the least and largest k.
     start : sequence of int
         A support to start from; what is not allowed of it is left out.
     free : Result, optional
         Of the same problem without rules. If its component keeps them, all is done; its
         bound holds anyway.
-    n_jobs, callback, settings
-        As in `certified_results`.
-    choose_prover : callable
-        Takes a covariance and the least and largest k.
-    prove : bool
-        False looks for a good component only.
 
     Returns
     -------
     Result
         Its certificate has the rules, and a claim for every part.
     """
-    run = Run(
-        cov,
-        k,
-        rules,
-        Budget(limits),
-        n_jobs,
-        callback,
-        choose_prover,
-        settings,
-        prove,
-    )
+    run = Run(cov, k, rules, Budget(limits), options, choose_prover)
     claims: list[PartClaim] = []
     if free is not None and free.certificate is not None:
         run.offer(free.support)
@@ -104,12 +88,8 @@ def solve_part_of_all_k(
     k_max: int,
     rules: Rules,
     limits: Limits,
-    *,
+    options: ProofOptions,
     start: Sequence[int] = (),
-    n_jobs: int | None = None,
-    callback: Listener = silent,
-    prover: Prover,
-    settings: ProofSettings = DEFAULT_SETTINGS,
 ) -> dict[int, Result]:
     """Solve k = 1, …, k_max in one walk, for rules without include and signs.
 
@@ -119,18 +99,9 @@ def solve_part_of_all_k(
     problem = problem_of(cov, k_max, rules, part, None, limited=True)
     kept = _allowed_start(cov, k_max, rules, start)
     at = np.searchsorted(problem.rest, kept).tolist()
-    results = certified_results(
-        problem.cov,
-        1,
-        k_max,
-        limits,
-        {len(at): at} if at else {},
-        n_jobs=n_jobs,
-        callback=callback,
-        prover=prover,
-        settings=settings,
-        groups=problem.groups,
-    )
+    begun = {len(at): at} if at else {}
+    options = replace(options, groups=problem.groups)
+    results = certified_results(problem.cov, 1, k_max, limits, begun, options)
     found = {}
     for k, inner in results.items():
         best = Best(

@@ -8,11 +8,10 @@ from dataclasses import replace
 from ..constraints import Constraints, checked
 from ..covariance.covariance import Covariance
 from ..limits import Budget
-from ..progress import Listener
-from ..proof_settings import ProofSettings
 from ..result import Result, Status
 from ..rules import Rules
 from .constrained import solve_constrained, solve_part_of_all_k
+from .options import ProofOptions
 from .part_search import ChooseProver
 
 
@@ -21,12 +20,9 @@ def solve_constrained_path(
     k_max: int,
     constraints: Constraints | Rules,
     budget: Budget,
-    *,
-    start: Sequence[int],
-    n_jobs: int | None,
-    callback: Listener,
+    options: ProofOptions,
     choose_prover: ChooseProver,
-    settings: ProofSettings,
+    start: Sequence[int],
 ) -> dict[int, Result]:
     """Solve every k from the number of features to include up to k_max.
 
@@ -37,17 +33,8 @@ def solve_constrained_path(
     rules = checked(constraints, cov.n_features, cov.feature_names, k_max)
     same = isinstance(constraints, Rules) or constraints.overlap_with is None
     if same and not rules.include and not rules.nonnegative and not rules.whole_groups:
-        return solve_part_of_all_k(
-            cov,
-            k_max,
-            rules,
-            budget.left(),
-            start=start,
-            n_jobs=n_jobs,
-            callback=callback,
-            prover=choose_prover(cov, 1, k_max),
-            settings=settings,
-        )
+        options = replace(options, prover=choose_prover(cov, 1, k_max))
+        return solve_part_of_all_k(cov, k_max, rules, budget.left(), options, start)
     first = max(1, len(rules.include))
     if not isinstance(constraints, Rules) and constraints.min_overlap:
         first = max(first, constraints.min_overlap)
@@ -65,11 +52,9 @@ def solve_constrained_path(
             k,
             checked(constraints, cov.n_features, cov.feature_names, k),
             left,
+            options,
+            choose_prover,
             start=support[:k],
-            n_jobs=n_jobs,
-            callback=callback,
-            choose_prover=choose_prover,
-            settings=settings,
         )
         budget.nodes += result.nodes
         found[k] = result

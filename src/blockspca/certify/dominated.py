@@ -22,11 +22,11 @@ from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
-from ..progress import Event, Listener, silent
-from ..proof_settings import ProofSettings
+from ..progress import Event, silent
 from ..result import OPTIMAL_GAP, Result, Status
 from ..stopping import status_of_gap
 from .alarms import has_alarm
+from .options import ProofOptions
 
 _PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
@@ -41,18 +41,16 @@ class Walk(Protocol):
         k_max: int,
         limits: Limits,
         incumbents: Mapping[int, Sequence[int]],
-        *,
-        callback: Listener,
+        options: ProofOptions,
     ) -> Mapping[int, Result]: ...
 
 
 class Contrast:
     """The results of a contrast, and then of its target, within the same limits."""
 
-    def __init__(
-        self, cov: Covariance, limits: Limits, settings: ProofSettings, tell: Listener
-    ) -> None:
-        self.cov, self.settings, self.tell = cov, settings, tell
+    def __init__(self, cov: Covariance, limits: Limits, options: ProofOptions) -> None:
+        self.cov, self.options = cov, options
+        self.settings, self.tell = options.settings, options.callback
         self.budget = Budget(limits)
         self.withheld: dict[int, Event] = {}
         self.interrupted = False
@@ -75,7 +73,8 @@ class Contrast:
             if self.interrupted:
                 limits = replace(limits, time=0.0)
         heard = silent if self.tell is silent else self._hear
-        results = own(self.cov, ks[0], ks[-1], limits, incumbents, callback=heard)
+        options = replace(self.options, callback=heard)
+        results = own(self.cov, ks[0], ks[-1], limits, incumbents, options)
         budget.nodes += results[ks[-1]].nodes
         left_open = [k for k in results if results[k].status not in _PROVED]
         if left_open and not found and self._may_help(results[left_open[-1]]):
@@ -145,8 +144,8 @@ class Contrast:
         dominance = self.cov.dominance
         assert dominance is not None
         try:
-            matrix = dominance.matrix
-            found = of_target(matrix, k_min, k_max, limits, start, callback=silent)
+            options = replace(self.options, callback=silent)
+            found = of_target(dominance.matrix, k_min, k_max, limits, start, options)
         except KeyboardInterrupt:
             self.interrupted = True
             return {}

@@ -22,7 +22,8 @@ from ..numerics import cost as _cost
 from ..rules import GroupLimits
 from .screening import Screening
 
-# Rows tried as starts, and how many of them are improved by swaps.
+# Rows tried as starts, which cost a product each, and how many of them, the best that
+# differ, are improved by swaps, which cost far more.
 _N_ROWS = 100
 _N_STARTS = 8
 

@@ -26,11 +26,12 @@ from ..covariance.forced import LevelTooLow, forced
 from ..limits import Budget
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import EPS, TINY
-from ..progress import Listener, silent
-from ..proof_settings import ProofSettings, Prover
+from ..progress import silent
+from ..proof_settings import Prover
 from ..result import OPTIMAL_GAP, Result, Status, is_within_gap
 from ..rules import GroupLimits, Rules
 from .nonnegative import has_both_signs, nonnegative_loadings
+from .options import ProofOptions
 from .parts import (
     Pairs,
     Part,
@@ -65,11 +66,8 @@ class Run:
     k: int
     rules: Rules
     budget: Budget
-    n_jobs: int | None
-    callback: Listener
+    options: ProofOptions
     choose_prover: ChooseProver
-    settings: ProofSettings
-    prove: bool
     best: Best | None = None
     stopped: Status | None = None
     matrices: dict[Pairs, Covariance] = field(default_factory=dict)
@@ -107,7 +105,7 @@ class Run:
     def goes_on(self) -> bool:
         """Whether there is more to prove, and no limit is reached."""
         self.stopped = self.stopped or self.budget.stop_reason()
-        return self.prove and self.stopped is None
+        return self.options.prove and self.stopped is None
 
     def certified(
         self,
@@ -115,22 +113,20 @@ class Run:
         k: int,
         start: Sequence[int],
         groups: GroupLimits | None,
-        prove: bool,
+        prove: bool = True,
     ) -> Result:
-        """Solve a problem without constraints other than groups."""
-        result = certified_results(
-            cov,
-            k,
-            k,
-            self.budget.left(),
-            {k: start} if len(start) else {},
-            n_jobs=self.n_jobs,
-            callback=self.callback if prove else silent,
+        """Solve a problem without constraints other than groups; prove it if wanted."""
+        prove = prove and self.options.prove
+        options = replace(
+            self.options,
             prover=self.choose_prover(cov, k, k) if prove else Prover.CHAIN,
-            settings=self.settings,
+            callback=self.options.callback if prove else silent,
             prove=prove,
             groups=groups,
-        )[k]
+        )
+        begun = {k: start} if len(start) else {}
+        limits = self.budget.left()
+        result = certified_results(cov, k, k, limits, begun, options)[k]
         self.budget.nodes += result.nodes
         if result.status not in (Status.OPTIMAL, Status.GAP_LIMIT, Status.FEASIBLE):
             self.stopped = result.status
@@ -221,7 +217,7 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
     for _ in range(_ROUNDS):
         level, problem = _problem(run, part)
         at = np.searchsorted(rest, start).tolist()
-        inner = run.certified(problem.cov, places, at, problem.groups, run.prove)
+        inner = run.certified(problem.cov, places, at, problem.groups)
         found = rest[inner.support]
         support = np.union1d(chosen, found).astype(np.intp)
         before = -np.inf if run.best is None else run.best.value

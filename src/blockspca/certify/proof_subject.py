@@ -24,6 +24,7 @@ from ..limits import Limits
 from ..result import Result
 from ..rules import GroupLimits, Rules
 from ..search.tree_log import ROOM
+from .options import ProofOptions
 from .parts import Part, left_of
 from .results import certified_results
 
@@ -118,9 +119,8 @@ def constrained_subject(
         return _relaxed(whole, rules, pairs), part.steps
     subject = _relaxed(whole, rules, pairs)
     k = certificate.k
-    inner: Result = certified_results(
-        subject.cov, k, k, limits, {}, groups=subject.groups
-    )[k]
+    options = ProofOptions(groups=subject.groups)
+    inner: Result = certified_results(subject.cov, k, k, limits, {}, options)[k]
     assert inner.certificate is not None
     return subject, inner.certificate.steps
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import joblib
 
@@ -15,11 +14,11 @@ from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..progress import Event, Listener, silent
-from ..proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
+from ..proof_settings import Prover
 from ..result import Result, Status
-from ..rules import GroupLimits
 from ..stopping import status_of_gap
-from .dominated import Contrast, Walk
+from .dominated import Contrast
+from .options import BY_CHAIN, ProofOptions
 from .path import certified_path
 from .records import CertifiedStep
 from .single_k import prove_single_k
@@ -33,129 +32,139 @@ def certified_results(
     k_max: int,
     limits: Limits,
     incumbents: Mapping[int, Sequence[int]],
-    *,
-    n_jobs: int | None = None,
-    callback: Listener = silent,
-    prover: Prover = Prover.CHAIN,
-    settings: ProofSettings = DEFAULT_SETTINGS,
-    prove: bool = True,
-    groups: GroupLimits | None = None,
+    options: ProofOptions = BY_CHAIN,
 ) -> Mapping[int, Result]:
     """Solve up to k_max, with the provers that were chosen; return all from k_min on.
 
-    With `prove` False, look for good components only, by the chain. With groups, whose
-    limits the prover of a single k does not know, by the chain as well. A contrast that
-    resists is bounded by its target, too.
+    With groups, whose limits the prover of a single k does not know, by the chain. A
+    contrast that resists is bounded by its target, too.
     """
-    options: dict[str, Any] = {
-        "n_jobs": n_jobs,
-        "prover": prover if groups is None else Prover.CHAIN,
-        "settings": settings,
-        "prove": prove,
-        "groups": groups,
-    }
-    own: Walk = partial(_own_results, **options)
-    if cov.dominance is None or not prove:
-        return own(cov, k_min, k_max, limits, incumbents, callback=callback)
-    of_target: Walk = partial(certified_results, **options)
-    contrast = Contrast(cov, limits, settings, callback)
-    return contrast.solve(range(k_min, k_max + 1), incumbents, own, of_target)
+    if options.groups is not None:
+        options = replace(options, prover=Prover.CHAIN)
+    if cov.dominance is None or not options.prove:
+        return own_results(cov, k_min, k_max, limits, incumbents, options)
+    contrast = Contrast(cov, limits, options)
+    ks = range(k_min, k_max + 1)
+    return contrast.solve(ks, incumbents, own_results, certified_results)
 
 
-def _own_results(
+def own_results(
     cov: Covariance,
     k_min: int,
     k_max: int,
     limits: Limits,
     incumbents: Mapping[int, Sequence[int]],
-    *,
-    n_jobs: int | None,
-    callback: Listener,
-    prover: Prover,
-    settings: ProofSettings,
-    prove: bool,
-    groups: GroupLimits | None,
+    options: ProofOptions,
 ) -> Mapping[int, Result]:
     """As `certified_results`, by what is known of the matrix itself."""
-    budget = Budget(limits)
-    settled = set()
+    call = _Call(cov, range(k_min, k_max + 1), limits, options, dict(incumbents))
+    if options.prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
+        return call.prove_last()
+    return call.finished(call.walked(limits, call.report))
 
-    def report(event: Event) -> None:
+
+@dataclass
+class _Call:
+    """What the provers of one call have found, and what was told of it."""
+
+    cov: Covariance
+    ks: range
+    limits: Limits
+    options: ProofOptions
+    incumbents: dict[int, Sequence[int]]
+    settled: set[int] = field(default_factory=set)
+
+    @property
+    def is_heard(self) -> bool:
+        """Events are made only where somebody hears of them."""
+        return self.options.callback is not silent
+
+    def report(self, event: Event) -> None:
         if event.status is not None:
-            settled.add(event.k)
-        callback(event)
+            self.settled.add(event.k)
+        self.options.callback(event)
 
-    def report_proofs(event: Event) -> None:
+    def report_proofs(self, event: Event) -> None:
         """Of a walk that is not the last, limits settle nothing."""
-        report(event if event.status in _PROVED else replace(event, status=None))
+        self.report(event if event.status in _PROVED else replace(event, status=None))
 
-    # Events are made only where somebody hears of them.
-    is_heard = callback is not silent
-
-    def walked(within: Limits, heard: Listener) -> dict[int, CertifiedStep]:
+    def walked(self, within: Limits, heard: Listener) -> dict[int, CertifiedStep]:
+        """Walk the chain."""
+        options = self.options
         return certified_path(
-            cov,
-            k_max,
+            self.cov,
+            self.ks[-1],
             limits=within,
-            incumbents=incumbents,
-            n_jobs=joblib.effective_n_jobs(n_jobs),
-            callback=heard if is_heard else silent,
-            settings=settings,
-            single_k=prover is Prover.CHAIN_THEN_SINGLE_K,
-            prove=prove,
-            groups=groups,
+            incumbents=self.incumbents,
+            n_jobs=joblib.effective_n_jobs(options.n_jobs),
+            callback=heard if self.is_heard else silent,
+            settings=options.settings,
+            single_k=options.prover is Prover.CHAIN_THEN_SINGLE_K,
+            prove=options.prove,
+            groups=options.groups,
         )
 
     def finished(
-        steps: Mapping[int, CertifiedStep], direct: CertifiedStep | None, before: int
+        self,
+        steps: Mapping[int, CertifiedStep],
+        direct: CertifiedStep | None = None,
+        before: int = 0,
     ) -> Mapping[int, Result]:
         """Tell of what is not told yet; `before` are the nodes of an earlier walk."""
+        k, gap = self.ks[-1], self.limits.gap
         nodes = before + sum(step.nodes for step in steps.values())
-        last, is_by_chain = _tighter(steps[k_max], direct, limits.gap)
-        steps = {**steps, k_max: last}
+        last, is_by_chain = _tighter(steps[k], direct, gap)
+        steps = {**steps, k: last}
         with suppress(KeyboardInterrupt):  # all is done but for telling
-            for k in range(k_min, k_max + 1):
-                if is_heard and k not in settled:  # a limit came first
-                    report(steps[k].event(k_max))
-        if not is_by_chain:  # k_max is all there is, and its bound needs no chain
-            return {k_max: _as_result(cov, last, [_as_claim(last)], limits.gap, nodes)}
-        return CertifiedResults(cov, steps, range(k_min, k_max + 1), limits.gap, before)
+            for q in self.ks:
+                if self.is_heard and q not in self.settled:  # a limit came first
+                    self.report(steps[q].event(k))
+        if not is_by_chain:  # k is all there is, and its bound needs no chain
+            return {k: _as_result(self.cov, last, [_as_claim(last)], gap, nodes)}
+        return CertifiedResults(self.cov, steps, self.ks, gap, before)
 
-    if prover not in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
-        return finished(walked(limits, report), None, 0)
-    first = None
-    if prover is Prover.SINGLE_K_THEN_CHAIN and settings.chain_is_first(k_max, limits):
-        part = settings.chain_share(k_max) * (limits.time or 0.0)
-        first = walked(replace(limits, time=part), report_proofs)
-        if first[k_max].status in (*_PROVED, Status.INTERRUPTED):
-            return finished(first, None, 0)
-        budget.nodes = sum(step.nodes for step in first.values())
-        incumbents = {**incumbents, k_max: first[k_max].support.tolist()}
-    before = budget.nodes
-    direct = prove_single_k(
-        cov,
-        k_max,
-        budget.left(),
-        incumbents.get(k_max),
-        report if is_heard else silent,
-        settings,
-    )
-    ends = direct.status is not Status.FEASIBLE or prover is Prover.SINGLE_K
-    if ends and first is not None:
-        last = replace(first[k_max], status=direct.status)
-        return finished({**first, k_max: last}, direct, direct.nodes)
-    nodes = before + direct.nodes
-    result = _as_result(cov, direct, [_as_claim(direct)], limits.gap, nodes)
-    event = direct.event(k_max)
-    try:
-        report(event if ends else replace(event, done=k_max - 1, status=None))
-    except KeyboardInterrupt:
-        return {k_max: restated(result, status=Status.INTERRUPTED)}
-    if ends:
-        return {k_max: result}
-    budget.nodes = nodes
-    incumbents = {**incumbents, k_max: direct.support.tolist()}
-    return finished(walked(budget.left(), report), direct, nodes)
+    def prove_last(self) -> Mapping[int, Result]:
+        """Give the last k, which is all there is, to the prover of a single k.
+
+        Where time is limited the chain may have a part of it first; and it goes on
+        where the bounds end without a proof, if it is to.
+        """
+        k, limits, options = self.ks[-1], self.limits, self.options
+        budget, first = Budget(limits), None
+        with_chain = options.prover is Prover.SINGLE_K_THEN_CHAIN
+        if with_chain and options.settings.chain_is_first(k, limits):
+            part = options.settings.chain_share(k) * (limits.time or 0.0)
+            first = self.walked(replace(limits, time=part), self.report_proofs)
+            if first[k].status in (*_PROVED, Status.INTERRUPTED):
+                return self.finished(first)
+            budget.nodes = sum(step.nodes for step in first.values())
+            self.incumbents[k] = first[k].support.tolist()
+        direct = prove_single_k(
+            self.cov,
+            k,
+            budget.left(),
+            self.incumbents.get(k),
+            self.report if self.is_heard else silent,
+            options.settings,
+        )
+        ends = direct.status is not Status.FEASIBLE or not with_chain
+        if ends and first is not None:
+            last = replace(first[k], status=direct.status)
+            return self.finished({**first, k: last}, direct, direct.nodes)
+        budget.nodes += direct.nodes
+        result = _as_result(
+            self.cov, direct, [_as_claim(direct)], limits.gap, budget.nodes
+        )
+        event = direct.event(k)
+        try:
+            self.report(event if ends else replace(event, done=k - 1, status=None))
+        except KeyboardInterrupt:
+            return {k: restated(result, status=Status.INTERRUPTED)}
+        if ends:
+            return {k: result}
+        self.incumbents[k] = direct.support.tolist()
+        steps = self.walked(budget.left(), self.report)
+        return self.finished(steps, direct, budget.nodes)
 
 
 class CertifiedResults(Mapping[int, Result]):

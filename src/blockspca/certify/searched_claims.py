@@ -32,6 +32,8 @@ from ..search.parts import connected_parts
 from ..search.reference import NodeCapReached, Refuted, Undecided, prove_none_above
 from .verification import VerificationError, require
 
+# Survivors up to which a search in NumPy opens all the nodes that it may: one of n
+# features costs n², so that with more of them it may open fewer in the same time.
 COMFORTABLE_SIZE = 100
 # By how much two statements of one certificate may differ. No bound relies on it.
 CONSISTENT = 1e-9

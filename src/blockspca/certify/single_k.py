@@ -6,7 +6,7 @@ within a per cent at once, and its search may prove the support optimal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
@@ -89,6 +89,54 @@ def _lesser(one: NamedBound, other: NamedBound) -> NamedBound:
     return replace(min(one, other), better=better, nodes=nodes)
 
 
+def _started(
+    cov: Covariance,
+    k: int,
+    limits: Limits,
+    given: Sequence[int] | NDArray[np.intp] | None,
+    settings: ProofSettings,
+) -> tuple[_Candidate, bool]:
+    """The better of what power steps find and what was given; True if interrupted."""
+    share = None if limits.time is None else settings.heuristic_share * limits.time
+    # Power steps are no nodes; the limit on these is for the search.
+    found = truncated_power(
+        cov,
+        k,
+        limits=replace(limits, time=share, nodes=None),
+        n_starts=settings.starts_of(cov.n_features),
+    )
+    best = _on(cov, np.flatnonzero(found.x), "power steps")
+    if given is not None and 0 < len(given) <= k:
+        best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
+    return best, found.status is Status.INTERRUPTED
+
+
+def _reporting(
+    callback: Listener, k: int, best: _Candidate, budget: Budget
+) -> Callable[[float, int, int], None] | None:
+    """What tells a listener of bounds; None where nobody listens."""
+    if callback is silent:
+        return None
+
+    def report(upper_bound: float, nodes: int, free: int) -> None:
+        callback(
+            Event(
+                "proof",
+                done=k - 1,
+                total=k,
+                k=k,
+                objective=best.objective,
+                upper_bound=max(upper_bound, best.objective),
+                survivors=free,
+                nodes=nodes,
+                source=best.source,
+                elapsed=budget.elapsed(),
+            )
+        )
+
+    return report
+
+
 def prove_single_k(
     cov: Covariance,
     k: int,
@@ -117,48 +165,18 @@ def prove_single_k(
         Its status is that of the limit, or feasible, if the gap was not reached.
     """
     budget = Budget(limits)
-    share = None if limits.time is None else settings.heuristic_share * limits.time
-    # Power steps are no nodes; the limit on these is for the search.
-    found = truncated_power(
-        cov,
-        k,
-        limits=replace(limits, time=share, nodes=None),
-        n_starts=settings.starts_of(cov.n_features),
-    )
-    best = _on(cov, np.flatnonzero(found.x), "power steps")
-    if given is not None and 0 < len(given) <= k:
-        best = max(best, _on(cov, np.sort(np.asarray(given)), "given"), key=_objective)
+    best, interrupted = _started(cov, k, limits, given, settings)
     gap = limits.gap or 0.0
     bound = NamedBound(np.inf, BoundName.NONE)
     status = Status.FEASIBLE
-    found_support = best
-
-    def report(upper_bound: float, nodes: int, free: int) -> None:
-        objective = found_support.objective
-        callback(
-            Event(
-                "proof",
-                done=k - 1,
-                total=k,
-                k=k,
-                objective=objective,
-                upper_bound=max(upper_bound, objective),
-                survivors=free,
-                nodes=nodes,
-                source=found_support.source,
-                elapsed=budget.elapsed(),
-            )
-        )
-
     try:
-        if found.status is Status.INTERRUPTED:
+        if interrupted:
             raise KeyboardInterrupt
         left = budget.remaining()
         seconds = settings.single_k_seconds
         if left is not None:
             seconds = max(settings.bound_share * left, left - settings.reserve)
         bound, best = _composed(cov, k, best, budget, settings)
-        found_support = best
         if not is_within_gap(
             best.objective, max(bound.value, best.objective), max(gap, OPTIMAL_GAP)
         ):
@@ -174,7 +192,7 @@ def prove_single_k(
                     is_timed=limits.time is not None,
                 ),
                 memory=limits.memory,
-                report=None if callback is silent else report,
+                report=_reporting(callback, k, best, budget),
                 settings=settings,
             )
             bound = _lesser(bound, searched)

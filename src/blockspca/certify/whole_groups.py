@@ -165,7 +165,7 @@ def _solve(run: Run, part: Part) -> _Open:
     else:
         problem = group_problem(run.cov, run.k, run.rules, part, None, CLAIMED)
     assert problem is not None
-    inner = run.certified(problem.cov, places, (), None, run.prove)
+    inner = run.certified(problem.cov, places, (), None)
     by_loading = inner.support[np.argsort(-np.abs(inner.x[inner.support]))]
     fitted = set(part.include)
     for g in by_loading.tolist():

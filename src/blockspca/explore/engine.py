@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..certify.constrained import solve_constrained
+from ..certify.options import ProofOptions
 from ..components.requests import check_constraints
 from ..components.scheme_names import as_scheme
 from ..components.schemes import Scheme
@@ -125,11 +126,8 @@ class ByPath(SolveWithin):
                 k,
                 checked(rules, d, names, k),
                 limits,
-                start=[],
-                n_jobs=jobs,
-                callback=self.tell,
-                choose_prover=choose_prover,
-                settings=SETTINGS,
+                ProofOptions(settings=SETTINGS, n_jobs=jobs, callback=self.tell),
+                choose_prover,
             )
         if k > PATH_K:
             return super().__call__(problem, k, certify=certify, share=share)

@@ -35,12 +35,12 @@ from .._validation import (
 from ..certify.adaptive_screening import Candidates
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
+from ..certify.options import ProofOptions
 from ..certify.results import certified_results
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover, solve
-from ..proof_settings import Prover
 from ..result import OPTIMAL_GAP, Result
 from ..rules import Rules
 from ..scan.lists import scan_kernels
@@ -179,7 +179,8 @@ def alternatives(
         cov = cov.formed(budget, budget.limits.memory)
         best = solve(cov, k, limits=budget.left(), n_jobs=n_jobs)
         budget.nodes += best.nodes
-        search = _Search(cov, best, delta, max_sets, budget, n_jobs)
+        options = ProofOptions(settings=SETTINGS, n_jobs=n_jobs)
+        search = _Search(cov, best, delta, max_sets, budget, options)
         return search.run()
 
 
@@ -192,7 +193,7 @@ class _Search:
     within: float
     max_sets: int
     budget: Budget
-    n_jobs: int | None
+    options: ProofOptions
 
     def run(self) -> Alternatives:
         best = self.best
@@ -214,16 +215,9 @@ class _Search:
         if k == 1:
             above = np.flatnonzero(cov.diagonal() >= threshold)
             return self._ended([np.array([i]) for i in above], "")
-        steps = certified_results(
-            cov,
-            1,
-            k,
-            self.budget.left(),
-            {k: self.best.support.tolist()},
-            n_jobs=self.n_jobs,
-            prover=Prover.CHAIN,
-            settings=SETTINGS,
-        )
+        begun = {k: self.best.support.tolist()}
+        limits = self.budget.left()
+        steps = certified_results(cov, 1, k, limits, begun, self.options)
         self.budget.nodes += steps[k].nodes
         self.budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
         candidates = Candidates(cov, k, self.budget.check, settings=SETTINGS)
@@ -292,9 +286,8 @@ class _Search:
                     self.best.k,
                     part,
                     self.budget.left(),
-                    n_jobs=self.n_jobs,
-                    choose_prover=choose_prover,
-                    settings=SETTINGS,
+                    self.options,
+                    choose_prover,
                 )
                 self.budget.nodes += next_best.nodes
                 if next_best.upper_bound < threshold:

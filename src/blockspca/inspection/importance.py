@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_n_jobs
 from ..certify.constrained import solve_constrained
+from ..certify.options import ProofOptions
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
@@ -159,10 +160,9 @@ def feature_importance(
                 k,
                 without,
                 left,
+                ProofOptions(settings=SETTINGS, n_jobs=n_jobs),
+                choose_prover,
                 start=[j for j in support.tolist() if j != i],
-                n_jobs=n_jobs,
-                choose_prover=choose_prover,
-                settings=SETTINGS,
             )
             budget.nodes += one.nodes
             found.append(one)
