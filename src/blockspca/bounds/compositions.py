@@ -57,6 +57,7 @@ from ..numerics.rounding import (
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling
 from .entry_dual.pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 
+# Tables of couplings grow with the square of the parts; blocks that a k fills are few.
 _MOST_PARTS = 40
 _MOST_ENTRIES = 2**23  # between the features of parts and all
 _COPIES = 6  # of these entries that are held at once, and of k more for each feature

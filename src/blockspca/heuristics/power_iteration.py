@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 
-CONVERGED = 1e-12
+CONVERGED = 1e-12  # by less, an objective rises by rounding alone
 # Features up to which one sort of all columns is faster than a search in each: of 26
 # columns 1.1 against 3.7 ms with 15 features, 40 against 31 ms with 600.
 CUT_TOGETHER = 200

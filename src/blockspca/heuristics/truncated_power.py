@@ -23,9 +23,9 @@ from .power_iteration import power_iteration
 
 # Supports are cut down in steps: what a larger k settles first is a better start.
 RATIOS = (2.0, 1.5, 1.2, 1.0)
-EIGENVECTOR_TOLERANCE = 1e-4
-ONE_THREAD_UP_TO = 500
-POLISH_CANDIDATES = 200
+EIGENVECTOR_TOLERANCE = 1e-4  # of a start: its k largest entries are all that counts
+ONE_THREAD_UP_TO = 500  # k of matrices on which threads of LAPACK wait for one another
+POLISH_CANDIDATES = 200  # outside the set: those that pull most, of which one goes in
 POLISH_SHARE = 0.5  # of the time that is left
 #: Features of a set of k, that a sample of all features has on average: it has none of
 #: them in one of fifty cases.

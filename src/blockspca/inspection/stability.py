@@ -31,6 +31,9 @@ from ..limits import Deadline, Limits, Status, as_limits
 
 _Z = 1.959963984540054  # of a two-sided interval of 95 %
 
+#: The features of one resample, and whether its components are proved.
+_Selected = tuple[NDArray[np.intp], bool]
+
 
 @dataclass(frozen=True, eq=False)
 class Stability:
@@ -178,29 +181,14 @@ def stability(
     generator = as_generator(rng)
     draws = [_draw(generator, n, method) for _ in range(n_resamples)]
     given = as_limits(limits)
-    clock = Deadline(given.time)
-    at_once = 1 if n_jobs is None else joblib.effective_n_jobs(n_jobs)
 
-    def one(draw: NDArray[np.intp]) -> tuple[NDArray[np.intp], bool] | None:
-        left = clock.remaining()
-        if left == 0:
-            return None
-        if left is not None and given.time is not None:
-            left = min(left, given.time * at_once / n_resamples)
+    def selected(draw: NDArray[np.intp], limits: Limits) -> _Selected:
         how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
         cov = Covariance.from_data(values[draw], **how, feature_names=names)
         options = {"scheme": scheme, "constraints": constraints, "n_jobs": 1}
-        return _selected(cov, k, n_components, replace(given, time=left), options)
+        return _selected(cov, k, n_components, limits, options)
 
-    work = joblib.Parallel(n_jobs=at_once, prefer="threads", return_as="generator")(
-        joblib.delayed(one)(draw) for draw in draws
-    )
-    done: list[tuple[NDArray[np.intp], bool]] = []
-    for number, found in enumerate(work, 1):
-        if found is not None:
-            done.append(found)
-        if progress is not None:
-            progress(number, n_resamples)
+    done = _in_time(selected, draws, given, n_jobs, progress)
     if not done:
         raise ValueError(
             f"limits.time = {given.time} did not suffice for one resample; pass more."
@@ -215,13 +203,44 @@ def stability(
     )
 
 
+def _in_time(
+    selected: Callable[[NDArray[np.intp], Limits], _Selected],
+    draws: Sequence[NDArray[np.intp]],
+    limits: Limits,
+    n_jobs: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> list[_Selected]:
+    """What is selected in each draw that there is time for, several at once."""
+    clock = Deadline(limits.time)
+    at_once = 1 if n_jobs is None else joblib.effective_n_jobs(n_jobs)
+
+    def one(draw: NDArray[np.intp]) -> _Selected | None:
+        left = clock.remaining()
+        if left == 0:
+            return None
+        if left is not None and limits.time is not None:
+            left = min(left, limits.time * at_once / len(draws))
+        return selected(draw, replace(limits, time=left))
+
+    work = joblib.Parallel(n_jobs=at_once, prefer="threads", return_as="generator")(
+        joblib.delayed(one)(draw) for draw in draws
+    )
+    done = []
+    for number, found in enumerate(work, 1):
+        if found is not None:
+            done.append(found)
+        if progress is not None:
+            progress(number, len(draws))
+    return done
+
+
 def _selected(
     cov: Covariance,
     k: int | Sequence[int],
     n_components: int,
     limits: Limits,
     options: dict[str, Any],
-) -> tuple[NDArray[np.intp], bool]:
+) -> _Selected:
     """The features of components, and whether all are proved."""
     found = solve_components(cov, k, n_components, limits=limits, **options)
     support = np.flatnonzero(found.components.any(axis=0))

@@ -11,14 +11,11 @@ import numpy as np
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
     check_real,
     check_sparsity,
-    is_sparse,
-    numeric_array,
-    refuse_other_things,
-    split_names,
 )
 from ..covariance.covariance import Covariance, refuse_constant
 from ..limits import Deadline
@@ -397,13 +394,6 @@ def _rows(reference: list[FloatArray | None], k_max: int) -> FloatArray:
     """The curves of the permutations that there was time for."""
     known = [curve for curve in reference if curve is not None]
     return np.array(known).reshape(len(known), k_max)
-
-
-def as_rows(X: Any) -> Any:
-    """Data whose rows can be taken: a dense array, or a sparse matrix by rows."""
-    refuse_other_things(X, "X")
-    X, _ = split_names(X)
-    return X.tocsr() if is_sparse(X) else numeric_array(X, "X")
 
 
 def smallest_within_error(ks: np.ndarray, curve: FloatArray, error: FloatArray) -> int:

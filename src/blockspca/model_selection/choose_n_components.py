@@ -10,6 +10,7 @@ import numpy as np
 from .._validation import (
     FloatArray,
     as_generator,
+    as_rows,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
@@ -17,7 +18,7 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..components.scheme_names import as_scheme
 from ..covariance.covariance import Covariance, refuse_constant
-from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, as_rows, each
+from .choose_k import N_PERMUTATIONS, SIGNIFICANCE, each
 from .permuting import permuted_columns
 
 N_MAX = 10

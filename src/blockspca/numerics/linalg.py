@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 
-SMALL = 64
+SMALL = 64  # up to here all eigenvectors take less time than the search for a few
 LARGE = 300  # from here on all eigenvalues cost more than the steps to the largest
 
 
@@ -22,7 +22,7 @@ def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArra
     """
     n = len(B)
     count = min(count, n)
-    if n <= SMALL:  # all of them are faster than the search for a few
+    if n <= SMALL:
         values, vectors = np.linalg.eigh(B)
         return values[n - count :], vectors[:, n - count :]
     from scipy.linalg import LinAlgError, eigh

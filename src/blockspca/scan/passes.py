@@ -20,10 +20,10 @@ from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
 
 TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
-SMALLEST_TILE = 64
+SMALLEST_TILE = 64  # features: in smaller ones BLAS and threads have nothing to share
 SMALLEST_WIDTH = 8  # a limit on memory shortens the lists, but not below this
 PANEL_BYTES = 2**25  # of data gathered for one side of a tile
-SECONDS_BETWEEN_TICKS = 0.1
+SECONDS_BETWEEN_TICKS = 0.1  # Ctrl-C and limits are heard within that
 SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
 NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
 

@@ -45,7 +45,7 @@ from ..rules import GroupLimits
 from .spectral import Fixing, spectral_fixing
 
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
-SPECTRAL_SIZE = 600
+SPECTRAL_SIZE = 600  # features; `ProofSettings.spectral_up_to` for three vectors
 NOTHING = np.empty(0, dtype=np.int64)
 FEW = 20  # sets above τ − δ that are looked at, to tell whether one is above τ
 

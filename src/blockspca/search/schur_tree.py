@@ -56,10 +56,10 @@ from ..certificate import BoundName
 from ..numerics.rounding import EPS
 from ..rules import GroupLimits
 
-_SLICE_SECONDS = 0.05
+_SLICE_SECONDS = 0.05  # between two looks at the clock, at Ctrl-C and at listeners
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
-_PARALLEL_SLICE = 2000
+_PARALLEL_SLICE = 2000  # nodes of a thread before it hears that another has found
 
 
 def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> float:

@@ -19,6 +19,8 @@ from .._validation import FloatArray
 from ..numerics.rounding import larger_root
 from ..rules import GroupLimits
 
+# Of |τ|: a hundred times what float64 does to an inequality of a node, and a thirtieth
+# of what "optimal" leaves open.
 ROOM = 2.0**-36
 _FIRST_LOG = 2**16  # tokens
 

@@ -21,7 +21,7 @@ from .settings import DEFAULT, DualSettings
 _LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
 _ENTRIES = 2**26  # of a dense C that are held at most: 512 MiB
 _LARGEST_MEAN = 1e3  # beside the deviation; above it, sparse columns lose digits
-_LARGEST_INDEX = 2**31 - 1
+_LARGEST_INDEX = 2**31 - 1  # of the kernel of sparse sums, which has 32-bit indices
 _MOST_ROWS = 4096  # of sparse columns: n × n arrays have to be held
 _ARRAYS = 6  # of n × n entries that an ascent holds at once
 _PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
