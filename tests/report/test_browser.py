@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 import blockspca as bs
 from browser import assert_accessible, chromium, heard, needs_chromium
@@ -133,6 +134,31 @@ def test_names_of_arrows_side_by_side_do_not_cover_each_other(browser, tmp_path)
         for other_left, other_right, other, _ in boxes[:i]:
             beside = right <= other_left or other_right <= left
             assert beside or abs(middle - other) > 0.85 * height
+
+
+def test_names_at_the_edge_leave_the_tips_of_arrows_free(browser, tmp_path):
+    wine = load_wine()
+    names = wine.feature_names
+    cov = bs.Covariance.from_data(wine.data, scale=True, feature_names=names)
+    found = bs.solve_components(cov, 4, 2)
+    centred = (wine.data - wine.data.mean(axis=0)) / wine.data.std(axis=0, ddof=1)
+    path = tmp_path / "page.html"
+    about = Report(cov=cov, components=found, scores=centred @ found.components.T)
+    path.write_text(build_report(about), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 740})
+    page.goto(path.as_uri())
+    covered = page.evaluate(
+        """[...document.querySelectorAll('.arrow')].map(line => {
+            const [x, y] = [line.x2.baseVal.value, line.y2.baseVal.value];
+            return [...document.querySelectorAll('.arrow-name')].filter(name => {
+                const box = name.getBBox();
+                return box.x < x && x < box.x + box.width
+                    && box.y + 1 < y && y < box.y + box.height - 1;
+            }).length;
+        })"""
+    )
+    page.close()
+    assert covered == [0] * 8
 
 
 def test_the_slider_changes_the_picture(opened):

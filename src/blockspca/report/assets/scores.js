@@ -102,7 +102,8 @@
     nameArrows(shown.slice(0, MOST_NAMES));
   }
 
-  // Names beside the tips, moved up or down where they would cover each other.
+  // Names beside the tips, moved up or down where they would cover each other or, if a
+  // little is enough for that, a tip: at the edge of the picture a name has no room beside it.
   function nameArrows(shown) {
     const taken = [];
     const sorted = shown.slice().sort((one, other) => one.y - other.y);
@@ -116,13 +117,18 @@
       const covers = (y) => taken.some((other) =>
         x < other.x + other.width && other.x < x + box.width &&
         Math.abs(y - other.y) < box.height * 0.92);
+      const hides = (y) => covers(y) || shown.some((tip) =>
+        x - 2 < tip.x && tip.x < x + box.width + 2 &&
+        y - 0.85 * box.height - 2 < tip.y && tip.y < y + 0.25 * box.height + 2);
       const fits = (y) => y <= frame.bottom - 2 && y - box.height >= frame.top;
       const level = Math.max(frame.top + box.height, Math.min(frame.bottom - 2, arrow.y + 4));
-      let y = level;
-      for (let step = 2; step <= 120 && covers(y); step += 2) {
-        const free = [level + step, level - step].filter((tried) => fits(tried) && !covers(tried));
-        if (free.length) y = free[0];
-      }
+      const nearest = (taboo, most) => {
+        for (let step = 0; step <= most; step += 2) {
+          const free = [level + step, level - step].filter((y) => !taboo(y) && (!step || fits(y)));
+          if (free.length) return free[0];
+        }
+      };
+      const y = nearest(hides, 40) ?? nearest(covers, 120) ?? level;
       name.setAttribute("x", x);
       name.setAttribute("y", y);
       taken.push({ x, y, width: box.width });
