@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,32 @@ NAMES = tuple("abcdef")
             "min_overlap = 3 for overlap_with of 2",
         ),
         ({"overlap_with": [0, 1, 2], "min_overlap": 3}, 2, "min_overlap = 3 for k = 2"),
+        (
+            {
+                "groups": [0, 0, 0, 1, 1, 1],
+                "max_per_group": {0: 1},
+                "overlap_with": [0, 1, 2],
+                "min_overlap": 2,
+            },
+            3,
+            "min_overlap and max_per_group together leave room for 2 feature",
+        ),
+        (
+            {
+                "include": [3, 4],
+                "groups": [0, 0, 0, 1, 1, 1],
+                "max_per_group": 1,
+                "overlap_with": [0, 1, 2],
+                "min_overlap": 0,
+            },
+            2,
+            "include has 'd', 'e', 2 of group '1', of which there may be 1",
+        ),
+        (
+            {"groups": {"x": ["a", "b"], "y": ["b"]}, "max_per_group": 1},
+            2,
+            "groups has 'b' in 'x' and in 'y'",
+        ),
     ],
 )
 def test_bad_values(given: dict, k: int, sentence: str) -> None:
@@ -64,7 +92,12 @@ def test_bad_values(given: dict, k: int, sentence: str) -> None:
         ({"groups": [0], "whole_groups": True, "max_per_group": 1}, "one of the two"),
         ({"min_overlap": 2}, "go together"),
         (
-            {"groups": [0], "max_per_group": 1, "overlap_with": [0], "min_overlap": 1},
+            {
+                "groups": [0],
+                "whole_groups": True,
+                "overlap_with": [0],
+                "min_overlap": 1,
+            },
             "not offered",
         ),
     ],
@@ -101,6 +134,39 @@ def test_names_need_names() -> None:
         bs.solve(np.eye(3), 2, constraints={"include": [0]})
     with pytest.raises(ValueError, match="leave solver and threshold out"):
         bs.solve(np.eye(3), 2, constraints=bs.Constraints(), threshold=0.1)
+
+
+def test_groups_by_their_members() -> None:
+    by_feature = {"a": "x", "c": "x", "b": "y"}
+    found = [
+        checked(bs.Constraints(groups=groups, max_per_group=1), 6, NAMES, 2)
+        for groups in (by_feature, {"x": ["a", "c"], "y": {"b"}})
+    ]
+    assert found[0].label == found[1].label == (0, 1, 0, -1, -1, -1)
+
+
+def test_groups_that_do_not_agree_with_those_beside_an_overlap() -> None:
+    rules = checked(
+        bs.Constraints(
+            groups=[0, 0, 0, 1, 1, 1],
+            max_per_group=2,
+            overlap_with=[0, 1, 3],
+            min_overlap=2,
+        ),
+        6,
+        None,
+        3,
+    )
+    assert rules.label == (1, 1, 0, 2, 0, 0)
+    assert rules.room == (1, 2, 2)
+    for change in (
+        {"label": (2, 1, 0, 2, 0, 0)},
+        {"room": (1, 2, 1)},
+        {"beside": (0, 0, 0)},
+        {"whole_groups": True},
+    ):
+        with pytest.raises(ValueError, match="beside"):
+            replace(rules, **change)
 
 
 def test_groups_without_room_are_excluded() -> None:

@@ -225,6 +225,8 @@ class Certificate:
         content = asdict(self) | {"status": self.status.value}
         for name in _not_in(self.version):
             del content[name]
+        if self.constraints is not None:
+            content["constraints"] = self.constraints.content()
         parts = content.get("parts", ())
         for step in (s for said in (content, *parts) for s in said["steps"]):
             _leave_out(step)
@@ -415,27 +417,10 @@ def _not_in(version: int) -> set[str]:
 
 
 def _read_rules(reader: Reader) -> Rules | None:
-    if reader.content.get("constraints") is None:
+    content = reader.content.get("constraints")
+    if content is None:
         return None
-    inner = Reader(reader.content.get("constraints"), "certificate.constraints")
-    inner.refuse_unknown({f.name for f in fields(Rules)})
-    d = inner.integer("n_features", 1)
-    rules = Rules(
-        n_features=d,
-        include=inner.indices("include"),
-        exclude=inner.indices("exclude"),
-        label=inner.indices("label"),
-        room=inner.indices("room"),
-        nonnegative=inner.flag("nonnegative"),
-        whole_groups=inner.flag("whole_groups"),
-        names=tuple(str(name) for name in inner.sequence("names")),
-    )
-    groups = len(rules.room)
-    if rules.label and (
-        len(rules.label) != d or not all(-1 <= g < groups for g in rules.label)
-    ):
-        raise ValueError("certificate.constraints: labels and groups do not agree.")
-    return rules
+    return Rules.read(Reader(content, "certificate.constraints"))
 
 
 def _read_parts(reader: Reader) -> tuple[PartClaim, ...]:

@@ -35,7 +35,7 @@ class Constraints:
         Features that may not be used.
     groups : one label per feature, or a mapping from features to labels
         With a mapping, or a Series whose index are names of features, those that it
-        leaves out belong to no group.
+        leaves out belong to no group. Also a mapping from labels to lists of features.
     max_per_group : int or mapping from labels to int
         At most so many features of each group, or of the groups that are named.
     nonnegative : bool
@@ -96,10 +96,9 @@ class Constraints:
                 "overlap_with and min_overlap go together: a support, and how many of "
                 "its features to keep."
             )
-        if self.overlap_with is not None and self.groups is not None:
+        if self.overlap_with is not None and self.whole_groups:
             raise ValueError(
-                "min_overlap with groups is not offered: both limit how many features "
-                "come from where; pass one of the two."
+                "min_overlap with whole_groups is not offered; pass one of the two."
             )
 
 
@@ -142,7 +141,9 @@ def _by_index(
         room = tuple(sizes.tolist())
         if given.max_per_group is not None:
             room = _room(given.max_per_group, labels, sizes)
-    elif given.overlap_with is not None:
+    beside: tuple[int, ...] = ()
+    beside_room: tuple[int, ...] = ()
+    if given.overlap_with is not None:
         last = feature_indices(given.overlap_with, d, names, "overlap_with")
         least = check_count(given.min_overlap, "min_overlap")
         if least > len(last):
@@ -156,9 +157,11 @@ def _by_index(
             )
         # Of k places at least m for these are at most k − m for all the others.
         kept = set(last)
-        label = tuple(-1 if i in kept else 0 for i in range(d))
-        room = (k - least,)
-        group_names = ("features outside overlap_with",)
+        beside, beside_room = label, room
+        inside = [-1] * d if not label else [-1 if g < 0 else g + 1 for g in label]
+        label = tuple(inside[i] if i in kept else 0 for i in range(d))
+        room = (k - least, *beside_room)
+        group_names = ("features outside overlap_with", *group_names)
     rules = Rules(
         d,
         include,
@@ -168,6 +171,8 @@ def _by_index(
         bool(given.nonnegative),
         bool(given.whole_groups),
         group_names,
+        beside,
+        beside_room,
     )
     if rules.whole_groups:
         return _with_whole_groups(rules, names)
@@ -193,20 +198,21 @@ def _with_whole_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
 
 def _without_empty_groups(rules: Rules, names: tuple[str, ...] | None) -> Rules:
     """Exclude groups without room; refuse an include that breaks a limit."""
-    limits = rules.limits
-    if limits is None:
-        return rules
-    counts = limits.counts(np.array(rules.include, dtype=np.int64))
-    over = np.flatnonzero(counts > limits.room)
-    if len(over):
-        g = int(over[0])
-        members = [i for i in rules.include if rules.label[i] == g]
-        raise ValueError(
-            f"include has {describe(members, names)}, {counts[g]} of group "
-            f"{rules.name_of(g)}, of which there may be {limits.room[g]}; include "
-            "fewer, or raise max_per_group."
-        )
-    return rules.without(np.flatnonzero(limits.full()))
+    for limits, first in ((rules.limits, 0), (rules.limits_beside, 1)):
+        if limits is None:
+            continue
+        counts = limits.counts(np.array(rules.include, dtype=np.int64))
+        over = np.flatnonzero(counts > limits.room)
+        if len(over):
+            g = int(over[0])
+            members = [i for i in rules.include if limits.label[i] == g]
+            raise ValueError(
+                f"include has {describe(members, names)}, {counts[g]} of group "
+                f"{rules.name_of(g + first)}, of which there may be {limits.room[g]}; "
+                "include fewer, or raise max_per_group."
+            )
+        rules = rules.without(np.flatnonzero(limits.full()))
+    return rules
 
 
 def _is_missing(label: Any) -> bool:
@@ -220,7 +226,7 @@ def _labels(
 ) -> tuple[tuple[int, ...], list[Any]]:
     """The number of each feature's group, and the labels by number."""
     values: list[Any]
-    groups = _with_names(groups, names)
+    groups = _by_feature(_with_names(groups, names))
     if isinstance(groups, Mapping):
         index = feature_indices(list(groups), d, names, "groups")
         position = None if names is None else {name: i for i, name in enumerate(names)}
@@ -272,6 +278,25 @@ def _with_names(groups: Any, names: tuple[str, ...] | None) -> Any:
         named = [name for name, _ in labels]
     feature_indices(named, len(names), names, "groups")  # each once
     return dict(labels)
+
+
+def _by_feature(groups: Any) -> Any:
+    """A mapping from labels to lists of features, as one from features to labels."""
+    lists = (list, set, frozenset, np.ndarray)
+    if not isinstance(groups, Mapping) or not groups:
+        return groups
+    if not all(isinstance(members, lists) for members in groups.values()):
+        return groups
+    found: dict[Any, Any] = {}
+    for label, members in groups.items():
+        for feature in members:
+            if feature in found:
+                raise ValueError(
+                    f"groups has {feature!r} in {found[feature]!r} and in {label!r}; "
+                    "a feature is in one group at the most."
+                )
+            found[feature] = label
+    return found
 
 
 def _refuse_unhashable(labels: Iterable[Any]) -> None:

@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ._json_reader import Reader
+
+_LATER = ("beside", "beside_room")  # not in all certificates with constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +96,53 @@ class Rules:
     whole_groups: bool = False
     #: Of the groups, for messages.
     names: tuple[str, ...] = field(default=(), compare=False)
+    #: Beside an overlap, limits of groups that the searches do not know: they know the
+    #: features outside the overlap, group 0, and the groups' members inside it. A set
+    #: that breaks one of these is taken apart (`certify/part_search.py`).
+    beside: tuple[int, ...] = ()
+    beside_room: tuple[int, ...] = ()
+
+    @classmethod
+    def read(cls, reader: Reader) -> Rules:
+        """Read what `content` writes, refusing anything else."""
+        reader.refuse_unknown({f.name for f in fields(cls)})
+        d = reader.integer("n_features", 1)
+        rules = cls(
+            n_features=d,
+            include=reader.indices("include"),
+            exclude=reader.indices("exclude"),
+            label=reader.indices("label"),
+            room=reader.indices("room"),
+            nonnegative=reader.flag("nonnegative"),
+            whole_groups=reader.flag("whole_groups"),
+            names=tuple(str(name) for name in reader.sequence("names")),
+            **{name: reader.indices(name) for name in _LATER if name in reader.content},
+        )
+        for label, room in (rules.label, rules.room), (rules.beside, rules.beside_room):
+            groups = len(room)
+            if label and (len(label) != d or not all(-1 <= g < groups for g in label)):
+                raise ValueError(f"{reader.where}: labels and groups do not agree.")
+        return rules
+
+    def __post_init__(self) -> None:
+        if not self.beside:
+            return
+        # What `filled` relies on: group 0 is outside, and the others are those beside.
+        pairs = zip(self.label, self.beside, strict=False)
+        agree = all(a in (0, -1 if b < 0 else b + 1) for a, b in pairs)
+        same_room = self.room[1:] == self.beside_room
+        if len(self.label) != len(self.beside) or not (agree and same_room):
+            raise ValueError("constraints: groups and those beside do not agree.")
+        if self.whole_groups:
+            raise ValueError("constraints: whole groups beside an overlap.")
+
+    def content(self) -> dict[str, Any]:
+        """What is written of the rules; older readers do not know all of it."""
+        written = asdict(self)
+        for name in _LATER:
+            if not written[name]:
+                del written[name]
+        return written
 
     @property
     def limits(self) -> GroupLimits | None:
@@ -99,6 +150,13 @@ class Rules:
         if not self.label or self.whole_groups:
             return None
         return GroupLimits(np.array(self.label), np.array(self.room))
+
+    @property
+    def limits_beside(self) -> GroupLimits | None:
+        """The limits that the searches do not know, if there are any."""
+        if not self.beside:
+            return None
+        return GroupLimits(np.array(self.beside), np.array(self.beside_room))
 
     @property
     def groups(self) -> tuple[NDArray[np.intp], ...]:
@@ -141,6 +199,7 @@ class Rules:
             and (self.nonnegative or not other.nonnegative)
             and (self.whole_groups or not other.whole_groups)
             and has_limits
+            and (self.beside, self.beside_room) == (other.beside, other.beside_room)
         )
 
     def allows_support(self, support: NDArray[np.integer[Any]], k: int) -> bool:
@@ -160,7 +219,57 @@ class Rules:
         if limits is not None and not limits.allows(held):
             g = int(np.argmax(limits.counts(held) - limits.room))
             return f"{limits.counts(held)[g]} of group {self.name_of(g)}"
+        beside = self.limits_beside
+        if beside is None:
+            return ""
+        if not beside.allows(held):
+            g = int(np.argmax(beside.counts(held) - beside.room))
+            return f"{beside.counts(held)[g]} of group {self.name_of(g + 1)}"
+        if len(self.filled(held, k)) < k:
+            return "groups and overlap leave no room for the other places"
         return ""
+
+    def clash(self, support: NDArray[np.integer[Any]], k: int) -> list[int]:
+        """Features of a set that no allowed set has all of; none if it is allowed."""
+        if self.allows_support(support, k):
+            return []
+        held = np.union1d(support, self.include).astype(np.int64)
+        beside = self.limits_beside
+        if beside is not None:
+            over = np.flatnonzero(beside.counts(held) > beside.room)
+            if len(over):
+                held = held[beside.label[held] == over[0]]
+        return [int(i) for i in held]
+
+    def filled(
+        self, held: NDArray[np.integer[Any]], k: int, order: Iterable[int] = ()
+    ) -> NDArray[np.intp]:
+        """Add features to a set that keeps all limits, up to k, in an order.
+
+        At the end come, of all features, those in the overlap first. Of these as many
+        as there is room for is best: each takes one place of its group, as any other
+        would, and none of those outside. So if k cannot be reached from a set by
+        these, it cannot be reached.
+        """
+        limits, beside = self.limits, self.limits_beside
+        assert limits is not None
+        assert beside is not None
+        label, label_beside = limits.label, beside.label
+        room = limits.room - limits.counts(held)
+        room_beside = beside.room - beside.counts(held)
+        chosen, out = set(map(int, held)), set(self.exclude)
+        inside_first = np.argsort(label == 0, kind="stable").tolist()
+        for i in (*order, *inside_first):
+            if len(chosen) == k:
+                break
+            a, b = label[i], label_beside[i]
+            full = (a >= 0 and room[a] <= 0) or (b >= 0 and room_beside[b] <= 0)
+            if full or i in chosen or i in out:
+                continue
+            chosen.add(i)
+            room[a] -= a >= 0
+            room_beside[b] -= b >= 0
+        return np.array(sorted(chosen), dtype=np.intp)
 
     def name_of(self, group: int) -> str:
         return repr(self.names[group]) if self.names else str(group)
@@ -171,6 +280,8 @@ class Rules:
         keep = np.setdiff1d(np.arange(self.n_features), self.exclude)
         if limits is None:
             return len(keep)
+        if self.beside:
+            return len(self.filled(np.array(self.include, dtype=int), self.n_features))
         return GroupLimits(limits.label[keep], limits.room).capacity
 
     def refuse_infeasible(self, k: int) -> None:
@@ -186,9 +297,11 @@ class Rules:
         most = self.most_features()
         if most < k:
             fix = f"pass k ≤ {most}, or loosen them" if most else "loosen them"
+            what = "exclude and max_per_group"
+            if self.beside:
+                what, fix = "min_overlap and max_per_group together", "loosen them"
             raise ValueError(
-                f"k = {k}, but exclude and max_per_group leave room for {most} "
-                f"feature(s); {fix}."
+                f"k = {k}, but {what} leave room for {most} feature(s); {fix}."
             )
 
     def _refuse_cut_groups(self, k: int) -> None:

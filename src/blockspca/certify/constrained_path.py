@@ -32,6 +32,7 @@ def solve_constrained_path(
     """
     rules = checked(constraints, cov.n_features, cov.feature_names, k_max)
     same = isinstance(constraints, Rules) or constraints.overlap_with is None
+    same = same and not rules.beside
     if same and not rules.include and not rules.nonnegative and not rules.whole_groups:
         options = replace(options, prover=choose_prover(cov, 1, k_max))
         return solve_part_of_all_k(cov, k_max, rules, budget.left(), options, start)

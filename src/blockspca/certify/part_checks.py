@@ -91,7 +91,7 @@ class PartChecks:
         self._check_shape(claim)
         k, d = self.certificate.k, self.cov.n_features
         if claim.void:  # `first_uncovered` looks at it itself
-            return ["nothing to bound: the best loadings have both signs"]
+            return ["nothing to bound: it is taken apart"]
         if self.rules.whole_groups and claim.limited:
             return self._groups(part, claim)
         rest, places, _ = left_of(d, k, self.rules, part, limited=claim.limited)
@@ -200,6 +200,8 @@ def describe_rules(rules: Rules) -> str:
         said.append(f"{len(rules.exclude)} out")
     if rules.label and not rules.whole_groups:
         said.append(f"limits for {len(rules.room)} group(s)")
+    if rules.beside:
+        said.append(f"and for {len(rules.beside_room)} beside an overlap")
     if rules.whole_groups:
         said.append(f"{len(rules.room)} whole group(s)")
     if rules.nonnegative:

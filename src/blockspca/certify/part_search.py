@@ -5,7 +5,8 @@ at the level of the best set so far; a better set raises the level, and after tw
 three rounds there is none. With non-negative loadings the part's matrix is A with its
 negative entries raised to 0; those among the features of the best set are restored
 until its loadings are not negative. Where that is no longer possible the part is taken
-apart: a better set lacks one of those features.
+apart: a better set lacks one of those features. So is a part whose best set breaks a
+limit that the search does not know (`Rules.beside`).
 """
 
 from __future__ import annotations
@@ -94,6 +95,11 @@ class Run:
             self.best = Best(support, x, value)
         return value
 
+    def offer_near(self, order: NDArray[np.intp]) -> None:
+        """Offer the first k features of an order that can be had together."""
+        include = np.array(self.rules.include, dtype=np.intp)
+        self.offer(self.rules.filled(include, self.k, order.tolist()))
+
     def is_closed(self, bound: float) -> bool:
         """Whether a bound is as near the best component as was asked for."""
         best = self.best
@@ -136,6 +142,9 @@ class Run:
 def solve_parts(run: Run, whole: Part, start: NDArray[np.intp]) -> list[PartClaim]:
     """Solve parts, the one of the largest bound first, until none can be better."""
     claims: list[PartClaim] = []
+    if run.rules.beside:  # what searches find may not be allowed
+        by_variance = np.argsort(-run.cov.diagonal(), kind="stable")
+        run.offer_near(np.concatenate([start, by_variance]))
     first = _solve_part(run, whole, start)
     waiting = [first]
     while waiting:
@@ -174,16 +183,24 @@ def _pieces(run: Run, solved: _Solved) -> tuple[Part, ...] | None:
 
     None if it cannot be, nothing if each of its components is in another part as well.
 
-    Its loadings, for A as it is, have both signs. Were there a non-negative x on just
-    these features, none of them 0, that is best on them, it would be a local maximum of
-    x'Ax over the unit sphere, which is a global one: an eigenvector of the largest
-    eigenvalue. So a best x is 0 at one of them at least.
+    Either no allowed set has certain features of it together. Of those that must be
+    included none can be missing: they take their places whatever their loadings.
+
+    Or its loadings, for A as it is, have both signs. Were there a non-negative x on
+    just these features, none of them 0, that is best on them, it would be a local
+    maximum of x'Ax over the unit sphere, which is a global one: an eigenvector of the
+    largest eigenvalue. So a best x is 0 at one of them at least.
     """
-    if not run.rules.nonnegative or not has_both_signs(run.cov, solved.support):
-        return None
     part, pieces = solved.part, []
     include, strict = set(part.include), set(part.strict)
-    for i in solved.support.tolist():
+    apart = run.rules.clash(solved.support, run.k)
+    if apart:
+        apart = [i for i in apart if i not in include]
+    elif run.rules.nonnegative and has_both_signs(run.cov, solved.support):
+        apart = solved.support.tolist()
+    else:
+        return None
+    for i in apart:
         if i in strict or i in part.exclude:
             continue
         piece = Part(
@@ -222,6 +239,8 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
         support = np.union1d(chosen, found).astype(np.intp)
         before = -np.inf if run.best is None else run.best.value
         value = run.offer(support)
+        if value == -np.inf and run.rules.beside:
+            run.offer_near(support)
         made = claim_of(part, level, inner)
         if claim is None or made.upper_bound < claim.upper_bound:
             claim = made

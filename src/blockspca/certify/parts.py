@@ -205,8 +205,9 @@ def _is_empty(
     if rules.whole_groups:
         here = Part(tuple(sorted(held)), tuple(sorted(zero)))
         return not held and groups_left(rules, here, k)[1] == 0
-    limits = rules.limits
-    if limits is not None and not limits.allows(np.array(sorted(held), dtype=int)):
+    if rules.limits is not None and rules.objection(
+        np.array(sorted(held), dtype=int), k
+    ):
         return True
     if not rules.nonnegative or set(rules.include) - loaded - zero:
         return False

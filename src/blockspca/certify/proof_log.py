@@ -212,3 +212,8 @@ def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
                 "proofs for whole groups cannot be recorded; `verify` checks their "
                 "certificates."
             )
+        if rules is not None and rules.beside:
+            raise NotRecordable(
+                "proofs for max_per_group with min_overlap cannot be recorded; "
+                "`verify` checks their certificates."
+            )

@@ -91,4 +91,9 @@ def shared_rules(
             "whole_groups is not offered for a shared set; pass max_per_group, or "
             "include and exclude the features of groups."
         )
+    if rules.beside:
+        raise ValueError(
+            "min_overlap with max_per_group is not offered for a shared set; pass one "
+            "of the two."
+        )
     return rules

@@ -1,0 +1,102 @@
+"""Limits of groups and an overlap together, against every set that keeps both."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+import zoo
+
+
+def allowed_sets(
+    d: int, k: int, groups: np.ndarray, most: int, kept: list[int], least: int
+) -> list[tuple[int, ...]]:
+    return [
+        chosen
+        for chosen in itertools.combinations(range(d), k)
+        if np.bincount(groups[list(chosen)]).max() <= most
+        and len({*chosen} & {*kept}) >= least
+    ]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_against_every_set(seed: int) -> None:
+    problem = zoo.problem(seed, 3, 10)
+    rng = np.random.default_rng([seed, 7])
+    A, d = problem.exact.astype(float), problem.d
+    k = int(rng.integers(1, min(d, 6) + 1))
+    kept = rng.permutation(d)[: int(rng.integers(1, d + 1))].tolist()
+    least = int(rng.integers(0, min(k, len(kept)) + 1))
+    groups, most = rng.integers(0, 1 + seed % 4, size=d), int(rng.integers(1, 4))
+    sets = allowed_sets(d, k, groups, most, kept, least)
+    constraints = bs.Constraints(
+        groups=groups, max_per_group=most, overlap_with=kept, min_overlap=least
+    )
+    if not sets:
+        with pytest.raises(ValueError, match="leave room for"):
+            bs.solve(problem.cov, k, constraints=constraints)
+        return
+    result = bs.solve(problem.cov, k, constraints=constraints)
+    support = {*np.flatnonzero(result.x).tolist()}
+    assert any(support <= {*chosen} for chosen in sets)
+    best = max(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in sets)
+    slack = 1e-12 * np.abs(A).max() + k * problem.cov.entry_error
+    assert result.upper_bound >= best - slack
+    if result.status is bs.Status.OPTIMAL:
+        assert result.objective >= best - 1e-8 * abs(best) - slack
+    bs.verify(result, problem.cov)
+    certificate = result.certificate
+    assert bs.Certificate.from_json(certificate.to_json()) == certificate
+
+
+def sectors() -> tuple[np.ndarray, bs.Constraints]:
+    """The best set breaks a limit with a feature from outside the overlap."""
+    x = np.array([1.0, 1.0, 1.0, 1.0, 0.9, 0.9, 0.8, 0.8])
+    A = np.outer(x, x) + 0.1 * np.eye(8)
+    return A, bs.Constraints(
+        groups={"a": [0, 1, 4], "b": [2, 3, 5]},
+        max_per_group=1,
+        overlap_with=[0, 2, 6],
+        min_overlap=2,
+    )
+
+
+def test_a_set_that_breaks_a_limit_is_taken_apart() -> None:
+    A, constraints = sectors()
+    result = bs.solve(A, 3, constraints=constraints)
+    assert result.support.tolist() == [0, 2, 6]
+    assert result.status is bs.Status.OPTIMAL
+    assert any(part.void for part in result.certificate.parts)
+    assert result.price.least > 0
+
+
+def test_a_part_that_is_missing_is_noticed() -> None:
+    from dataclasses import replace
+
+    A, constraints = sectors()
+    certificate = bs.solve(A, 3, constraints=constraints).certificate
+    kept = [p for p in certificate.parts if not p.void]
+    assert len(kept) > 1
+    for part in kept:
+        parts = tuple(p for p in certificate.parts if p is not part)
+        with pytest.raises(bs.VerificationError):
+            bs.verify(replace(certificate, parts=parts), A)
+
+
+def test_components_and_path() -> None:
+    A, constraints = sectors()
+    components = bs.solve_components(
+        A, 3, 2, scheme=bs.ResidualDeflation(), constraints=constraints
+    )
+    for result in components:
+        held = {*np.flatnonzero(result.x).tolist()}
+        assert len(held & {0, 1, 4}) <= 1
+        assert len(held & {2, 3, 5}) <= 1
+        assert len(held - {0, 2, 6}) <= 1
+    path = bs.solve_path(A, 4, constraints=constraints)
+    assert path[4].support.tolist()[:2] == [0, 2]
+    with pytest.raises(ValueError, match="not offered for a shared set"):
+        bs.solve_shared(A, 3, 2, constraints=constraints)
