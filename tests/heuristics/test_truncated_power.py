@@ -60,10 +60,10 @@ def test_rows_to_start_from_are_not_alike():
     """Three groups, each with the same strongest features in all of its rows."""
     A = np.kron(np.diag([3.0, 2.0, 1.0]), np.full((5, 5), 0.2)) + np.eye(15)
     cov = bs.Covariance.from_matrix(A)
-    rows = _strong_rows(cov, 5, 3, Deadline(None))
+    rows = _strong_rows(cov, 5, 3, 0.0, Deadline(None))
     assert [int(np.argmax(row)) // 5 for row in rows] == [0, 1, 2]
-    assert len(_strong_rows(cov, 5, 2, Deadline(None))) == 2
-    assert _strong_rows(cov, 5, 3, Deadline(0.0)) == []
+    assert len(_strong_rows(cov, 5, 2, 0.0, Deadline(None))) == 2
+    assert _strong_rows(cov, 5, 3, 0.0, Deadline(0.0)) == []
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from .closed_form import best_threshold_bound, largest_eigenvalue_bound, trace_bound
-from .direction_dual.search import dual_bound
+from .direction_dual.search import FirstLook, dual_bound
 from .entry_dual.bound import EntryDual
 from .entry_dual.pairs import seconds_of_pass
 
@@ -268,13 +268,18 @@ class _Run:
             return
         if not self._directions_are_apt() or not self.is_open():
             return
-        settings, target = self.settings, self.problem.target
-        so_far = min(self.known).value - target
-        worth = max(2 * so_far, settings.search_up_to_gap * abs(target))
-        self._directions(settings.root_share, min(1, self.effort.nodes))
-        is_near = not self.visited or self.known[-1].value - target <= worth
-        if self.effort.nodes > 1 and self.is_open() and is_near:
-            self._directions(settings.search_share, self.effort.nodes)
+        settings, problem, nodes = self.settings, self.problem, self.effort.nodes
+        if nodes <= 1:
+            self._directions(settings.root_share, nodes)
+            return
+        # One search, not a root and a search that begins with the same root: half of
+        # the time of Dorothea_train, k = 500.
+        so_far = min(self.known).value - problem.target
+        worth = max(2 * so_far, settings.search_up_to_gap * abs(problem.target))
+        up_to = problem.target + worth if np.isfinite(problem.target) else np.inf
+        seconds = settings.root_share * (problem.deadline.remaining() or 0.0)
+        look = FirstLook(up_to - problem.error, seconds)
+        self._directions(settings.root_share + settings.search_share, nodes, look)
 
     def _directions_are_hopeless(self) -> bool:
         """Whether the root of the direction dual is no lower than what is known.
@@ -301,7 +306,9 @@ class _Run:
             shift = psd_shift(self.dense, self.problem.deadline)
         return shift < abs(self.problem.target) / 4
 
-    def _directions(self, share: float, nodes: int) -> None:
+    def _directions(
+        self, share: float, nodes: int, look: FirstLook | None = None
+    ) -> None:
         problem = self.problem
         left = problem.deadline.remaining() or 0.0
         dual = dual_bound(
@@ -313,6 +320,7 @@ class _Run:
             time_limit=share * max(0.95 * left, left - 1.0),
             nodes=nodes,
             memory=problem.memory,
+            first_look=look,
             report=self.tell,
         )
         self.visited += dual.nodes

@@ -7,6 +7,9 @@ k = 2000 take seconds. It finds; it proves nothing.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -136,62 +139,89 @@ def _starts(cov: Covariance, k: int, n_starts: int, deadline: Deadline) -> Float
     d = cov.n_features
     variances = cov.diagonal()
     rows = largest_entries(variances, min(n_starts, d))
-    starts = [*cov.rows(rows), *_strong_rows(cov, k, n_starts, deadline)]
+    largest, leading = _leading_eigenvector(cov, deadline) if d > 3 else (0.0, None)
+    starts = [*cov.rows(rows), *_strong_rows(cov, k, n_starts, largest, deadline)]
     starts.append(np.abs(variances))
-    if d > 3:
-        starts.append(_leading_eigenvector(cov, deadline)[1])
+    if leading is not None:
+        starts.append(leading)
     return np.column_stack(starts)
 
 
+@dataclass
+class _StrongRow:
+    """A row of A, the sum of its k largest squares, and where these are."""
+
+    total: float
+    feature: int
+    row: FloatArray
+    k: int
+
+    @cached_property
+    def covers(self) -> set[int]:
+        return set(largest_entries(self.row, self.k).tolist())
+
+    @property
+    def rank(self) -> tuple[float, int]:
+        return -self.total, self.feature
+
+
 def _strong_rows(
-    cov: Covariance, k: int, n_starts: int, deadline: Deadline
+    cov: Covariance, k: int, n_starts: int, largest: float, deadline: Deadline
 ) -> list[FloatArray]:
     """Rows with the largest sums of k squares, of a sample, that are not alike.
 
     Features of a set that are tied to one another have such rows, and one of them leads
     to the set. Of correlations variances say nothing, and the leading eigenvector is
     that of all features: BASEHOCK, k = 50, had 40.3 without these rows, and has 46.2,
-    the optimum; gordon, k = 50, 34.7 and 37.0.
+    the optimum; gordon, k = 50, 34.7 and 37.0. `largest` is about λmax(A), or 0.
     """
     d = cov.n_features
     if cov.dask_source() is not None:  # where every call is a pass over the data
         return []
     sample = np.random.default_rng(0).permutation(d)[: int(np.ceil(HITS * d / k))]
+    most = _most_of_row(cov, k, largest)
     chunk = max(1, CHUNK // d)
     seconds = _cost.passes(4, chunk * d)
     if not cov.in_memory:
         seconds += _cost.product(chunk, cov.n_samples or d, d)
     clock = Deadline(_part(deadline.remaining(), SAMPLE_SHARE))
-    strongest: list[tuple[float, int, FloatArray]] = []
-    for first in range(0, len(sample), chunk):
-        if not clock.affords(seconds):
-            break
-        chosen = sample[first : first + chunk]
+    kept: list[_StrongRow] = []
+    while len(sample) and clock.affords(seconds):
+        chosen, sample = sample[:chunk], sample[chunk:]
         A = cov.rows(chosen)
         squares = A * A
-        sums = np.partition(squares, d - k, axis=1)[:, d - k :].sum(axis=1)
-        near = zip(sums.tolist(), (-chosen).tolist(), A, strict=True)
-        strongest = _unlike(sorted([*strongest, *near], key=_rank), k, n_starts)
-    return [row for _, _, row in strongest]
+        sums = np.partition(squares, d - k, axis=1)[:, d - k :].sum(axis=1).tolist()
+        found = zip(sums, chosen.tolist(), A, strict=True)
+        near = [_StrongRow(*given, k) for given in found]
+        kept = _unlike(sorted([*kept, *near], key=attrgetter("rank")), n_starts)
+        if len(kept) == n_starts:  # of Dorothea_train, k = 500, few are left
+            sample = sample[most[sample] > kept[-1].total]
+    return [found.row for found in kept]
 
 
-def _rank(found: tuple[float, int, FloatArray]) -> tuple[float, int]:
-    return -found[0], -found[1]
+def _most_of_row(cov: Covariance, k: int, largest: float) -> FloatArray:
+    """What the k largest squares of each row come to at most, if A is PSD.
+
+    By A_ij² ≤ A_ii A_jj, and by the sum of all of them, e'AAe ≤ A_ii λmax.
+    """
+    variances = cov.diagonal()
+    if not cov.known_psd:
+        return np.full(len(variances), np.inf)
+    most = float(np.sort(variances)[-k:].sum())
+    return np.asarray(variances * (min(most, 1.01 * largest) if largest > 0 else most))
 
 
-def _unlike(
-    ranked: list[tuple[float, int, FloatArray]], k: int, most: int
-) -> list[tuple[float, int, FloatArray]]:
+def _unlike(ranked: list[_StrongRow], most: int) -> list[_StrongRow]:
     """The first of those that would lead to the same features, at most so many."""
-    kept: list[tuple[float, int, FloatArray]] = []
-    covered: set[int] = set()
+    kept: list[_StrongRow] = []
     for found in ranked:
-        if -found[1] not in covered:
-            total, place, row = found
-            kept.append((total, place, row.copy()))  # not its whole chunk
-            covered.update(largest_entries(np.abs(found[2]), k).tolist())
+        if not any(found.feature in other.covers for other in kept):
+            kept.append(found)
             if len(kept) == most:
                 break
+    for found in kept:
+        if found.row.base is not None:
+            found.row = found.row.copy()  # not its whole chunk
     return kept
 
 

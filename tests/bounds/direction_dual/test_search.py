@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import blockspca as bs
 from blockspca.bounds.direction_dual.density import Density
 from blockspca.bounds.direction_dual.problem import make_problem
-from blockspca.bounds.direction_dual.search import dual_bound
+from blockspca.bounds.direction_dual.search import FirstLook, dual_bound
 from blockspca.bounds.direction_dual.settings import DualSettings
 from blockspca.covariance.covariance import Covariance
 from blockspca.heuristics.truncated_power import truncated_power
@@ -203,3 +204,29 @@ def test_two_hundred_of_a_hundred_thousand_features_proved(data_dir: Path) -> No
     assert found.bound_name == "direction dual"
     assert found.nodes > 4
     assert bs.verify(found, cov).complete
+
+
+@pytest.mark.parametrize("nodes", [1, 300])
+def test_a_root_far_off_ends_the_search(brute_force: Optimum, nodes: int) -> None:
+    rng = np.random.default_rng(1)
+    cov = Covariance.from_data(rng.normal(size=(8, 14)))
+    optimum = brute_force(cov.submatrix(slice(None)), 3)
+    words = {"target": optimum * (1 + 1e-8), "nodes": nodes, "time_limit": 60.0}
+    root = dual_bound(cov, 3, **{**words, "nodes": 1})
+    assert root.value > 1.001 * optimum
+    far = dual_bound(cov, 3, first_look=FirstLook(0.999 * root.value, 60.0), **words)
+    assert far.nodes == 1
+    assert far.value == root.value
+    near = dual_bound(cov, 3, first_look=FirstLook(root.value, 60.0), **words)
+    assert near == replace(dual_bound(cov, 3, **words), elapsed=near.elapsed)
+    assert (near.nodes > 1) is (nodes > 1)
+
+
+def test_a_first_look_that_is_short_is_gone_on_with(brute_force: Optimum) -> None:
+    """The clock of the look has passed before the first step."""
+    cov = Covariance.from_data(np.random.default_rng(1).normal(size=(8, 14)))
+    optimum = brute_force(cov.submatrix(slice(None)), 3)
+    target = optimum * (1 + 1e-8)
+    look = FirstLook(0.0, 0.0)
+    found = dual_bound(cov, 3, target=target, nodes=300, first_look=look)
+    assert optimum * (1 - 1e-12) <= found.value <= target * (1 + 1e-11)

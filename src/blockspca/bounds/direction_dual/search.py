@@ -36,6 +36,22 @@ _PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once in
 
 
 @dataclass(frozen=True)
+class FirstLook:
+    """What the root has to show before anything is split.
+
+    Attributes
+    ----------
+    up_to : float
+        The search ends with the root if its bound is above this.
+    seconds : float
+        When that is looked at, if the ascent has not stalled before.
+    """
+
+    up_to: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class DualBound:
     """An upper bound on opt(k) and how it came about.
 
@@ -75,6 +91,7 @@ def dual_bound(
     iterations: int = 150,
     nodes: int = 1,
     memory: int | None = None,
+    first_look: FirstLook | None = None,
     report: Callable[[float, int, int], None] | None = None,
     settings: DualSettings = DEFAULT,
 ) -> DualBound:
@@ -102,6 +119,8 @@ def dual_bound(
         may be split at once, into twelve.
     memory : int, optional
         Bytes for the columns and the arrays of a step; infinite if they do not suffice.
+    first_look : FirstLook, optional
+        After which the search is given up if the root is far off.
     report : callable
         Told after each node and each split: the bound so far, the nodes, and the
         free features of the weakest node.
@@ -138,7 +157,7 @@ def dual_bound(
     # The bound of the step under way when time is up is still to be proved.
     reserve = _PROOFS * _cost.cholesky(problem.columns.shape[0])
     ends = Deadline(max(0.0, (deadline.remaining() or 0.0) - reserve))
-    search = _Search(problem, problem.to_columns(target), ends, report)
+    search = _Search(problem, problem.to_columns(target), ends, report, first_look)
     interrupted = True
     # The steps are many and small: threads of BLAS would wait for one another.
     with suppress(KeyboardInterrupt), single_threaded():
@@ -198,9 +217,12 @@ class _Search:
         target: float,
         deadline: Deadline,
         report: Callable[[float, int, int], None] | None,
+        first_look: FirstLook | None = None,
     ) -> None:
         self.problem, self.target, self.deadline = problem, target, deadline
         self.report = report
+        self.first_look = first_look  # None once the root was looked at
+        self.given_up = False
         self.settings = settings = problem.settings
         self.nodes_per_batch = settings.batch_size(problem.columns.shape[0])
         self.threads = thread_count()
@@ -217,6 +239,7 @@ class _Search:
         order = itertools.count(1)
         root = self.open[0][2]
         outcome = self._work(root, self.target, iterations, fix=most_nodes > 1)
+        self.first_look = None
         self._take_in(root, outcome)
         self.open = [] if outcome.closed else [(-root.bound, 0, root)]
         self._tell()
@@ -278,7 +301,11 @@ class _Search:
         return max([self.closed_bound, *still_open])
 
     def _goes_on(self) -> bool:
-        return self._can_be_split(self.open[0][2]) and self.deadline.affords_step()
+        return (
+            not self.given_up
+            and self._can_be_split(self.open[0][2])
+            and self.deadline.affords_step()
+        )
 
     def _can_be_split(self, node: Node) -> bool:
         """Whether it has to be, and there is something to split it by."""
@@ -305,8 +332,9 @@ class _Search:
             if not len(node.free):
                 return _Outcome(False, taken)
             ascent = Ascent(self.problem, node)
-            closed = ascent.run(steps, target, deadline, fix)
-            fixes = fix and not closed and deadline.affords_step() and ascent.can_fix()
+            closed = self._ascend(ascent, steps, target, fix)
+            fixes = fix and not closed and not self.given_up
+            fixes = fixes and deadline.affords_step() and ascent.can_fix()
             if fixes:
                 ascent.deflate(deadline)
             taken += ascent.steps
@@ -325,6 +353,26 @@ class _Search:
             if few and left > gained and not ascent.stopped_to_reduce:
                 return _Outcome(False, taken)
             steps = _CHILD_STEPS
+
+    def _ascend(self, ascent: Ascent, steps: int, target: float, fix: bool) -> bool:
+        """Ascend at a node; tell whether it is closed, or give up at a root far off."""
+        look, deadline = self.first_look, self.deadline
+        if look is None:
+            return ascent.run(steps, target, deadline, fix)
+        left = look.seconds - deadline.elapsed()
+        whole = deadline.remaining()
+        soon = Deadline(left if whole is None else min(left, whole))
+        closed = ascent.run(steps, target, soon, fix)
+        deadline.step_took(soon.step)
+        # What stops in order to reduce goes on with fewer columns, and shows more then.
+        if closed or ascent.stopped_to_reduce:
+            return closed
+        self.first_look = None
+        bound = self.problem.to_matrix(ascent.node.bound)
+        self.given_up = bool(look.up_to < bound < np.inf)
+        if self.given_up or soon.affords_step():
+            return False
+        return ascent.run(steps - ascent.steps, target, deadline, fix)
 
     def _leaf(self, node: Node, left: int, target: float) -> NDArray[np.intp] | None:
         """Bound the only set that is left; return it if it is above the target."""
