@@ -58,16 +58,19 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return _outside(func(*_inside(args), **_inside(kwargs)))
 
     def __getitem__(self, index: Any) -> Any:
-        return _outside(self._values[index])
+        return _outside(self._values[_inside(index)])
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self._values[index] = _inside(values)
+        self._values[_inside(index)] = _inside(values)
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __bool__(self) -> bool:
         return bool(self._values)
+
+    def __float__(self) -> float:
+        return float(self._values)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("shape", "dtype", "ndim", "size", "nbytes", "itemsize"):

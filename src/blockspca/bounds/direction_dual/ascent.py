@@ -16,6 +16,9 @@ ends, at X, with v the least bound,
 
 because the value at X of the concave function that ascent maximises is at most v.  For
 a narrow density, q'Xq near 1, the others fall by nearly α and the first hardly rises.
+
+Where the data came from a GPU, and are large, it takes the steps.  A bound, and what it
+fixes, comes from the relaxation at the best X and ρ, computed again on the host.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from ..._validation import FloatArray
 from ...limits import Deadline
 from ...numerics.rounding import EPS, TINY
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling, is_below
-from .columns import Columns
+from .columns import Columns, DenseColumns, DeviceColumns, HostColumns
 from .coordinates import Coordinates, coordinates
 from .density import Density, add_sectors
 from .fixing import ReducedCostFixing
@@ -82,8 +85,13 @@ class Ascent:
             self.min_multiplier = max(self.min_multiplier, inactive)
         self.coordinates = coordinates(problem, node, self.active)
         self.density = self.coordinates.to_subspace(node.density)
-        assert self.coordinates.active is not None
-        self.columns: Columns = self.coordinates.active
+        assert isinstance(self.coordinates.active, HostColumns)
+        self.columns: HostColumns = self.coordinates.active
+        self.multiplied: Columns = self.columns  # in steps, by whoever has them
+        pays = problem.on_device and self.settings.pays_on_device(*self.columns.shape)
+        if pays and isinstance(self.columns, DenseColumns):
+            self.multiplied = DeviceColumns.of(self.columns)
+            self.coordinates = replace(self.coordinates, active=self.multiplied)
         self.k = problem.k - len(node.fixed_in)
         self.base: FloatArray | None = None
         self.base_size = 0.0
@@ -126,6 +134,7 @@ class Ascent:
                     break
                 assert self.best is not None
                 if self.best.value <= target:
+                    self.best = self._from_host(self.best)
                     if self._proves(target):
                         is_root = not (node.sectors or len(node.fixed_in))
                         bound = self.proved(exactly=True) if is_root else target
@@ -147,6 +156,7 @@ class Ascent:
                     checked = gap
         finally:  # an interrupt does not lose the bound
             if self.best is not None and not closed:
+                self.best = self._from_host(self.best)
                 node.density = self.coordinates.from_subspace(self.density)
                 node.bound = min(node.bound, self.proved())
                 node.relaxed_z = np.zeros(len(node.free))
@@ -163,7 +173,7 @@ class Ascent:
         started = time.perf_counter()
         node = self.node
         node.multiplier = multiplier = self._clamped(node.multiplier)
-        relaxation = self._relax(self.columns, self.density, self._last, deadline)
+        relaxation = self._relax(self.multiplied, self.density, self._last, deadline)
         if relaxation is None:
             return False
         self._last = relaxation
@@ -321,6 +331,22 @@ class Ascent:
         self._go_back(best)
         node.density = self.coordinates.from_subspace(self.density)
 
+    def _from_host(self, best: Best) -> Best:
+        """Return the same with the products of the host, which a proof is made of."""
+        if best.relaxation.is_from_host:
+            return best
+        found = relax(
+            self.columns,
+            best.density,
+            best.multiplier,
+            before=best.relaxation,
+            projection_bound=self.projection_bound,
+        )
+        assert found is not None  # there is no deadline
+        if self.base is not None:
+            found = replace(found, total=found.total + self.base)
+        return replace(best, relaxation=found)
+
     def sum(self, best: Best) -> FloatArray:
         """Return the M of a relaxation."""
         return add_sectors(best.relaxation.total, self.coordinates.sectors, best.etas)
@@ -366,6 +392,7 @@ class Ascent:
         best, node, seen = self.deflated or self.best, self.node, self.coordinates
         if best is None:
             return 0
+        best = self._from_host(best)
         tests = ReducedCostFixing(
             self.columns,
             best.relaxation,

@@ -1,5 +1,7 @@
 """The columns c_i of C, A = C'C: dense, or sparse and centred without being filled.
 
+Dense ones may be in the memory of a GPU, for the steps of an ascent.
+
 `norms` are ‖c_i‖². `sizes` bound what goes into a column before the mean is taken off:
 rounding errors are in proportion to them, not to the norms.
 """
@@ -135,7 +137,60 @@ class SparseColumns:
         return forms - 2 * self.means * (Y.T @ sums) + self.means**2 * sums.sum()
 
 
-Columns = DenseColumns | SparseColumns
+class DeviceColumns:
+    """Dense columns in the memory of a GPU, which multiplies them, in double.
+
+    For the steps of an ascent, which prove nothing: whatever a GPU makes of a product,
+    bounds come from the same columns on the host (`ascent`).
+    """
+
+    def __init__(self, C: Any, norms: FloatArray) -> None:
+        self.C = C
+        self.norms = norms
+        self.sizes = np.sqrt(norms)
+
+    @classmethod
+    def of(cls, columns: DenseColumns) -> DeviceColumns:
+        """Copy columns of the host."""
+        import cupy
+
+        return cls(cupy.asarray(columns.C), columns.norms)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.C.shape[0], self.C.shape[1]
+
+    def head(self, count: int) -> DeviceColumns:
+        """Return the first columns, without a copy."""
+        return DeviceColumns(self.C[:, :count], self.norms[:count])
+
+    def project(self, Q: FloatArray) -> Any:
+        """Return Q'C, which stays there."""
+        return np.asarray(np.ascontiguousarray(Q.T), like=self.C) @ self.C
+
+    def combine(self, W: Any) -> FloatArray:
+        """Return CW, of a W that is there."""
+        return to_host(self.C @ W)
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        """Return C diag(weights) C'."""
+        return to_host((self.C * np.asarray(weights, like=self.C)) @ self.C.T)
+
+
+HostColumns = DenseColumns | SparseColumns
+Columns = HostColumns | DeviceColumns
+
+
+def to_host(array: Any) -> FloatArray:
+    """Return an array, which may be in the memory of a GPU, in that of the host."""
+    found: FloatArray = array if isinstance(array, np.ndarray) else array.get()
+    return found
+
+
+def in_space(columns: Columns, V: FloatArray) -> DenseColumns | DeviceColumns:
+    """Return V'C, where C is, with the norms of the columns of C."""
+    kind = DeviceColumns if isinstance(columns, DeviceColumns) else DenseColumns
+    return kind(columns.project(V), columns.norms)
 
 
 def sparse_columns(

@@ -31,7 +31,7 @@ import numpy as np
 
 from ..._validation import FloatArray
 from ...numerics.rounding import EPS, TINY
-from .columns import Columns, DenseColumns, Indices
+from .columns import Columns, DenseColumns, HostColumns, Indices, in_space, to_host
 from .density import Density, Sector
 from .node import Node
 from .problem import Problem
@@ -45,7 +45,8 @@ class Coordinates:
     Attributes
     ----------
     active : Columns or None
-        Of the free features that may have a term in M; None where not needed.
+        Of the free features that may have a term in M; None where not needed. Steps
+        may have them in the memory of a GPU.
     fixed_in : Columns or None
         Of the features that are fixed in, if any.
     sectors : sequence of Sector
@@ -68,9 +69,9 @@ class Coordinates:
     """
 
     active: Columns | None
-    fixed_in: Columns | None
+    fixed_in: HostColumns | None
     sectors: Sequence[Sector]
-    columns: Columns | None = None
+    columns: HostColumns | None = None
     free: Indices | None = None
     basis: FloatArray | None = None
     error: float = 0.0
@@ -92,7 +93,7 @@ class Coordinates:
         """Bound what the coordinates cost a bound of at most `size`."""
         return self.error * (size + 3 * sum(etas)) + self.bound_error
 
-    def free_columns(self) -> tuple[Columns, Indices | slice]:
+    def free_columns(self) -> tuple[HostColumns, Indices | slice]:
         """Return columns, and where the free ones are among them."""
         assert self.columns is not None
         assert self.free is not None
@@ -116,9 +117,9 @@ class Coordinates:
         sectors = [sector.to_subspace(V) for sector in self.sectors]
         columns, outside = None, None
         if active and self.active is not None:
-            C, norms = self.active.project(V), self.active.norms
-            columns = DenseColumns(C, norms)
-            outside = norms - np.einsum("ij,ij->j", C, C)
+            columns = in_space(self.active, V)
+            inside = np.einsum("ij,ij->j", columns.C, columns.C)
+            outside = columns.norms - to_host(inside)
         return Coordinates(
             columns,
             fixed_in,
@@ -171,7 +172,7 @@ def coordinates(problem: Problem, node: Node, active: Indices) -> Coordinates:
 
 
 def reduced(
-    columns: Columns, fixed: int, sectors: Sequence[Sector], k: int
+    columns: HostColumns, fixed: int, sectors: Sequence[Sector], k: int
 ) -> Coordinates:
     """Return columns, the first of them fixed in, and sectors in a basis of their own.
 

@@ -52,7 +52,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from ..._validation import FloatArray
 from ...numerics.rounding import EPS
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
-from .columns import Columns
+from .columns import HostColumns
 from .relaxation import Relaxation
 from .settings import DEFAULT, DualSettings
 
@@ -74,7 +74,7 @@ class ReducedCostFixing:
 
     Parameters
     ----------
-    columns : Columns
+    columns : HostColumns
     relaxation : Relaxation
         Of these columns; its terms are part of M.
     M : array of shape (n, n)
@@ -87,7 +87,7 @@ class ReducedCostFixing:
 
     def __init__(
         self,
-        columns: Columns,
+        columns: HostColumns,
         relaxation: Relaxation,
         M: FloatArray,
         rounding: float,
@@ -106,7 +106,7 @@ class ReducedCostFixing:
         self.sizes = columns.sizes + lengths  # of c + Qh
         self._last: tuple[float, _Resolvent | None] | None = None
 
-    def projection_bound(self, columns: Columns, theta: float) -> FloatArray:
+    def projection_bound(self, columns: HostColumns, theta: float) -> FloatArray:
         """Return at least (c'y)² for every unit y with y'My > θ, θ < λmax(M)."""
         theta -= self.rounding
         gap = self.ceiling - theta
@@ -122,7 +122,7 @@ class ReducedCostFixing:
         forms = found.factor * (columns.forms(found.S) + found.error * columns.sizes**2)
         return np.minimum(gap / share * forms, most)
 
-    def rules_out(self, columns: Columns, t: float) -> NDArray[np.bool_]:
+    def rules_out(self, columns: HostColumns, t: float) -> NDArray[np.bool_]:
         """Tell for which of other columns, with no term in M, λmax(M + cc') ≤ t."""
         found = self._resolvent(t)
         if found is None:

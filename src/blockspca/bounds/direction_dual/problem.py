@@ -15,7 +15,7 @@ from ...numerics import cost as _cost
 from ...numerics.linalg import leading_eigenvector
 from ...numerics.rounding import EPS, TINY, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
-from .columns import Columns, DenseColumns, sparse_columns
+from .columns import DenseColumns, HostColumns, sparse_columns
 from .settings import DEFAULT, DualSettings
 
 _LARGEST_DENSE = 6000  # features of a matrix that are factorized at most
@@ -54,9 +54,11 @@ class Problem:
         C'C = A/unit + shift · I, up to an error that moves no optimum by more than
         slack.
     settings : DualSettings
+    on_device : bool
+        The data came from a GPU, which then takes the steps of ascents.
     """
 
-    columns: Columns
+    columns: HostColumns
     k: int
     min_multiplier: float
     multiplier: float
@@ -66,6 +68,7 @@ class Problem:
     shift: float = 0.0
     slack: float = 0.0
     settings: DualSettings = DEFAULT
+    on_device: bool = False
 
     def to_columns(self, value: float) -> float:
         """Return a value of A as one of the columns', rounded downwards."""
@@ -186,6 +189,7 @@ def make_problem(
         shift,
         slack,
         settings,
+        cov.on_device,
     )
 
 
@@ -253,7 +257,7 @@ def _make_columns(
     unit: float,
     shift: float,
     sparse: bool,
-) -> tuple[Columns, float] | None:
+) -> tuple[HostColumns, float] | None:
     """Return the columns of the chosen features and the slack that they need."""
     count = len(chosen)
     rows = cov.n_samples if cov.has_columns else None

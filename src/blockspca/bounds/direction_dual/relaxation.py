@@ -17,6 +17,7 @@ maximises.  z_i = c_i/‖c_i‖ gives the dual bound with weights t_i = 1 − ρ
 
 With X = Q diag(w) Q' + w₀ (I − QQ'), z_i is c_i + Qh_i up to its length: what the sum
 needs are the products Q'C, C diag(·) C' and C diag(·) H', and no array as large as C.
+Where C is in the memory of a GPU, these and h_i are computed there, by the same code.
 
 References
 ----------
@@ -27,6 +28,7 @@ analysis, whose semidefinite relaxation this evaluates; the closed form of κ is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dgemm
@@ -34,7 +36,7 @@ from scipy.linalg.blas import dgemm
 from ..._validation import FloatArray
 from ...limits import Deadline
 from ...numerics.rounding import EPS
-from .columns import Columns
+from .columns import Columns, to_host
 from .density import Density
 
 _ENTRIES = 2**17  # of an array in between: 1 MiB, which the cache holds
@@ -49,10 +51,9 @@ def direction_weights(
     room = multiplier - norms + squares - uncertain
     # A room that is nearly nothing would make κ, and the rounding of the sum, huge.
     usable = room > 1e-7 * multiplier
-    kappa = np.full(len(norms), np.inf)
-    excess = norms[usable] - multiplier + uncertain[usable]
-    kappa[usable] = multiplier * excess / room[usable]
-    return kappa
+    excess = norms - multiplier + uncertain
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(usable, multiplier * excess / room, np.inf)
 
 
 def own_weights(
@@ -81,7 +82,7 @@ class Relaxation:
     D : array of shape (p,)
         Zero for columns whose projections are no more than ρ.
     H : array of shape (r, m)
-        h_i in its columns; zero for the columns after the first m.
+        h_i in its columns, where the columns c_i are; zero for those after the first m.
     Q : array of shape (n, r)
     relaxed_z : array of shape (p,)
         How much of each column the relaxation takes, 0 to 1: the indicator of the
@@ -94,11 +95,16 @@ class Relaxation:
 
     total: FloatArray
     D: FloatArray
-    H: FloatArray
+    H: Any
     Q: FloatArray
     relaxed_z: FloatArray
     mu: FloatArray
     size: float
+
+    @property
+    def is_from_host(self) -> bool:
+        """Whether its products are those of the host, which bounds are proved by."""
+        return isinstance(self.H, np.ndarray)
 
     def to_subspace(self, V: FloatArray, columns: Columns) -> Relaxation:
         """Return the sum in the coordinates of a space, as `columns` are."""
@@ -130,16 +136,16 @@ def relax(
     every = len(active) == head.shape[1]
     G = head.project(Q)
     if not every:
-        G = G[:, active]
+        G = G[:, np.asarray(active, like=G)]
     D, relaxed_z, mu = np.zeros(p), np.zeros(p), np.zeros(p)
-    h = np.empty((r, len(active)))
+    h = np.empty((r, len(active)), like=G)
     if before is not None:
         mu[active] = before.mu[active]
     size = 0.0
     # Q'Q = I up to this; products with it carry the rounding of n terms.
     skew = float(np.linalg.norm(Q.T @ Q - np.eye(r)))
-    relative = 32 * (n + 4) * np.sqrt(r + 1) * EPS + skew
-    step = max(1, _ENTRIES // (r + 1))
+    relative = float(32 * (n + 4) * np.sqrt(r + 1) * EPS + skew)
+    step = max(1, _ENTRIES // (r + 1) if isinstance(G, np.ndarray) else len(active))
     for start in range(0, len(active), step):
         if deadline is not None and deadline.passed():
             return None
@@ -154,21 +160,22 @@ def relax(
             relative,
             mu[index],
         )
-        h[:, part], D[index], relaxed_z[index], mu[index] = found[:4]
+        h[:, part] = found[0]
+        D[index], relaxed_z[index], mu[index] = map(to_host, found[1:4])
         size += found[4]
     if not every:
-        H = np.zeros((r, head.shape[1]))
-        H[:, active] = h
+        H = np.zeros((r, head.shape[1]), like=G)
+        H[:, np.asarray(active, like=G)] = h
         h = H
     return Relaxation(_sum(head, D, h, Q), D, h, Q, relaxed_z, mu, size)
 
 
-def _sum(columns: Columns, D: FloatArray, H: FloatArray, Q: FloatArray) -> FloatArray:
+def _sum(columns: Columns, D: FloatArray, H: Any, Q: FloatArray) -> FloatArray:
     """Return Σ D_i (c_i + Qh_i)(c_i + Qh_i)' over the columns that have an h_i."""
     head = columns.head(H.shape[1])
     weights = D[: H.shape[1]]
-    weighted = weights * H
-    half = head.combine(weighted.T) + Q @ (weighted @ H.T / 2)
+    weighted = np.asarray(weights, like=H) * H
+    half = head.combine(weighted.T) + Q @ to_host(weighted @ H.T / 2)
     W, Z = np.hstack([half, Q]), np.hstack([Q, half])
     total = head.gram(weights)
     # total + WZ', all of it symmetric, without another array of its size
@@ -176,17 +183,22 @@ def _sum(columns: Columns, D: FloatArray, H: FloatArray, Q: FloatArray) -> Float
 
 
 def _best_directions(
-    G: FloatArray,
+    G: Any,
     norms: FloatArray,
     sizes: FloatArray,
     density: Density,
     multiplier: float,
     relative: float,
     mu: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
-    """Return h, D, the relaxed z, μ and the size of the sum where Q'c = G."""
+) -> tuple[Any, Any, Any, Any, float]:
+    """Return h, D, the relaxed z, μ and the size of the sum where Q'c = G.
+
+    Where G is: what is done to the arrays is what those of a GPU can, too.
+    """
+    norms, sizes, mu = (np.asarray(given, like=G) for given in (norms, sizes, mu))
     weights = np.append(density.weights, density.rest)[:, None]
-    squares = np.vstack([G**2, np.zeros(len(norms))])
+    weights = np.asarray(weights, like=G)
+    squares = np.vstack([G**2, np.zeros((1, len(norms)), like=G)])
     squares[-1] = np.maximum(norms - squares.sum(axis=0), 0.0)
     # Newton's method on 1/f(μ) = 1, f(μ) = Σ_l w_l c_l² / (μ + ρ w_l), which is
     # decreasing: 1/f is nearly linear.
@@ -198,7 +210,7 @@ def _best_directions(
     for _ in range(_STEPS):
         ratio = mass / (mu + shifts)
         f = ratio.sum(axis=0)
-        if np.abs(f - 1).max(initial=0.0) < 1e-7:
+        if np.abs(f - 1).max() < 1e-7:
             break
         slope = (ratio / (mu + shifts)).sum(axis=0)
         mu = np.maximum(mu + f * (f - 1) / slope, 0.05 * mu)
@@ -211,19 +223,19 @@ def _best_directions(
     lengths = np.maximum(norms + 2 * inner + length**2, 0.0)  # ‖c + Qh‖²
     size = sizes + length
     good = size**2 < min(_STEEPEST**2, 0.125 / relative) * lengths
-    steepness = np.divide(size**2, lengths, out=np.ones_like(size), where=good)
-    # (c'z)² is a quotient of such sums, each off by `relative` times its size.
-    uncertain = relative * sizes**2 * steepness
     with np.errstate(divide="ignore", invalid="ignore"):
-        kappa = direction_weights(
-            norms, (norms + inner) ** 2 / lengths, uncertain, multiplier
-        )
-    own = ~(good & np.isfinite(kappa))
-    if own.any():
-        h[:, own], lengths[own], size[own] = 0.0, norms[own], sizes[own]
-        uncertain = relative * sizes[own] ** 2 * (sizes[own] ** 2 / norms[own])
-        kappa[own] = own_weights(norms[own], uncertain, multiplier)
-    least = lengths - 4 * relative * size**2  # ‖c + Qh‖² at its least
-    D = np.divide(kappa, least, out=np.full_like(kappa, np.inf), where=least > 0)
-    D[own] = np.minimum(D[own], 1.0)  # cc' is always enough
+        steepness = np.where(good, size**2 / lengths, 1.0)
+        # (c'z)² is a quotient of such sums, each off by `relative` times its size.
+        uncertain = relative * sizes**2 * steepness
+        squares = (norms + inner) ** 2 / lengths
+        kappa = direction_weights(norms, squares, uncertain, multiplier)
+        own = ~(good & np.isfinite(kappa))
+        if own.any():
+            h, size = np.where(own, 0.0, h), np.where(own, sizes, size)
+            lengths = np.where(own, norms, lengths)
+            uncertain = relative * sizes**2 * (sizes**2 / norms)
+            kappa = np.where(own, own_weights(norms, uncertain, multiplier), kappa)
+        least = lengths - 4 * relative * size**2  # ‖c + Qh‖² at its least
+        D = np.where(least > 0, kappa / least, np.inf)
+    D = np.where(own, np.minimum(D, 1.0), D)  # cc' is always enough
     return h, D, relaxed_z, mu, float((D * size**2).sum())

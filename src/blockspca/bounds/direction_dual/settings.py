@@ -71,6 +71,9 @@ class DualSettings:
     subspace_steps: int = 5  # mirror steps, 3 ms each, for each sum of 25 ms
     subspace_columns: int = 10_000  # more cost more than a second product with M
 
+    # -- a GPU
+    device_entries: int = 2**20  # of C, from which on a step there takes less time
+
     # -- the ascent
     warm_up: int = 10  # mirror steps with the first least weight
     stall_ratio: float = 0.85  # of the gap left from one look to the next
@@ -99,6 +102,10 @@ class DualSettings:
     def is_large(self, n: int) -> bool:
         """Tell whether densities of order n take their steps within spaces."""
         return n > self.dense_order
+
+    def pays_on_device(self, n: int, count: int) -> bool:
+        """Tell whether a GPU, if the data came from one, has so many columns."""
+        return n * count >= self.device_entries
 
     def reduces(self, n: int, count: int) -> bool:
         """Tell whether so many columns of n entries get coordinates of their own."""
