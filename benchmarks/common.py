@@ -50,10 +50,14 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Options:
-    """How a case is run: shortened or not, and with how many seeds."""
+    """How a case is run: shortened or not, with how many seeds, and which rows of it.
+
+    Without names of rows, all; only some cases have names for them.
+    """
 
     quick: bool = False
     n_seeds: int = 5
+    rows: tuple[str, ...] = ()
 
     @property
     def seeds(self) -> list[int]:

@@ -4,6 +4,7 @@
     python benchmarks/run.py peers growth          run some
     python benchmarks/run.py all --output DIR      run all, write DIR/CASE.json and .md
     python benchmarks/run.py all --quick           minutes instead of an hour
+    python benchmarks/run.py scale --rows cells million    some rows of one case
 
 BLOCKSPCA_DATA names the folder of the data. Times are medians of several runs after a
 warm-up; compare ratios, not seconds. For one thread, set OPENBLAS_NUM_THREADS=1 and
@@ -64,6 +65,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, help="a folder for CASE.json and .md")
     parser.add_argument("--quick", action="store_true", help="smaller problems")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--rows", nargs="+", default=[], help="of scale, by name")
     given = parser.parse_args(words)
     if not given.cases:
         for name, text in CASES.items():
@@ -72,8 +74,11 @@ def main(words: list[str] | None = None) -> None:
     names = list(CASES) if given.cases == ["all"] else given.cases
     if unknown := sorted(set(names) - set(CASES)):
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    if given.rows and names != ["scale"]:
+        parser.error("--rows is for scale alone: only that has names for its rows")
+    options = Options(given.quick, given.seeds, tuple(given.rows))
     for name in names:
-        run_case(name, Options(given.quick, given.seeds), given.output)
+        run_case(name, options, given.output)
 
 
 if __name__ == "__main__":
