@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 
 #: What `solve` may use of any matrix, with the settings it has by itself.
-PROVING = ("forest", "screen", "averaging", "schur_tree")
+PROVING = ("forest", "screen", "averaging", "schur_tree", "entry_shares")
 #: What it uses of some.
 SCANNING = (
     "rowtops",

@@ -90,6 +90,14 @@ def dual_threads() -> int:
     return around[0]
 
 
+def proof_threads() -> int:
+    """Return how many threads a proof may use, whatever BLAS has at the moment."""
+    around = _allowed.get(None)
+    if around is None or around[0] is None:
+        return most_blas_threads()
+    return around[0]
+
+
 def scan_threads() -> int:
     """Return how many threads a scan may use: all cores, unless fewer are allowed."""
     around = _allowed.get(None)

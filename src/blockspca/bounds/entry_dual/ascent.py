@@ -150,7 +150,7 @@ class Ascent:
             gradient = self._joined(
                 slope.of_weights * loose * scale, slope.of_shares * free
             )
-            direction = _two_loops(gradient, history)
+            direction = two_loops(gradient, history)
             along_w = direction[: len(w)] * scale * loose
             along_V = direction[len(w) :].reshape(V.shape) * free
             length, found = 1.0, None
@@ -194,7 +194,7 @@ class Ascent:
         return taken, replace(self.best, weights=w, shares=V)
 
 
-def _two_loops(
+def two_loops(
     gradient: FloatArray,
     history: deque[tuple[FloatArray, FloatArray, float]],
 ) -> FloatArray:

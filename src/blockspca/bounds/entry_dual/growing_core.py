@@ -27,6 +27,7 @@ from .check import LOWEST, proved_value
 from .log import SearchRecord
 from .matrix import DualMatrix
 from .pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
+from .proximal import Proximal, is_worthwhile, work
 from .record import EntryRecord
 from .start import Component, begun
 
@@ -60,11 +61,13 @@ _FIRST_NEAR = 120
 _NEAR_PER_K = 1.6
 _HALF = 0.5
 _TIES = 1e-6  # of the density: where there is none, features near the component first
-_LARGEST_CORE = 1600
+_LARGEST_CORE = 2500
 _GRACE = 0.3  # seconds, that a last proof may take beyond the limit,
 _GRACE_SHARE = 0.8  # and part of it: estimates have room
-_GROWTH = 1.6
-_FEW_STEPS = 15  # with a larger core, for which there must be time
+# How fast cores grow, and steps with a larger one, for which there must be time: of
+# the ascent, and proximal ones, each of which goes as far as twenty.
+_GROWTH = (1.6, 15)
+_GROWTH_PROXIMAL = (2.0, 5)
 _OFTEN = 25  # a proof on the way may take this part of the time that is left
 _LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
@@ -136,6 +139,8 @@ class GrowingCore:
         self.evaluations = self.iterations = 0
         self.core: NDArray[np.intp] = np.empty(0, np.intp)
         self.vectors = np.zeros((len(self.diagonal), 0))  # leading, at the last point
+        self.work, self.is_proximal = 0.0, False  # of a step with the last core
+        self.density = np.zeros((len(self.diagonal), 0))  # of proximal steps
         self.nearness = np.zeros(len(self.diagonal))  # |Ax|, at most 1
         self.point: Point | None = None
         self.size = int(max(_FIRST_CORE, _CORE_PER_K * k))
@@ -260,9 +265,14 @@ class GrowingCore:
 
     def _next_size(self, size: int, deadline: Deadline) -> int:
         """A larger core, if there is time for a few steps with it and a proof."""
-        larger = min(int(_GROWTH * size), self._largest_core())
-        step = deadline.step * (larger / size) ** 2
-        seconds = _FEW_STEPS * step + self._proof_seconds(np.arange(larger))
+        growth, steps = _GROWTH
+        if self.is_proximal:
+            growth, steps = _GROWTH_PROXIMAL
+        larger = min(int(growth * size), self._largest_core())
+        # What is beside the core costs no more with a larger one.
+        beside = self.work - size**2 if self.is_proximal else 0.0
+        step = deadline.step * (larger**2 + beside) / (size**2 + beside)
+        seconds = steps * step + self._proof_seconds(np.arange(larger))
         return larger if deadline.affords(seconds) else size
 
     def _listed_level(self) -> float:
@@ -353,15 +363,20 @@ class GrowingCore:
             if deadline.seconds is None
             else max(0.0, (deadline.remaining() or 0.0) - self._proof_seconds(core))
         )
-        inner.step = deadline.step
+        inner.step, self.work = deadline.step, work(matrix)
         start = Point(point.weights[features], point.shares, point.value)
         may_grow = self._next_size(len(core), deadline) > len(core)
         enough = self.target
         if self.until_fixable:
             enough += self._enough()
-        patience = _PATIENCE[self.patience]
-        ascent = Ascent(matrix, start, self.target, may_grow, enough, patience)
+        ascent = self._ascent(matrix, start, may_grow, enough, inner)
+        self.is_proximal = isinstance(ascent, Proximal)
+        if isinstance(ascent, Proximal):
+            ascent.density = self.density[features]
         best = ascent.run(self.iterations, inner)
+        if isinstance(ascent, Proximal) and ascent.density is not None:
+            self.density = np.zeros((len(point.weights), ascent.density.shape[1]))
+            self.density[features] = ascent.density
         deadline.step = inner.step
         self._remember(matrix, features)
         self.evaluations += ascent.evaluations
@@ -372,6 +387,19 @@ class GrowingCore:
         presence = np.zeros(len(weights))
         presence[features] = best.presence
         return Point(weights, best.shares, best.value, presence)
+
+    def _ascent(
+        self,
+        matrix: DualMatrix,
+        start: Point,
+        may_grow: bool,
+        enough: float,
+        deadline: Deadline,
+    ) -> Ascent | Proximal:
+        """By proximal steps, or by smoothed ones of a small core."""
+        kind = Proximal if is_worthwhile(matrix, deadline) else Ascent
+        patience = _PATIENCE[self.patience]
+        return kind(matrix, start, self.target, may_grow, enough, patience)
 
     def _looked_at_again(self, point: Point, core: NDArray[np.intp]) -> Point:
         """Find the leading eigenvectors from nothing.

@@ -110,14 +110,53 @@ class DualMatrix:
         np.subtract(self.block, M, out=M)
         return M
 
+    def leading_pairs(
+        self, w: FloatArray, V: FloatArray, mu: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Leading eigenvalues, ascending, and eigenvectors at a point."""
+        diagonal = self.diagonal + self.prices * w * w
+        _, outside = self._left(w)
+        return self._eigenpairs(diagonal, self.within_core(w, V), outside, mu)
+
+    def beside_core(self, w: FloatArray) -> tuple[Any, Any] | None:
+        """M beside the core and its diagonal, and its signs; None if that is all."""
+        if len(self.core) == self.order:
+            return None
+        from scipy.sparse import csr_array
+
+        values = self._left(w)[1][self._from] if len(self.pairs) else np.empty(0)
+        kept = values != 0
+        starts = np.concatenate([[0], np.cumsum(kept)])[self._starts].astype(np.int32)
+        values, at = values[kept].astype(np.float32), (self._columns[kept], starts)
+        shape = (self.order, self.order)
+        left, signs = (
+            csr_array((entries, *at), shape=shape)
+            for entries in (values, np.sign(values))
+        )
+        return left, signs
+
+    def _left(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What weights leave of the pairs: sizes, and with their signs."""
+        pairs = self.pairs
+        product = w[pairs.rows] * w[pairs.columns]
+        left = np.maximum(np.abs(pairs.values) - product, 0.0)
+        return left, np.copysign(left, pairs.values)
+
+    def _sparse(self, outside: FloatArray, kind: Any) -> Any:
+        from scipy.sparse import csr_array
+
+        d = self.order
+        values = outside[self._from] if len(self.pairs) else outside
+        return csr_array(
+            (values.astype(kind), self._columns, self._starts), shape=(d, d)
+        )
+
     def slope(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
         """Return λ_μ and its derivatives at a point."""
         core, pairs = self.core, self.pairs
+        left, outside = self._left(w)
         diagonal = self.diagonal + self.prices * w * w
         within = self.within_core(w, V)
-        product = w[pairs.rows] * w[pairs.columns]
-        left = np.maximum(np.abs(pairs.values) - product, 0.0)
-        outside = np.copysign(left, pairs.values)
         values, Q = self._eigenpairs(diagonal, within, outside, mu)
         mu = max(mu, EPS * (abs(float(values[-1])) or 1.0))  # as sharp as numbers are
         p = np.exp((values - values[-1]) / mu)
@@ -171,12 +210,7 @@ class DualMatrix:
             within[np.diag_indices(d)] = diagonal
             M = within.astype(kind, copy=False)
             return self.leading.of(lambda X: M @ X, tolerance, kind)
-        from scipy.sparse import csr_array
-
-        values = outside[self._from] if len(pairs) else outside
-        sparse: Any = csr_array(
-            (values.astype(kind), self._columns, self._starts), shape=(d, d)
-        )
+        sparse = self._sparse(outside, kind)
         block, on_diagonal = within.astype(kind, copy=False), diagonal.astype(kind)
 
         def product(X: FloatArray) -> FloatArray:

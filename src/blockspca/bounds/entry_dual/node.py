@@ -46,6 +46,8 @@ class Node:
         Proved, in units of the problem.
     presence : array of shape (n,)
         P_ii at the point.
+    density : array of shape (n, r)
+        Y, where the next ascent begins (`proximal.py`).
     """
 
     features: NDArray[np.intp]
@@ -55,6 +57,7 @@ class Node:
     ratio: float = 1.0
     bound: float = np.inf
     presence: FloatArray | None = None
+    density: FloatArray | None = None
 
     def places(self, k: int) -> int:
         """q, how many features are still to be chosen."""

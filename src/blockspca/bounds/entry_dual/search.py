@@ -29,6 +29,7 @@ from .matrix import DualMatrix
 from .node import Node, best_ratio
 from .pairs import Pairs
 from .proof import priced_matrix
+from .proximal import Proximal, is_worthwhile
 
 _STEPS = 40  # of an ascent between two rounds of fixing
 _ROUNDS = 12  # of ascent and fixing at a node
@@ -94,6 +95,7 @@ class EntrySearch:
         self.settled = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
         self.presence: FloatArray | None = None  # at the last point
+        self.density: FloatArray | None = None
         self.open: list[tuple[float, int, Node]] = [(-root.bound, 0, root)]
         self.waiting = [root]  # of those that are open, not yet worked on
         self.order = itertools.count(1)
@@ -208,6 +210,7 @@ class EntrySearch:
             shares=point.shares_as_floats,
             ratio=point.ratio,
             presence=None if self.repeats else self.presence,
+            density=None if self.repeats else self.density,
         )
         M, rounding = self._matrix(node)
         if is_below(M, self.tau - rounding):
@@ -237,8 +240,12 @@ class EntrySearch:
             _NO_PAIRS,
             np.zeros(n),
         )
-        ascent = Ascent(matrix, Point(node.weights, node.shares), self.tau)
+        kind = Proximal if is_worthwhile(matrix, deadline) else Ascent
+        ascent = kind(matrix, Point(node.weights, node.shares), self.tau)
+        if isinstance(ascent, Proximal):
+            ascent.density = node.density
         best = ascent.run(_STEPS, deadline)
+        self.density = ascent.density if isinstance(ascent, Proximal) else None
         if best.presence is None:
             self.log.points.append(None)
             return None
@@ -299,4 +306,5 @@ def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
         weights=node.weights[keep],
         shares=node.shares[np.ix_(keep, keep)],
         presence=None if node.presence is None else node.presence[keep],
+        density=None if node.density is None else node.density[keep],
     )
