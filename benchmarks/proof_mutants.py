@@ -5,7 +5,7 @@
     python benchmarks/proof_mutants.py --proof FILE --data FILE --mutants 1000
 
 A seed makes a problem of 3 to 6 features, a proof of it, and 20 mutants of the proof
-(`tests/proof_mutations.py`: numbers, nodes dropped, other data with their hash, another
+(`tests/proof_changes.py`: numbers, nodes dropped, other data with their hash, another
 k, reordered, truncated, …). Each is checked in integers, in floats or both, and the
 claims of those that are accepted are compared with all supports, in exact fractions.
 
@@ -40,7 +40,7 @@ def sources() -> str:
     checker = sorted((ROOT / "src" / "blockspca" / "checker").glob("*.py"))
     judges = [
         ROOT / "tests" / f"proof_{name}.py"
-        for name in ("builder", "mutations", "problems")
+        for name in ("builder", "changes", "groups", "mutations", "problems")
     ]
     digest = hashlib.sha256()
     for path in [*checker, *judges]:

@@ -1,4 +1,4 @@
-"""Small problems of version 7: deflated matrices, chosen features, groups, signs.
+"""Small problems of versions 7 and 8: deflated, chosen features, groups, signs.
 
 Written from docs/proof-format.md alone, as `proof_builder` is: `Sets` says from a
 header what is true, in fractions and by all sets, and `DerivedBuilder` writes proofs.
@@ -54,13 +54,22 @@ def exact_matrix(header: Json, Y: np.ndarray) -> Matrix:
         for i, x in zip(vector["support"], vector["x"], strict=True):
             V[i][j] = Fraction(float.fromhex(x))
     turned = [list(row) for row in zip(*V, strict=True)]
-    W = times(C, V)
-    if header["deflated"]["how"] == "residual":
+    W, how = times(C, V), header["deflated"]["how"]
+    if how == "hotelling":
+        given = header["deflated"]["vectors"]
+        a = [Fraction(float.fromhex(vector["value"])) for vector in given]
+        change = times([[x * y for x, y in zip(row, a)] for row in V], turned)  # noqa: B905
+        return [[a - b for a, b in zip(x, y)] for x, y in zip(C, change)]  # noqa: B905
+    if how == "residual":
         change = times(times(W, inverse(times(turned, W))), [list(r) for r in zip(*W)])  # noqa: B905
         return [[a - b for a, b in zip(x, y)] for x, y in zip(C, change)]  # noqa: B905
-    P = times(times(V, inverse(times(turned, V))), turned)
-    P = [[int(i == j) - P[i][j] for j in range(d)] for i in range(d)]
-    return times(times(P, C), P)
+    Q = times(times(V, inverse(times(turned, V))), turned)
+    P = [[int(i == j) - Q[i][j] for j in range(d)] for i in range(d)]
+    C = times(times(P, C), P)
+    if how == "orthogonal":
+        M = Fraction(float.fromhex(header["deflated"]["penalty"]))
+        C = [[a - M * q for a, q in zip(x, y)] for x, y in zip(C, Q)]  # noqa: B905
+    return C
 
 
 class Sets:
@@ -75,9 +84,20 @@ class Sets:
             (set(group["features"]), group["most"]) for group in said.get("groups", [])
         ]
         self.nonnegative = said.get("nonnegative", False)
+        self.whole = said.get("whole", False)
 
     def allowed(self, k: int) -> list[tuple[int, ...]]:
         free = [i for i in range(len(self.A)) if i not in self.without]
+        if self.whole:  # of at most k features
+            return [
+                S
+                for size in range(1, k + 1)
+                for S in itertools.combinations(free, size)
+                if self.include <= {*S}
+                and all(
+                    len({*S} & group) in (0, len(group)) for group, _ in self.groups
+                )
+            ]
         return [
             S
             for S in itertools.combinations(free, k)
@@ -129,7 +149,7 @@ class Sets:
 
 
 def random_header(rng: np.random.Generator, data: Json, d: int) -> Json:
-    """Return what a header of version 7 has besides, at random."""
+    """Return what a header of version 7 or 8 has besides, at random."""
     said: Json = {}
     order = rng.permutation(d).tolist()
     if rng.random() < 0.5:
@@ -140,8 +160,13 @@ def random_header(rng: np.random.Generator, data: Json, d: int) -> Json:
             vectors.append(
                 {"support": [int(i) for i in support], "x": [float(v).hex() for v in x]}
             )
-        how = str(rng.choice(["residual", "projection"]))
+        how = str(rng.choice(["residual", "projection", "hotelling", "orthogonal"]))
         said["deflated"] = {"how": how, "vectors": vectors}
+        if how == "hotelling":
+            for vector in vectors:
+                vector["value"] = float(2 * rng.standard_normal() + 1).hex()
+        if how == "orthogonal":
+            said["deflated"]["penalty"] = float(rng.exponential(20.0)).hex()
     if rng.random() < 0.3:
         said["without"] = [order.pop()]
     if rng.random() < 0.75 or not said.keys() - {"without"}:
@@ -168,14 +193,16 @@ def random_header(rng: np.random.Generator, data: Json, d: int) -> Json:
 
 
 class DerivedBuilder(Builder):
-    """Writes a proof for a header of version 7: chosen features, groups and all."""
+    """Writes proofs for headers of version 7 or 8: chosen features, groups and all."""
 
     def __init__(
         self, Y: np.ndarray, data: Json, said: Json, rng: np.random.Generator
     ) -> None:
         self.Y, self.data, self.rng = Y, data, rng
-        self.header: Json = {"format": "blockspca-proof", "version": 7, "data": data}
-        self.header |= said
+        how = said.get("deflated", {}).get("how")
+        self.takes = how in ("hotelling", "orthogonal")  # of version 8
+        self.header: Json = {"format": "blockspca-proof", "version": 7 + self.takes}
+        self.header |= {"data": data, **said}
         self.sets = Sets(self.header, Y)
         self.uppers: dict[int, float] = {}
         self.whole = np.array([[float(a) for a in row] for row in self.sets.A])
@@ -195,7 +222,7 @@ class DerivedBuilder(Builder):
             for i, j in itertools.permutations(range(len(M)), 2):
                 if (min(i, j), max(i, j)) not in kept:
                     M[i, j] = max(M[i, j], 0.0)
-        elif include and self.rng.random() < 0.8:
+        elif include and not self.takes and self.rng.random() < 0.8:
             chosen = include
             own = M[np.ix_(chosen, chosen)]
             least = float(np.linalg.eigvalsh(own)[-1])
@@ -261,7 +288,7 @@ class DerivedBuilder(Builder):
             sums = [self.met(np.abs(self.A[i]), i, k - 1) for i in range(len(self.A))]
             needs = max(a + s for a, s in zip(np.diagonal(self.A), sums, strict=True))
             return {"k": k, "rule": "rows", "needs": float(needs)}
-        if self.data["kind"] == "data" and "raised" in self.header:
+        if self.data["kind"] == "data" and ("raised" in self.header or self.takes):
             kind, self.data = self.data, {**self.data, "kind": "matrix"}
             found = super().closed_form(k)
             self.data = kind
@@ -345,7 +372,7 @@ class DerivedBuilder(Builder):
 def derived_proof(
     rng: np.random.Generator, d: int, k: int
 ) -> tuple[list[Json], np.ndarray] | None:
-    """Return a proof of version 7 with its data; None where there is none to write."""
+    """Return a proof with its data; None where there is none to write."""
     Y, data = random_problem(rng, d)
     said = random_header(rng, data, d)
     try:

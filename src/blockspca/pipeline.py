@@ -31,6 +31,7 @@ from .limits import Budget, Limits, as_limits
 from .numerics.linalg import leading_eigenvector, rayleigh
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
+from .proof_file import Proof
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Price, Result, Status
 from .rules import Rules
@@ -105,8 +106,8 @@ def solve(
     start : names or indices of features, optional
         A support to start from, such as yesterday's, of at most k features.
     proof : bool
-        Record a proof that anybody can check without this library; see
-        `Result.write_proof`.
+        Keep what a proof is written from that anybody can check without this library;
+        see `Result.write_proof`. Until it is written the result holds on to `cov`.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def solve(
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
-    from .certify.proof_log import check_recordable, recorded, recorded_or_warned
+    from .certify.proof_log import check_recordable, recorded
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -148,7 +149,7 @@ def solve(
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
         record = partial(recorded, cov, [result], budget.limits)
-        return replace(result, proof=recorded_or_warned(record))
+        return replace(result, proof=Proof.deferred(record))
     return result
 
 
@@ -384,7 +385,7 @@ def solve_path(
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
     from .certify.constrained_path import solve_constrained_path
-    from .certify.proof_log import check_recordable, recorded, recorded_or_warned
+    from .certify.proof_log import check_recordable, recorded
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -407,7 +408,7 @@ def solve_path(
     _tell_of_compilation(cut_short, path.values())
     if proof:
         record = partial(recorded, cov, list(path.values()), budget.limits)
-        path.proof = recorded_or_warned(record)
+        path.proof = Proof.deferred(record)
     return path
 
 

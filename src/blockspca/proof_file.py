@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,10 @@ def needed_version(
 ) -> int:
     """Return the least version of the format that has all of a section."""
     rules = {record["rule"] for record in records}
+    if header.get("deflated", {}).get("how") in ("hotelling", "orthogonal"):
+        return 8
+    if "whole" in header.get("constraints", {}):
+        return 8
     if header.keys() & {"deflated", "constraints", "raised", "level"}:
         return 7
     if "entry-tree" in rules:
@@ -57,8 +61,33 @@ class Proof:
     """
 
     sections: tuple[Section, ...]
-    message: str = ""
-    nodes: int = 0
+    # by factories, so that the class has no such attributes: see `__getattr__`
+    message: str = field(default_factory=str)
+    nodes: int = field(default_factory=int)
+
+    @classmethod
+    def deferred(cls, write: Callable[[], Proof]) -> Proof:
+        """Return a proof that is written when somebody first looks into it.
+
+        Until then it holds what `write` refers to, and what interrupts or refuses the
+        writing leaves it as it was.
+        """
+        proof = object.__new__(cls)
+        vars(proof)["_write"] = write
+        return proof
+
+    def __getattr__(self, name: str) -> Any:
+        """Write a deferred proof: its fields are not there yet."""
+        write = vars(self).get("_write")
+        if write is None or name not in self.__dataclass_fields__:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        vars(self).update(write().__getstate__())
+        del vars(self)["_write"]
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the proof itself, without the data."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def to_text(self) -> str:
         """Return the content of the file."""
@@ -83,7 +112,11 @@ class MayHaveProof:
     _call: ClassVar[str]  # that records it
 
     def write_proof(self, path: str | os.PathLike[str]) -> Path:
-        """Write the proof that was recorded, for `python -m blockspca.checker`.
+        """Write the proof, for `python -m blockspca.checker`.
+
+        What the solve has shown is put into the words of the format here, unless
+        somebody has looked at `proof` before: a search of what each k leaves, which
+        may take a fifth of a limit on time.
 
         Parameters
         ----------
@@ -101,7 +134,6 @@ class MayHaveProof:
         """
         if self.proof is None:
             raise ValueError(
-                f"this result has no proof to write: pass proof=True to {self._call}, "
-                "which records it while solving, or more time, if that was passed."
+                f"this result has no proof to write: pass proof=True to {self._call}."
             )
         return self.proof.write(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -37,7 +38,10 @@ SCHEMES = (
     bs.ResidualDeflation(),
     bs.ResidualDeflation(disjoint=True),
     bs.ProjectionDeflation(),
+    bs.HotellingDeflation(),
 )
+#: A search under conditions, or a bound by an earlier component, may say more.
+CONDITIONED = (bs.Orthogonalised(), bs.UncorrelatedScores())
 
 
 def data_of(kind: str, seed: int = 0) -> tuple[np.ndarray, bs.Covariance]:
@@ -249,3 +253,100 @@ def test_without_time_there_is_nothing_to_record_of_a_constrained_result():
     section = read_proof(proof.to_text().encode())[0]
     assert section.claims[0].upper_bound >= result.objective
     check_proof(proof.to_text().encode(), Y)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
+@pytest.mark.parametrize("scheme", CONDITIONED, ids=lambda one: type(one).__name__)
+def test_proofs_of_components_under_conditions_bound_them(scheme, kind):
+    """By the matrix without the conditions: optimal, or said to be weaker."""
+    most = 1e-3 if isinstance(scheme, bs.Orthogonalised) else 0.1
+    for seed in range(2):
+        Y, cov = data_of(kind, seed)
+        found = bs.solve_components(cov, 4, 3, scheme=scheme, proof=True)
+        text = found.proof.to_text().encode()
+        for mode in MODES:
+            sections = check_proof(text, Y, **mode).sections
+        assert_true(text, Y)
+        assert [len(section.problem.vectors) for section in sections] == [0, 1, 2]
+        for section, result in zip(sections, found.results, strict=True):
+            (claim,) = section.claims
+            assert claim.objective == pytest.approx(result.objective, rel=1e-8)
+            assert claim.upper_bound >= result.upper_bound * (1 - 1e-12)
+            if claim.upper_bound > result.upper_bound * (1 + 1e-8):
+                assert f"says {result.upper_bound:.6g} by" in found.proof.message
+            assert claim.upper_bound < result.upper_bound * (1 + most)
+        checks = found.verify(cov, data=Y)
+        assert all(check.complete for check in checks)
+
+
+def test_a_bound_under_conditions_is_that_of_all_orthogonal_vectors():
+    """Of every set and any penalty, by brute force on the null space."""
+    rng = np.random.default_rng(5)
+    Y = rng.standard_normal((8, 5))
+    cov = bs.Covariance.from_data(Y)
+    found = bs.solve_components(cov, 3, 2, scheme=bs.Orthogonalised(), proof=True)
+    A, v = np.cov(Y.T), found.results[0].x
+    best = 0.0
+    for S in itertools.combinations(range(5), 3):
+        null = np.linalg.svd(v[list(S)][None])[2][int(v[list(S)].any()) :].T
+        within = null.T @ A[np.ix_(S, S)] @ null
+        best = max(best, float(np.linalg.eigvalsh(within)[-1]))
+    (claim,) = read_proof(found.proof.to_text().encode())[1].claims
+    assert best <= claim.upper_bound * (1 + 1e-12)
+    assert claim.objective <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
+def test_proofs_of_whole_groups_hold(kind):
+    """Each is optimal, true by all sets, and a bound below the optimum is refused."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        Y, cov = data_of(kind, seed)
+        labels = rng.integers(0, 4, 9).tolist()
+        more = ({}, {"include": [0]}, {"exclude": [8]})[seed % 3]
+        if labels[0] == labels[8]:
+            more = {}
+        rules = bs.Constraints(groups=labels, whole_groups=True, **more)
+        k = int(rng.integers(max(np.bincount(labels)), 10))
+        result = bs.solve(cov, k, constraints=rules, proof=True)
+        assert result.proof.message == ""
+        text = result.proof.to_text().encode()
+        for mode in MODES:
+            (section,) = check_proof(text, Y, **mode).sections
+        assert is_optimal(section.claims[0])
+        assert_true(text, Y)
+        assert bs.verify(result, cov, data=Y).complete
+        lines = [json.loads(line) for line in text.decode().splitlines()]
+        low = float.fromhex(lines[0]["claims"][0]["objective"]) * (1 - 1e-6)
+        lines[0]["claims"][0] |= {"upper_bound": low.hex(), "objective": low.hex()}
+        lines[1]["upper"] = low.hex()
+        forged = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        for mode in MODES:
+            with pytest.raises(ProofError):
+                check_proof(forged, Y, **mode)
+
+
+def test_whole_groups_that_take_too_many_nodes_have_a_weaker_bound():
+    Y, cov = data_of("data", 2)
+    rules = bs.Constraints(groups=LABELS, whole_groups=True)
+    result = bs.solve(cov, 6, constraints=rules)
+    proof = record_proof(cov, [result], Budget(Limits(nodes=1)))
+    assert proof.message.startswith("k = 6: the proof shows at most")
+    check_proof(proof.to_text().encode(), Y, exact=True)
+    # and what no k features of all can have is said where k is more than there are
+    rules = bs.Constraints(groups=LABELS, whole_groups=True, exclude=[0, 1, 2])
+    result = bs.solve(cov, 8, constraints=rules)
+    proof = record_proof(cov, [result], Budget(Limits(nodes=1)))
+    check_proof(proof.to_text().encode(), Y, exact=True)
+    assert_true(proof.to_text().encode(), Y)
+
+
+def test_a_path_and_components_of_whole_groups_can_be_written():
+    Y, cov = data_of("data", 4)
+    rules = bs.Constraints(groups=LABELS, whole_groups=True)
+    path = bs.solve_path(cov, 6, constraints=rules, proof=True)
+    found = bs.solve_components(cov, 3, 2, constraints=rules, proof=True)
+    for proof in (path.proof, found.proof):
+        for mode in MODES:
+            check_proof(proof.to_text().encode(), Y, **mode)
+        assert_true(proof.to_text().encode(), Y)

@@ -73,7 +73,7 @@ def test_proofs_of_all_kinds_hold_in_both_arithmetics():
         kinds |= {header["deflated"]["how"]} if "deflated" in header else set()
     assert kinds == {
         *("deflated", "raised", "level", "without", "include", "groups"),
-        *("residual", "projection"),
+        *("residual", "projection", "hotelling", "orthogonal"),
     }
     assert refused < 15
 
@@ -111,6 +111,8 @@ def float_entry(matrix: FloatMatrix, i: int, j: int) -> Fraction:
         return Fraction(float(matrix.A[i, j]))
     g, h = (map(Fraction, matrix.A[:, p].tolist()) for p in (i, j))
     found = sum((a * b for a, b in zip(g, h, strict=True)), Fraction(0))
+    a, b = matrix.taken.place[[i, j]]
+    found -= Fraction(float(matrix.taken.T[a, b])) if min(a, b) >= 0 else 0
     return found if found >= 0 or matrix.raised.keeps(i, j) else Fraction(0)
 
 
@@ -143,17 +145,22 @@ def hard_problem(rng: np.random.Generator) -> tuple[Json, np.ndarray]:
     x = rng.standard_normal((2, d))
     x[1] = x[0] + 10.0 ** -rng.integers(1, 7) * x[1]
     vectors = [{"support": [*range(d)], "x": [float(v).hex() for v in y]} for y in x]
-    how = str(rng.choice(["residual", "projection"]))
-    if rng.random() < 0.7:
+    how = str(rng.choice(["residual", "projection", "hotelling", "orthogonal"]))
+    takes = how in ("hotelling", "orthogonal") and rng.random() < 0.7
+    if takes or (how in ("residual", "projection") and rng.random() < 0.7):
         header["deflated"] = {"how": how, "vectors": vectors}
-    if rng.random() < 0.7 or "deflated" not in header:
+        if how == "hotelling":
+            for vector in vectors:
+                vector["value"] = float(10.0 ** rng.integers(-3, 6)).hex()
+        if how == "orthogonal":
+            header["deflated"]["penalty"] = float(10.0 ** rng.integers(-3, 6)).hex()
+    if not takes and (rng.random() < 0.7 or "deflated" not in header):
         include = sorted(int(i) for i in rng.choice(d, int(rng.integers(1, 3)), False))
         A = np.array([[float(a) for a in row] for row in exact_matrix(header, Y)])
         own = A[np.ix_(include, include)]
         least = float(np.linalg.eigvalsh(own)[-1])
-        level = (
-            least + abs(least) * 10.0 ** -rng.integers(0, 5) + 1e-9 * np.abs(A).max()
-        )
+        level = least + abs(least) * 10.0 ** -rng.integers(0, 5)
+        level += 1e-9 * np.abs(A).max()
         header["constraints"] = {"include": include, "groups": [], "nonnegative": False}
         header["level"] = float(level).hex()
     return header, Y
@@ -161,7 +168,7 @@ def hard_problem(rng: np.random.Generator) -> tuple[Json, np.ndarray]:
 
 def as_problem(header: Json) -> Problem:
     """Read the problem of a header that has no claims."""
-    full = {"format": "blockspca-proof", "version": 7, "row_list": 1, **header}
+    full = {"format": "blockspca-proof", "version": 8, "row_list": 1, **header}
     d = header["data"]["d"]
     chosen = header["constraints"]["include"] if "level" in header else [0]
     claim = {"k": len(chosen), "support": chosen, "x": ["0x1p+0"] * len(chosen)}
@@ -211,7 +218,8 @@ def test_columns_are_within_what_is_said_of_them():
         header, Y = hard_problem(np.random.default_rng(seed))
         header.pop("level", None)
         header.pop("constraints", None)
-        if header["data"]["kind"] == "matrix" or "deflated" not in header:
+        how = header.get("deflated", {}).get("how")
+        if header["data"]["kind"] == "matrix" or how not in ("residual", "projection"):
             continue
         problem = as_problem(header)
         A = exact_matrix(header, Y)
@@ -246,7 +254,6 @@ def test_small_matrices_are_inverted_exactly():
 
 
 # -- attempts to smuggle a false claim through ----------------------------------------
-
 A = np.array(
     [
         [4.0, 2, 2, 1, 0],
@@ -329,10 +336,10 @@ def test_what_the_attempts_begin_with_holds():
                 "level": "0x1p+3",
                 "constraints": {"include": [3], "nonnegative": True},
             },
-            "go together",
+            "does not go with",
         ),
-        ({"deflated": {"how": "hotelling", "vectors": []}}, "residual or projection"),
-        ({"deflated": {"how": "residual", "vectors": []}}, "and vectors"),
+        ({"deflated": {"how": "deflated", "vectors": []}}, "one of residual"),
+        ({"deflated": {"how": "residual", "vectors": []}}, "vectors are needed"),
         (
             {"deflated": {"how": "residual", "vectors": [{"support": [], "x": []}]}},
             "ascending features",

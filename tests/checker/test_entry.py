@@ -121,7 +121,7 @@ def test_mutants_with_false_claims_are_refused():
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (integers, "is_positive_semidefinite", lambda M, q=1: True),
+        (integers, "is_nonnegative", lambda X, k: True),
         (integers, "rest_of_rows", lambda *given: np.zeros(len(given[-1].dense))),
         (floats, "float_point_holds", lambda *given: True),
         (floats, "rest_of_rows", lambda *given: np.zeros(len(given[-1].dense))),

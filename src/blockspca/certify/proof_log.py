@@ -1,8 +1,9 @@
 """Record a proof: for each k the rule that bounds it, with what its checker needs.
 
-A recording is made after the solve, from its result: the bounds on opt(1), …, opt(k)
-say at which τ each k can be closed, and closing it once more, with one order of the
-features and each node written down, takes less than finding these bounds did
+The provers keep what they have shown, the bounds on opt(1), …, opt(k) and the points of
+duals, in the certificate; the rest is done when the proof is first looked at. The
+bounds say at which τ each k can be closed, and closing it once more, with one order of
+the features and each node written down, takes less than finding these bounds did
 (`docs/design-notes.md` has the measurement). Of the rules of `docs/proof-format.md` the
 cheapest that reaches the bound of the result is taken; if none does, the best there is,
 and the proof then says less than the result, which its message tells.
@@ -10,14 +11,13 @@ and the proof then says less than the result, which its message tells.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.loading import load
-from .._warnings import warn_caller
 from ..certificate import StepClaim
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
@@ -39,7 +39,13 @@ from .proof_subject import (
 )
 
 # Share of a time limit that recording may take on top of it.
-_RECORDING = 0.2
+RECORDING = 0.2
+
+
+_TWO_LIMITS = (
+    "a proof has no words for max_per_group together with min_overlap; leave one of "
+    "them out, or proof=True: `verify` checks the certificate."
+)
 
 
 def check_recordable(
@@ -49,11 +55,10 @@ def check_recordable(
     refuse_unrecordable(cov, ())
     if not certify:
         raise ValueError("proof=True with certify=False: pass one of them.")
-    if constraints is not None and constraints.whole_groups:
-        raise NotRecordable(
-            "proof=True with whole_groups: such proofs cannot be recorded; leave one "
-            "of them out."
-        )
+    if isinstance(constraints, Constraints):
+        given = constraints.max_per_group, constraints.min_overlap
+        if None not in given:
+            raise NotRecordable(_TWO_LIMITS)
 
 
 def recorded(
@@ -64,6 +69,8 @@ def recorded(
     deflated: Deflated | None = None,
 ) -> Proof:
     """Record the proof of results, in a fifth of the time that was given for them.
+
+    Data that are read in place have to be what they were.
 
     Parameters
     ----------
@@ -78,23 +85,13 @@ def recorded(
     deflated : Deflated, optional
         What the results are about, where that is not A.
     """
-    seconds = None if limits.time is None else _RECORDING * limits.time
+    seconds = None if limits.time is None else RECORDING * limits.time
+    cov.check_unchanged()
     cov = cov.formed()
     # The prover of a single k loads neither, which takes a second where others wait.
     load(*scan_kernels(cov), "screen", "tree_log")
     budget = Budget(Limits(time=seconds, memory=limits.memory))
     return record_proof(cov, results, budget, without, deflated)
-
-
-def recorded_or_warned(record: Callable[[], Proof]) -> Proof | None:
-    """Record; where time or Ctrl-C end that, warn: the result is there all the same."""
-    try:
-        return record()
-    except NoTimeToRecord as reason:
-        warn_caller(f"No proof was recorded: {reason} The result is not affected.")
-    except KeyboardInterrupt:
-        warn_caller("No proof was recorded: interrupted. The result is not affected.")
-    return None
 
 
 def record_proof(
@@ -187,7 +184,10 @@ def _recorded_section(
         ) from None
     with single_threaded():
         recording = Recording(subject, results, steps, budget, candidates)
-        for k in range(recording.first, places + 1):
+        if subject.units is not None:
+            for k in recording.claimed:
+                recording.add_units(k)
+        for k in range(recording.first, places + 1) if subject.units is None else ():
             recording.add(k)
     return recording.proof({"format": FORMAT, "data": data})
 
@@ -207,13 +207,5 @@ def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
                 "no bound to prove; solve with certify=True."
             )
         rules = result.certificate.constraints
-        if rules is not None and rules.whole_groups:
-            raise NotRecordable(
-                "proofs for whole groups cannot be recorded; `verify` checks their "
-                "certificates."
-            )
         if rules is not None and rules.beside:
-            raise NotRecordable(
-                "proofs for max_per_group with min_overlap cannot be recorded; "
-                "`verify` checks their certificates."
-            )
+            raise NotRecordable(_TWO_LIMITS)

@@ -28,7 +28,8 @@ from ..result import Result, Status, is_within_gap
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
-from .proof_subject import Subject
+from .group_records import ALL_UNITS, group_tree
+from .proof_subject import NotRecordable, Subject
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -69,6 +70,16 @@ def _level(result: Result) -> float:
     return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
 
 
+def said_of_weaker(result: Result, bound: float) -> str:
+    """Say that a proof shows less than the result; nothing if it does not."""
+    if is_within_gap(result.objective, bound, max(result.gap, 0.0) + _SAME_GAP):
+        return ""
+    return (
+        f"k = {result.k}: the proof shows at most {bound:.6g}, the result says "
+        f"{result.upper_bound:.6g} by {result.bound_name}"
+    )
+
+
 @dataclass
 class Recording:
     """The records so far; all values are in units of `candidates.unit`.
@@ -83,6 +94,7 @@ class Recording:
     candidates: Candidates
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     nodes: int = 0
+    of_units: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.cov, self.features = self.subject.cov, self.subject.features
@@ -131,13 +143,47 @@ class Recording:
             value, record = min((value, record), searched, key=lambda found: found[0])
         self._add(k, (value, record))
 
+    def add_units(self, k: int) -> None:
+        """Record a tree of units for k; where there is none, what holds of all sets."""
+        assert self.subject.units is not None
+        include, *units = self.subject.units
+        n, found = self.cov.n_features, None
+        if 4 * n * n * (k + 1) > self.budget.max_entries:
+            raise NotRecordable(
+                f"a tree of whole groups holds {k + 1} matrices of {n} features, which "
+                "is more than the limit on memory; raise it, or exclude features."
+            )
+        A = np.array(self.cov.submatrix(slice(None))) / self.unit
+        most = min(self.budget.nodes_left, self.most_nodes)
+        # the bound of a single set may be the set's own value, without any room
+        reached = above(self.claimed[k].objective / self.unit, ENTRY_ROOM / 2)
+        for tau in (self.targets[k], max(self.targets[k], reached)):
+            if found is None:
+                found = group_tree(A, include, units, k, tau, most, self.budget)
+        found_instead = _NOTHING
+        if found is None:
+            found_instead = self._closed_form(k) if k <= n else _NOTHING
+            # no set has more than all features together
+            tau = above(float(np.linalg.eigvalsh(A)[-1]), ALL_UNITS)
+            found = list(range(len(units))), "P", 1
+        order, text, nodes = found
+        self.nodes += nodes
+        named = [int(self.features[units[g][0]]) for g in order]
+        record = {"rule": "group-tree", "features": named, "tree": text}
+        value, record = min((tau, record), found_instead, key=lambda one: one[0])
+        # not in `upper`: what is smaller need not be whole groups, and rests on nothing
+        self.of_units[k] = value
+        self.records[k] = self._said(k, value, record)
+
     def _add(self, k: int, found: Found) -> None:
         """Keep a record that is better than what there is for this k."""
         value, record = found
         if record is not None and value <= self.upper[k]:
             self.upper[k] = value
-            bound = float(value * self.unit).hex()
-            self.records[k] = {"k": k, "upper": bound, **record}
+            self.records[k] = self._said(k, value, record)
+
+    def _said(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
+        return {"k": k, "upper": float(value * self.unit).hex(), **record}
 
     def _direction(self, k: int, target: float) -> Found:
         """The direction dual, which needs no smaller k: rounds at its root, or that.
@@ -317,16 +363,11 @@ class Recording:
             if self.subject.level is not None:
                 shown.append(self.subject.level)
             if k > 0:
-                shown.append(above(self.upper[k]) * self.unit)
+                value = self.of_units.get(k, float(self.upper[k]))
+                shown.append(above(value) * self.unit)
             bound = max(shown)
             claims.append(self._claim(result, bound))
-            if not is_within_gap(
-                result.objective, bound, max(result.gap, 0.0) + _SAME_GAP
-            ):
-                weaker.append(
-                    f"k = {result.k}: the proof shows at most {bound:.6g}, the result "
-                    f"says {result.upper_bound:.6g} by {result.bound_name}"
-                )
+            weaker.append(said_of_weaker(result, bound))
         records = self._needed()
         header = {
             **header,
@@ -336,18 +377,19 @@ class Recording:
             "claims": claims,
         }
         section = Section(header, records)
-        return Proof((section,), "; ".join(weaker), self.nodes)
+        return Proof((section,), "; ".join(filter(None, weaker)), self.nodes)
 
     def _claim(self, result: Result, bound: float) -> dict[str, Any]:
         support = result.support
         x = result.x[support]
-        whole = self.subject.whole
+        whole = self.subject.whole.cov
         within = whole.submatrix(support)
         size = np.abs(x)
         # The Rayleigh quotient rounded down: of 2k products and sums, of entries that
         # are off by their error, and of a norm that is 1 up to rounding.
         slack = 4 * (len(x) + 2) * EPS * float(size @ np.abs(within) @ size)
-        slack += whole.entry_error * float(size.sum()) ** 2
+        error = whole.entry_error + self.subject.whole.error
+        slack += error * float(size.sum()) ** 2
         return {
             "k": result.k,
             "support": support.tolist(),

@@ -8,7 +8,7 @@ negative entries are raised to 0; and limits of groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from .options import ProofOptions
 from .parts import Part, left_of
 from .results import certified_results
 
+TAKEN = ("hotelling", "orthogonal")  # what is no product of columns
+
 
 class NotRecordable(ValueError):
     """The proof format has no rule for this result."""
@@ -43,7 +45,7 @@ class Subject:
 
     Attributes
     ----------
-    whole : Covariance
+    whole : Deflated
         A, of all features, perhaps deflated: what objectives are measured by.
     cov : Covariance
         The matrix of the records.
@@ -56,33 +58,56 @@ class Subject:
     chosen : int
         How many features are chosen at the level.
     level : float, optional
+    units : sequence of arrays, optional
+        Features, by their positions, that are used as a whole: those to include first,
+        together, then every other unit.
     """
 
-    whole: Covariance
+    whole: Deflated
     cov: Covariance
     features: NDArray[np.intp]
     header: dict[str, Any] = field(default_factory=dict)
     groups: GroupLimits | None = None
     chosen: int = 0
     level: float | None = None
+    units: tuple[NDArray[np.intp], ...] | None = None
 
 
 @dataclass(frozen=True)
 class Deflated:
-    """What earlier components leave of A, and how a header says so."""
+    """What earlier components leave of A, and how a header says so.
+
+    The format means the exact matrix; entries of `cov` are within `error` of it, beside
+    what is in its entry error.
+    """
 
     cov: Covariance
     header: dict[str, Any] = field(default_factory=dict)
+    error: float = 0.0
 
 
-def deflated_by(how: str, cov: Covariance, vectors: FloatArray) -> Deflated:
+def deflated_by(
+    how: str,
+    cov: Covariance,
+    vectors: FloatArray,
+    values: Sequence[float] = (),
+    penalty: float | None = None,
+    error: float = 0.0,
+) -> Deflated:
     """Describe a matrix by the vectors, (m, d), that were taken out of it."""
-    said = []
+    said: list[dict[str, Any]] = []
     for x in vectors:
         support = np.flatnonzero(x)
         numbers = [float(value).hex() for value in x[support]]
         said.append({"support": support.tolist(), "x": numbers})
-    return Deflated(cov, {"deflated": {"how": how, "vectors": said}} if said else {})
+    for vector, value in zip(said, values, strict=False):
+        vector["value"] = float(value).hex()
+    if not said:
+        return Deflated(cov)
+    header: dict[str, Any] = {"how": how, "vectors": said}
+    if penalty is not None:
+        header["penalty"] = float(penalty).hex()
+    return Deflated(cov, {"deflated": header}, error)
 
 
 def free_subject(whole: Deflated, without: Sequence[int] | NDArray[np.intp]) -> Subject:
@@ -90,9 +115,9 @@ def free_subject(whole: Deflated, without: Sequence[int] | NDArray[np.intp]) -> 
     features = np.setdiff1d(np.arange(whole.cov.n_features), without)
     header = dict(whole.header)
     if len(without) == 0:
-        return Subject(whole.cov, whole.cov, features, header)
+        return Subject(whole, whole.cov, features, header)
     header["without"] = sorted(int(i) for i in without)
-    return Subject(whole.cov, restricted(whole.cov, features), features, header)
+    return Subject(whole, restricted(whole.cov, features), features, header)
 
 
 def constrained_subject(
@@ -106,10 +131,14 @@ def constrained_subject(
     """
     rules = certificate.constraints
     assert rules is not None
+    if rules.whole_groups:
+        return _in_units(whole, rules), ()
     part = certificate.parts[0] if len(certificate.parts) == 1 else None
     if part is not None and not part.limited:  # the bound without constraints suffices
         return _relaxed(whole, rules, None), part.steps
     with_level = bool(rules.include) and not rules.nonnegative
+    # nor does a level go with what is taken off A: see the format
+    with_level = with_level and whole.header.get("deflated", {}).get("how") not in TAKEN
     if part is not None and with_level and not part.void:
         found = _chosen(whole, certificate, part)
         if found is not None:
@@ -146,9 +175,22 @@ def said_constraints(rules: Rules) -> dict[str, Any]:
     ]
     said = {"include": list(rules.include), "groups": groups}
     header: dict[str, Any] = {"constraints": {**said, "nonnegative": rules.nonnegative}}
+    if rules.whole_groups:
+        header["constraints"]["whole"] = True
     if rules.exclude:
         header["without"] = list(rules.exclude)
     return header
+
+
+def _in_units(whole: Deflated, rules: Rules) -> Subject:
+    """All sets of features that are not kept out, and the units they come in."""
+    subject = _relaxed(whole, rules, None)
+    place = np.full(whole.cov.n_features, -1, dtype=np.intp)
+    place[subject.features] = np.arange(len(subject.features))
+    include = place[np.array(rules.include, dtype=np.intp)]
+    units = [place[unit] for unit in rules.groups]
+    rest = [unit for unit in units if unit[0] >= 0 and unit[0] not in include]
+    return replace(subject, units=(include, *rest))
 
 
 def _relaxed(
@@ -166,7 +208,7 @@ def _relaxed(
         groups = GroupLimits(groups.label[features], groups.room)
     if len(features) < whole.cov.n_features:
         matrix = restricted(matrix, features)
-    return Subject(whole.cov, matrix, features, header, groups)
+    return Subject(whole, matrix, features, header, groups)
 
 
 def _chosen(
@@ -190,4 +232,4 @@ def _chosen(
     header = {**whole.header, **said_constraints(rules), "level": float(level).hex()}
     count = len(rules.include)
     assert places == certificate.k - count
-    return Subject(whole.cov, cov, rest, header, groups, count, level)
+    return Subject(whole, cov, rest, header, groups, count, level)

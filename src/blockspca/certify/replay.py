@@ -15,15 +15,16 @@ from ..checker.proof_file import ProofError, Section
 from ..covariance.covariance import Covariance
 from ..proof_file import Proof
 from ..result import Result
-from .proof_subject import said_constraints
+from .proof_subject import NoTimeToRecord, said_constraints
 from .verification import VerificationError
 
 
 def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
     """Return the bound that the proof of a result shows; None if it cannot be replayed.
 
-    A proof that says less than the result, is about another matrix than `cov`, or whose
-    data are not at hand, is left: its certificate is checked in its place.
+    A proof that says less than the result, is about another matrix than `cov`, is not
+    written in its time, or whose data are not at hand, is left: the certificate is
+    checked in its place.
 
     Raises
     ------
@@ -54,7 +55,11 @@ def replayed_bounds(
     if origin is None or numbers is None:
         return []
     try:
-        verdict = check_proof(proof.to_text().encode(), numbers)
+        text = proof.to_text().encode()
+    except NoTimeToRecord:
+        return []
+    try:
+        verdict = check_proof(text, numbers)
     except ProofError as error:
         raise VerificationError(f"the proof does not hold: {error}.") from None
     said = origin.to_dict()

@@ -34,9 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _say(text: str) -> None:
-    """Print on any terminal: what its encoding does not have is escaped."""
+    """Write to any terminal: what its encoding does not have is escaped."""
     encoding = sys.stdout.encoding or "ascii"
-    print(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from .screening import (
     undecided_by_lists,
     undecided_in_groups,
 )
+from .taken import Taken
 
 SCREENED = ("tree", "entry-tree")
 OPTIMAL = Fraction(1, 10**9)
@@ -143,6 +144,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
     bounds = matrix.upper_bounds()
     screening = Screening(section, matrix, bounds)
     uppers: dict[int, Any] = {}
+    of_units: dict[int, Any] = {}  # which bound some sets, and no other record
     semidefinite = section.problem.is_semidefinite
     for record in section.records:
         upper = matrix.number(record.upper)
@@ -157,6 +159,10 @@ def _check_records(section: Section, matrix: Matrix) -> None:
         elif record.rule == "entry-tree":
             screening.check(record, upper, uppers.get(record.k - 1))
             matrix.check_entry_tree(record, upper)
+        elif record.rule == "group-tree":
+            matrix.check_group_tree(record, upper)
+            of_units[record.k] = upper
+            continue
         elif record.direction is not None:
             matrix.check_direction(record.k, upper, record.direction)
         else:
@@ -164,7 +170,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_tree(record, {**uppers, record.k: upper})
         uppers[record.k] = upper
     for claim in section.claims:
-        _check_bound(claim, section.problem.level, matrix, uppers)
+        _check_bound(claim, section.problem.level, matrix, uppers | of_units)
 
 
 def _check_bound(
@@ -303,4 +309,6 @@ def quadratic_form(Y: np.ndarray, problem: Problem, claim: Claim) -> Fraction:
     if lost:
         form = max(isqrt(form) - lost, 0) ** 2
     unit = Fraction(2) ** (columns.two_bits + 2 * bits)
-    return Fraction(form, columns.denominator) / unit
+    value = Fraction(form, columns.denominator) / unit
+    loadings = dict(zip(claim.support, map(Fraction, claim.x), strict=True))
+    return value - Taken(problem).form(loadings)

@@ -62,7 +62,7 @@ class ExactColumns:
             self.denominator *= problem.n**2
         self.error = isqrt(problem.n) + 1 if problem.scale else 0
         self.n, self.more_bits = problem.n, 0
-        self.is_plain = not (problem.vectors or problem.chosen)
+        self.is_plain = not (problem.columns_by or problem.chosen)
         if self.is_plain:
             return
         self.plain = lru_cache(maxsize=8192)(self._plain)
@@ -70,12 +70,12 @@ class ExactColumns:
         most = self.largest = isqrt(max(squares)) + 1
         # 96 bits of the largest column, and more than all entries of one are rounded by
         self.more_bits = SCALED_BITS + problem.n.bit_length() - most.bit_length()
-        if problem.vectors:
+        if problem.columns_by:
             self._deflate()
         self.two_bits += 2 * self.more_bits
         self.error = shifted(self.error, self.more_bits) + 1 + isqrt(problem.n) + 1
         self.largest = shifted(most, self.more_bits) + 1 + self.error
-        if problem.how == "projection":  # which may make columns longer
+        if problem.columns_by == "projection":  # which may make columns longer
             moved = ({*used} & {*v} for v in self.loadings)
             columns = (self._deflated(i) for i in set().union(*moved))
             longest = max((isqrt(dot(g, g)) + 1 for g in columns), default=0)
@@ -123,7 +123,7 @@ class ExactColumns:
             self.scores.append(
                 [dot(x, list(row)) for row in zip(*columns, strict=True)]
             )
-        if problem.how == "residual":
+        if problem.columns_by == "residual":
             gram = [[dot(s, t) for t in self.scores] for s in self.scores]
         else:
             gram = [[_product(v, w) for w in self.loadings] for v in self.loadings]
@@ -131,7 +131,7 @@ class ExactColumns:
         if not self.error:
             return
         off = [self.error * sum(map(abs, v.values())) for v in self.loadings]
-        if problem.how == "residual":
+        if problem.columns_by == "residual":
             trace = sum(row[j] for j, row in enumerate(self.adjugate))
             ratio = Fraction(sum(s * s for s in off) * trace, self.det)
             if ratio >= 1:
@@ -147,7 +147,7 @@ class ExactColumns:
 
     def _weights(self, i: int, column: list[int] | None = None) -> list[int]:
         """Return det · G⁻¹ f_i, f_i = S'g_i or v_i."""
-        if self.problem.how == "residual":
+        if self.problem.columns_by == "residual":
             assert column is not None
             f = [dot(s, column) for s in self.scores]
         else:
@@ -156,7 +156,7 @@ class ExactColumns:
 
     def _deflated(self, i: int) -> list[int]:
         column, bits = self.plain(i), self.more_bits
-        if self.problem.vectors:
+        if self.problem.columns_by:
             weights = self._weights(i, column)
             if any(weights):
                 rows = zip(column, *self.scores, strict=True)

@@ -4,11 +4,11 @@ A_ij = top(i, j)/`bottom`, integers. With V the vectors of a deflation, W = AV a
 the rows of V,
 
     residual     A_ij − w_i'G⁻¹w_j,  G = V'AV,
-    projection   A_ij − v_i'G⁻¹w_j − w_i'G⁻¹v_j + v_i'G⁻¹(V'AV)G⁻¹v_j,  G = V'V;
+    projection   A_ij − v_i'G⁻¹w_j − w_i'G⁻¹v_j + v_i'G⁻¹(V'AV)G⁻¹v_j,  G = V'V,
 
-and with chosen features I and the level τ what is added is c_i'G⁻¹c_j, c_i = A_Ii of
-this matrix and G = τI − A_II. G⁻¹ is the adjugate over the determinant, so that all
-entries have one denominator.
+less what is taken off (`taken.py`); and with chosen features I and the level τ what is
+added is c_i'G⁻¹c_j, c_i = A_Ii of this matrix and G = τI − A_II. G⁻¹ is the adjugate
+over the determinant, so that all entries have one denominator.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from .columns import adjugate, dot, fraction_bits, scaled
 from .problem import Problem
+from .taken import Taken
 
 Top = Callable[[int, int], int]
 
@@ -33,8 +34,10 @@ class ExactEntries:
         self.bits = fraction_bits(Y)
         self.top: Top = self._plain
         self.bottom = 1 << self.bits + 1
-        if problem.vectors:
+        if problem.columns_by:
             self._deflate()
+        if problem.takes:
+            self._take(Taken(problem))
         if problem.chosen:
             self._choose()
 
@@ -62,7 +65,7 @@ class ExactEntries:
             [sum(x * w(i)[j] for i, x in v.items()) for j in range(len(loadings))]
             for v in loadings
         ]
-        if problem.how == "residual":
+        if problem.columns_by == "residual":
             adj, det = adjugate(inner, "the vectors have no scores of their own")
 
             @cache
@@ -93,6 +96,11 @@ class ExactEntries:
 
         self.top = projected
         self.bottom *= det * det
+
+    def _take(self, taken: Taken) -> None:
+        before, bottom, own = self.top, self.bottom, taken.bottom
+        self.top = lambda i, j: own * before(i, j) - bottom * taken.top(i, j)
+        self.bottom *= own
 
     def _choose(self) -> None:
         problem, before = self.problem, self.top

@@ -124,6 +124,11 @@ def _point(value: Any, where: str) -> NodePoint:
         raise ProofError(
             f"{where}: a ratio above 0 and weights of at least 0 are needed"
         )
+    return NodePoint(found["ratio"], found["weights"], shares_of(shares, n, where))
+
+
+def shares_of(shares: list[int], n: int, where: str) -> list[int]:
+    """Return the shares of the pairs of n features, if that is what they are."""
     if len(shares) != n * (n - 1) // 2 or max(map(abs, shares), default=0) > ONE_SHARE:
         raise ProofError(f"{where}: a share of -2^14 to 2^14 is needed per pair")
-    return NodePoint(found["ratio"], found["weights"], shares)
+    return shares

@@ -41,7 +41,7 @@ def parsed(line: str, number: int) -> Any:
         raise ProofError(f"line {number}: no JSON ({error})") from None
 
 
-def take(value: Any, where: str, **readers: Reader) -> dict[str, Any]:
+def take(value: Any, where: str, /, **readers: Reader) -> dict[str, Any]:
     """Return the fields of an object that has exactly the keys of `readers`."""
     if type(value) is not dict:
         raise ProofError(f"{where}: an object is expected")

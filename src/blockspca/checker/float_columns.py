@@ -86,7 +86,7 @@ class FloatColumns:
         if n * UNIT > 0.01:
             raise ProofError("float64 cannot hold these data")
         self.H, self.gamma = H, gamma
-        if problem.vectors:
+        if problem.columns_by:
             self._deflate()
         if problem.chosen:
             self._choose()
@@ -115,7 +115,7 @@ class FloatColumns:
         scores = H @ V
         terms = self.gamma[inside] + 1.01 * (len(inside) + 2) * UNIT * norms
         off = above(np.abs(V).T @ terms, len(inside)) + TINY_COLUMN
-        if self.problem.how == "residual":
+        if self.problem.columns_by == "residual":
             self._regress(scores, off)
         else:
             self._project(scores, off, inside, V)

@@ -25,8 +25,13 @@ import numpy as np
 from .columns import dot, shifted
 from .direction import find_vectors
 from .fields import ProofError
-from .integer_tree import Rows, is_positive_semidefinite
-from .positive import SMALL, exact_gram, is_nonnegative_in_integers, spd_inverse
+from .positive import (
+    Rows,
+    exact_gram,
+    is_nonnegative,
+    is_positive_semidefinite,
+    spd_inverse,
+)
 from .proof_file import Direction, Round
 from .screening import UNIT
 
@@ -136,7 +141,7 @@ class IntegerDirections:
         gamma = int(level * Fraction(2) ** (-shift - DEFINITE_SHARE))
         left = [[x - gamma * (i == j) for j, x in enumerate(row)]
                 for i, row in enumerate(rows)]  # fmt: skip
-        if gamma <= 0 or not _is_definite(left):
+        if gamma <= 0 or not is_nonnegative(left, len(left)):
             raise ProofError("a matrix of a round is not shown to be positive definite")
         B = np.array([[_real(x, 2 * s) for x in row] for row in X])
         return Cut(rows, gamma, shift, spd_inverse(B))
@@ -207,12 +212,6 @@ class IntegerDirections:
             row[i] -= self.n
         if not is_positive_semidefinite(X):
             raise ProofError(f"k = {self.k}: U is below what the directions show")
-
-
-def _is_definite(X: Rows) -> bool:
-    if len(X) <= SMALL:
-        return is_positive_semidefinite(X)
-    return is_nonnegative_in_integers(X, len(X))
 
 
 def _real(value: int, bits: int) -> float:

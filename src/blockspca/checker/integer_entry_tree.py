@@ -22,8 +22,7 @@ from .columns import dot, shifted
 from .entry import LOWEST, SHARE_BITS, whole_weights
 from .entry_file import EntryNode, NodePoint
 from .entry_tree import EntryTree
-from .integer_tree import Rows, is_positive_semidefinite
-from .positive import SMALL, is_nonnegative_in_integers, spd_inverse
+from .positive import Rows, is_nonnegative, spd_inverse
 
 DEFINITE_BITS = 21  # bits: γ is 2^−21 of |U|, half of the room that writers leave
 
@@ -60,7 +59,7 @@ class IntegerEntryTree(EntryTree):
         if keep is not None:
             places = np.flatnonzero(keep).tolist()
             X = [[X[a][b] for b in places] for a in places]
-        return _is_nonnegative(X, self.k)
+        return is_nonnegative(X, self.k)
 
     def matrix(self, point: NodePoint | None, inside: Any, free: Any) -> Rows:
         """Return S (UI − M) of a point on T."""
@@ -116,7 +115,7 @@ class IntegerEntryTree(EntryTree):
         lower = [
             [x - gamma * (p == q) for q, x in enumerate(r)] for p, r in enumerate(X)
         ]
-        if gamma <= 0 or not _is_nonnegative(lower, len(X)):
+        if gamma <= 0 or not is_nonnegative(lower, len(X)):
             raise self.fail("N of what is out to be below U")
         size = max(max(map(abs, row)) for row in X).bit_length()
         B = np.array([[x / (1 << size) for x in row] for row in X])
@@ -158,9 +157,3 @@ def _square(shares: list[int], n: int) -> Rows:
     found[np.triu_indices(n, 1)] = shares
     rows: Rows = (found + found.T).tolist()
     return rows
-
-
-def _is_nonnegative(X: Rows, k: int) -> bool:
-    if len(X) <= SMALL:
-        return is_positive_semidefinite(X)
-    return is_nonnegative_in_integers(X, k)

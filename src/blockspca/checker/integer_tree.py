@@ -9,15 +9,15 @@ complement of the node is M/q. All tests are homogeneous: B_ii ≤ τ is M_ii �
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from math import isqrt
 
 from .fields import ProofError
+from .positive import Rows, eliminate, is_positive_semidefinite
 from .problem import Groups
 from .proof_file import Node
 
-Rows = list[list[int]]
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 
 
@@ -177,28 +177,3 @@ def skip_node(nodes: Iterator[Node]) -> None:
         node = next(nodes)
         if node.letter != "D":
             waiting += len(node.opened) - 1
-
-
-def is_positive_semidefinite(M: Rows, q: int = 1) -> bool:
-    """Decide by elimination without fractions: section 9."""
-    while M:
-        if any(row[i] < 0 for i, row in enumerate(M)):
-            return False
-        p = next((i for i, row in enumerate(M) if row[i] > 0), None)
-        if p is None:
-            return not any(map(any, M))
-        others = [i for i in range(len(M)) if i != p]
-        M, q = eliminate(M, q, p, others), M[p][p]
-    return True
-
-
-def eliminate(M: Rows, q: int, p: int, others: Sequence[int]) -> Rows:
-    """Return (M_pp M_ij − M_ip M_jp)/q for i, j in `others`: a symmetric matrix."""
-    pivot, row = M[p][p], M[p]
-    found: Rows = []
-    for place, i in enumerate(others):
-        left = [above_it[place] for above_it in found]
-        this, factor = M[i], row[i]
-        right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
-        found.append(left + right)
-    return found

@@ -5,8 +5,9 @@ rounded down. So |Ã_ij − A_ij| < e = 1 unit; e = 0 if nothing had to be round
 `scale`, the columns g_i have been rounded before. With t = 2⁻⁹⁶, |g_i'g_j t² − w_i'w_j|
 ≤ t√n (‖w_i‖ + ‖w_j‖) + t²n ≤ 2t√(nN) + t²n, and divided by N ≥ 1 that is at most 3nt:
 less than a unit, so e = 2. Of columns that are deflated, or continued for features that
-are chosen, `columns` says what their products are off by. Negative entries that are
-raised to 0 change by no more than before.
+are chosen, `columns` says what their products are off by. What is taken off beside
+(`taken.py`) is rounded down as well: two such numbers differ by what the exact ones do,
+within a unit. Negative entries that are raised to 0 change by no more than before.
 """
 
 from __future__ import annotations
@@ -20,13 +21,23 @@ from .columns import ExactColumns, dot, fraction_bits, scaled, shifted
 from .entries import ExactEntries
 from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
 from .fields import ProofError
+from .group_tree import IntegerGroupTree
 from .integer_direction import IntegerDirections
 from .integer_entry_tree import IntegerEntryTree
-from .integer_tree import IntegerTree, is_positive_semidefinite
-from .positive import SMALL, is_nonnegative_in_integers
+from .integer_tree import IntegerTree
+from .positive import is_nonnegative
 from .problem import Problem
 from .proof_file import Direction, Entry, Record
-from .screening import Entries, Level, Raised, UpperBounds, above, rows_above, top_sum
+from .screening import (
+    Entries,
+    Level,
+    Raised,
+    UpperBounds,
+    above,
+    rows_above,
+    top_sum,
+)
+from .taken import FloatTaken, Taken
 
 BITS = 64
 LARGEST_N = 250  # samples: larger matrices take minutes to eliminate
@@ -57,10 +68,19 @@ class IntegerMatrix:
         else:
             self.data = data = ExactColumns(Y, problem)
             self.column = lru_cache(maxsize=4096)(lambda i: data.column(kept[i]))
+            self.taken = Taken(problem)
             squares = [dot(g, g) for g in map(data.column, kept)]
             most = max(squares) // data.denominator
+            sizes = (self.taken.size(i) for i in kept if i in self.taken.rows)
+            taken = max(sizes, default=Fraction(0)) * Fraction(2) ** data.two_bits
+            most = max(most, int(taken))
             self.exponent = most.bit_length() - data.two_bits - BITS
-            self.diagonal = [self._rounded(square) for square in squares]
+            unit = Fraction(2) ** -(self.exponent + BITS)
+            self.float_taken = FloatTaken(self.taken, problem.kept, unit)
+            self.diagonal = [
+                self._rounded(square) - self._taken(i, i)
+                for i, square in enumerate(squares)
+            ]
             self.e = 2 if problem.scale else 1
             if not data.is_plain:
                 self.e = self._rounded(data.entry_error) + 2
@@ -91,6 +111,13 @@ class IntegerMatrix:
             return (product << shift) // self.data.denominator
         return product // (self.data.denominator << -shift)
 
+    def _taken(self, i: int, j: int) -> int:
+        names = self.problem.kept
+        if not self.taken.has(names[i], names[j]):
+            return 0
+        top, shift = self.taken.top(names[i], names[j]), -self.exponent
+        return (top << max(shift, 0)) // (self.taken.bottom << max(-shift, 0))
+
     def entry(self, i: int, j: int) -> int:
         """Return Ã_ij in units."""
         if i == j:
@@ -101,6 +128,7 @@ class IntegerMatrix:
                 found = self._pair(i, j)
             else:
                 found = self._rounded(dot(self.column(i), self.column(j)))
+                found -= self._taken(i, j)
             self.known[place] = found
         found = self.known[place]
         return found if found >= 0 or self.raised.keeps(i, j) else 0
@@ -129,7 +157,9 @@ class IntegerMatrix:
         diagonal = np.array([_rounded_up(found) for found in self.diagonal])
         roots = None
         if not self.is_given:
-            roots = above(np.sqrt(above(diagonal + self.e * 2.0**-BITS)))
+            taken = self.float_taken
+            squares = diagonal + taken.diagonal() + taken.sizes + taken.error
+            roots = above(np.sqrt(above(squares + self.e * 2.0**-BITS)))
         bounds = self._matrix_entries if roots is None else self._data_entries
         return UpperBounds(diagonal, roots, self.e * 2.0**-BITS, bounds)
 
@@ -177,12 +207,13 @@ class IntegerMatrix:
             h, ell = high[:, rows].T, low[:, rows].T
             cross = 2.0**bits * (h @ low[:, :width] + ell @ high[:, :width])
             found = 4.0**bits * (h @ high[:, :width]) + cross + ell @ low[:, :width]
-            self.raised.apply(found, columns[rows], columns[:width])
             # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
-            found = np.abs(found) + 8 * 2.0**-53 * 16.0**bits * n
-            found += sums[rows][:, None] + sums[:width] + n
-            found *= (factors[rows] / divisor)[:, None] * factors[:width]
-            return above(found) + 2.0**-BITS
+            off = 8 * 2.0**-53 * 16.0**bits * n + n + sums[rows][:, None] + sums[:width]
+            unit = (factors[rows] / divisor)[:, None] * factors[:width]
+            found *= unit
+            lost = self.float_taken.subtract(found, columns[rows], columns[:width])
+            self.raised.apply(found, columns[rows], columns[:width])
+            return above(np.abs(found) + off * unit + lost) + 2.0**-BITS
 
         return entries
 
@@ -257,12 +288,7 @@ class IntegerMatrix:
                 f"k = {k}: entry in integers is for {LARGEST_DENSE} dense features"
             )
         X = integer_matrix(self.entry, BITS, k, upper, m, t, added, given)
-        is_small = len(X) <= SMALL
-        if not (
-            is_positive_semidefinite(X)
-            if is_small
-            else is_nonnegative_in_integers(X, k)
-        ):
+        if not is_nonnegative(X, k):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
     def check_entry_tree(self, record: Record, upper: int) -> None:
@@ -301,6 +327,19 @@ class IntegerMatrix:
             groups = groups.at(self.problem.kept[i] for i in record.features)
         tree = IntegerTree(iter(record.tree), record.k, chain)
         tree.node(M, 1, list(range(len(M))), record.k, groups)
+        self.nodes += len(record.tree)
+
+    def check_group_tree(self, record: Record, upper: int) -> None:
+        """Rule "group-tree"."""
+        features, inside, sizes = self.problem.in_units(record.features)
+        if len(features) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {record.k}: group-tree in integers is for {LARGEST_DENSE} rows"
+            )
+        M = [[-self.entry(i, j) for j in features] for i in features]
+        for i, row in enumerate(M):
+            row[i] += upper
+        IntegerGroupTree(record, sizes).check((M, 1), inside)
         self.nodes += len(record.tree)
 
 

@@ -1,7 +1,8 @@
-"""Positive definite matrices by elimination in float64: no LAPACK is called."""
+"""Positive semidefinite matrices, in integers and in float64: no LAPACK is called."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import numpy as np
@@ -9,8 +10,43 @@ import numpy as np
 from .fields import ProofError
 from .screening import UNIT, above
 
-SMALL = 32  # rows that are inverted one by one
+SMALL = 32  # rows that are inverted, or eliminated in integers, one by one
 CUT_BITS = 44  # of the entries of an integer matrix that a factor is found of
+
+
+Rows = list[list[int]]
+
+
+def is_nonnegative(X: Rows, k: int) -> bool:
+    """Say whether x'Xx ≥ 0 is shown for all x with at most k entries."""
+    if len(X) <= SMALL:
+        return is_positive_semidefinite(X)
+    return is_nonnegative_in_integers(X, k)
+
+
+def is_positive_semidefinite(M: Rows, q: int = 1) -> bool:
+    """Decide by elimination without fractions: section 9."""
+    while M:
+        if any(row[i] < 0 for i, row in enumerate(M)):
+            return False
+        p = next((i for i, row in enumerate(M) if row[i] > 0), None)
+        if p is None:
+            return not any(map(any, M))
+        others = [i for i in range(len(M)) if i != p]
+        M, q = eliminate(M, q, p, others), M[p][p]
+    return True
+
+
+def eliminate(M: Rows, q: int, p: int, others: Sequence[int]) -> Rows:
+    """Return (M_pp M_ij − M_ip M_jp)/q for i, j in `others`: a symmetric matrix."""
+    pivot, row = M[p][p], M[p]
+    found: Rows = []
+    for place, i in enumerate(others):
+        left = [above_it[place] for above_it in found]
+        this, factor = M[i], row[i]
+        right = [(pivot * this[j] - factor * row[j]) // q for j in others[place:]]
+        found.append(left + right)
+    return found
 
 
 def eliminate_all(B: np.ndarray, tau: float) -> float:

@@ -26,16 +26,23 @@ from .fields import (
 )
 
 HASH = re.compile(r"[0-9a-f]{64}")
-HOW = ("residual", "projection")
+HOW = {  # what becomes of the columns of A; the last two also take something off A
+    "residual": "residual",
+    "projection": "projection",
+    "hotelling": "",
+    "orthogonal": "projection",
+}
+TAKING = ("hotelling", "orthogonal")  # of version 8
 DERIVED = ("deflated", "constraints", "raised", "level")  # keys of version 7
 
 
 @dataclass(frozen=True)
 class Vector:
-    """A vector of d numbers, by those that are not left out as 0."""
+    """A vector of d numbers, by those that are not left out as 0; a_l is `value`."""
 
     support: tuple[int, ...]
     x: tuple[float, ...]
+    value: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,11 +97,13 @@ class Problem:
     without: tuple[int, ...] = ()
     how: str = ""  # of `vectors`
     vectors: tuple[Vector, ...] = ()
+    penalty: float = 0.0
     raised: tuple[tuple[int, int], ...] | None = None
     include: tuple[int, ...] = ()
     groups: Groups | None = None
     nonnegative: bool = False
     level: float | None = None
+    whole: tuple[tuple[int, ...], ...] = ()  # groups that are used as a whole
 
     @property
     def chosen(self) -> tuple[int, ...]:
@@ -122,21 +131,54 @@ class Problem:
         return None if self.rest is None else self.rest.at(self.kept)
 
     @cached_property
+    def units(self) -> tuple[tuple[int, ...], ...]:
+        """The features kept, in groups that are used as a whole, or by themselves."""
+        held, kept = {i for group in self.whole for i in group}, {*self.kept}
+        own = tuple((i,) for i in self.kept if i not in held)
+        return tuple(group for group in self.whole if group[0] in kept) + own
+
+    def united(self, features: Iterable[int]) -> set[int]:
+        """Return the features of all units that some features are of."""
+        named = {*features}
+        return {i for unit in self.units if named & {*unit} for i in unit}
+
+    def in_units(self, named: Iterable[int]) -> tuple[list[int], int, list[int]]:
+        """Return what the matrix of a group-tree has, for units by a feature each.
+
+        The positions of `include` and then of the units, how many are of `include`, and
+        the sizes of the units. Features are positions among those kept.
+        """
+        place = {name: position for position, name in enumerate(self.kept)}
+        units = {place[unit[0]]: [place[i] for i in unit] for unit in self.units}
+        inside, chosen = [place[i] for i in self.include], [units[i] for i in named]
+        rows = inside + [i for unit in chosen for i in unit]
+        return rows, len(inside), [len(unit) for unit in chosen]
+
+    @cached_property
     def used(self) -> tuple[int, ...]:
         """The features whose columns the matrix is made of, ascending."""
         more = {i for vector in self.vectors for i in vector.support}
         return tuple(sorted({*self.kept, *self.chosen, *more}))
 
     @property
+    def columns_by(self) -> str:
+        """How the columns of A are changed: "residual", "projection" or not."""
+        return HOW[self.how] if self.vectors else ""
+
+    @property
+    def takes(self) -> bool:
+        """Whether something is taken off A beside what its columns lose."""
+        return self.how in TAKING
+
+    @property
     def is_semidefinite(self) -> bool:
         """Whether the matrix is positive semidefinite by what it is."""
-        return self.kind == "data" and self.raised is None
+        return self.kind == "data" and self.raised is None and not self.takes
 
     def __str__(self) -> str:
         said = [_named(self)]
         if self.vectors:
-            what = "the scores of" if self.how == "residual" else "the directions of"
-            said.append(f"without {what} {len(self.vectors)} given vector(s)")
+            said.append(DEFLATED[self.how].format(m=len(self.vectors), M=self.penalty))
         if self.without:
             said.append("without features " + " ".join(map(str, self.without)))
         if self.include:
@@ -146,9 +188,19 @@ class Problem:
             said.append(
                 f"sets with at most {rooms} of {len(self.groups.room)} group(s)"
             )
+        if self.whole:
+            said.append(f"each of {len(self.whole)} group(s) as a whole or not at all")
         if self.nonnegative:
             said.append("no negative loadings")
         return ", ".join(said)
+
+
+DEFLATED = {
+    "residual": "without the scores of {m} given vector(s)",
+    "projection": "without the directions of {m} given vector(s)",
+    "hotelling": "less a multiple of vv' for {m} given vector(s) v",
+    "orthogonal": "orthogonal to {m} given vector(s), with a penalty of {M!r}",
+}
 
 
 def _named(problem: Problem) -> str:
@@ -204,8 +256,10 @@ def read_problem(header: dict[str, Any], where: str) -> Problem:
         raise ProofError(f"{where}: raised is for loadings that are not negative")
     if problem.level is not None and not problem.include:
         raise ProofError(f"{where}: a level needs features to include")
-    if problem.level is not None and problem.raised is not None:
-        raise ProofError(f"{where}: level and raised do not go together")
+    if problem.level is not None and (problem.raised is not None or problem.takes):
+        raise ProofError(f"{where}: level does not go with raised or {problem.how!r}")
+    if problem.level is not None and problem.whole:
+        raise ProofError(f"{where}: level does not go with whole groups")
     return problem
 
 
@@ -216,25 +270,37 @@ def _are_features(names: list[int], d: int) -> bool:
 
 def _deflated(value: Any, where: str, d: int) -> dict[str, Any]:
     where += ", deflated"
-    found = take(value, where, how=read_text, vectors=read_list)
+    how = value.get("how") if type(value) is dict else None
+    readers: dict[str, Reader] = {"how": read_text, "vectors": read_list}
+    if how == "orthogonal":
+        readers["penalty"] = read_real
+    found = take(value, where, **readers)
     if found["how"] not in HOW or not found["vectors"]:
-        raise ProofError(f"{where}: residual or projection is needed, and vectors")
+        raise ProofError(f"{where}: vectors are needed, and one of {', '.join(HOW)}")
+    if found.get("penalty", 0.0) < 0:
+        raise ProofError(f"{where}: the penalty must not be negative")
+    own: dict[str, Reader] = {"support": read_integers, "x": read_reals}
+    if how == "hotelling":
+        own["value"] = read_real
     vectors = []
     for item in found["vectors"]:
-        one = take(item, where, support=read_integers, x=read_reals)
+        one = take(item, where, **own)
         if not one["support"] or not _are_features(one["support"], d):
             raise ProofError(f"{where}: a support must be ascending features")
         if len(one["x"]) != len(one["support"]) or not any(one["x"]):
             raise ProofError(f"{where}: x must be a number per feature, not all 0")
-        vectors.append(Vector(tuple(one["support"]), tuple(one["x"])))
-    return {"how": found["how"], "vectors": tuple(vectors)}
+        numbers = tuple(one["support"]), tuple(one["x"])
+        vectors.append(Vector(*numbers, one.get("value", 0.0)))
+    return {**found, "vectors": tuple(vectors)}
 
 
 def _constraints(value: Any, where: str, fields: dict[str, Any]) -> dict[str, Any]:
     where, d = where + ", constraints", fields["d"]
-    found = take(
-        value, where, include=read_integers, groups=read_list, nonnegative=read_boolean
-    )
+    readers = {"include": read_integers, "groups": read_list}
+    readers["nonnegative"] = read_boolean
+    if type(value) is dict and "whole" in value:
+        readers["whole"] = read_boolean
+    found = take(value, where, **readers)
     include, room = found["include"], []
     label: dict[int, int] = {}
     if not _are_features(include, d) or {*include} & {*fields["without"]}:
@@ -254,11 +320,33 @@ def _constraints(value: Any, where: str, fields: dict[str, Any]) -> dict[str, An
             raise ProofError(f"{where}: more to include than a group has room for")
         label |= dict.fromkeys(members, g)
         room.append(one["most"])
+    if "whole" in found:
+        return _whole(found, where, fields["without"])
     return {
         "include": tuple(include),
         "groups": Groups(label, tuple(room)) if room else None,
         "nonnegative": found["nonnegative"],
     }
+
+
+def _whole(
+    found: dict[str, Any], where: str, without: tuple[int, ...]
+) -> dict[str, Any]:
+    groups = tuple(tuple(group["features"]) for group in found["groups"])
+    sizes = [group["most"] for group in found["groups"]]
+    parts = (
+        {*group} & {*named}
+        for group in groups
+        for named in (found["include"], without)
+        if not {*group} <= {*named}
+    )
+    if not found["whole"] or found["nonnegative"] or not groups:
+        raise ProofError(
+            f"{where}: whole is true, for groups, with loadings of any sign"
+        )
+    if sizes != [len(group) for group in groups] or any(parts):
+        raise ProofError(f"{where}: a whole group has room for all, and is in or out")
+    return {"include": tuple(found["include"]), "whole": groups}
 
 
 def _pairs(value: Any, where: str, d: int) -> tuple[tuple[int, int], ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .entry_file import ONE_SHARE, EntryNode, read_nodes
+from .entry_file import EntryNode, read_nodes, shares_of
 from .fields import (
     ProofError,
     Reader,
@@ -26,12 +26,15 @@ from .fields import (
     read_text,
     take,
 )
-from .problem import DERIVED, OPTIONAL, Problem, read_problem
+from .problem import DERIVED, OPTIONAL, TAKING, Problem, read_problem
 
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 DEEPEST = 300  # nodes within nodes; each is a call of a function
-RULES = ("variance", "rows", "average", "tree", "direction", "entry", "entry-tree")
-VERSION = 7
+RULES = (
+    *("variance", "rows", "average", "tree", "direction", "entry", "entry-tree"),
+    "group-tree",
+)
+VERSION = 8
 FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
@@ -189,6 +192,12 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
     header = take(value, where, **readers)
     least = 2 if "without" in header else 1
     least = 7 if header.keys() & {*DERIVED} else least
+    deflated = header.get("deflated")
+    said = header.get("constraints")
+    if type(deflated) is dict and deflated.get("how") in TAKING:
+        least = 8
+    if type(said) is dict and "whole" in said:
+        least = 8
     if (
         header["format"] != "blockspca-proof"
         or not least <= header["version"] <= VERSION
@@ -234,6 +243,7 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
     places = k - len(problem.chosen)
     kept, rest = problem.kept, problem.rest
     most = len(kept) if rest is None else rest.capacity(kept)
+    most = problem.d if problem.whole else most  # sets of at most k features
     if not (k >= 1 and 0 <= places <= most):
         raise ProofError(f"{where}: k = {k} is not in 1 to {most + k - places}")
     if not 1 <= len(support) <= k or support != sorted(support):
@@ -244,6 +254,8 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
     if len(found["x"]) != len(support) or not any(found["x"]):
         raise ProofError(f"{where}: x must be a number per feature, not all 0")
     held = {*support, *problem.include}
+    if problem.whole:
+        held = problem.united(held)
     if len(held) > k or (groups is not None and min(groups.after(held).room) < 0):
         raise ProofError(f"{where}: the support does not keep the constraints")
     if problem.nonnegative and min(found["x"]) < 0:
@@ -260,7 +272,7 @@ def _record(value: Any, where: str, section: Section) -> Record:
     rule = value.get("rule") if type(value) is dict else None
     if rule == "average":
         readers["from"] = read_integer
-    if rule == "tree":
+    if rule in ("tree", "group-tree"):
         readers |= {"features": read_integers, "tree": read_text}
     if rule == "direction":
         readers |= DIRECTION
@@ -276,12 +288,15 @@ def _record(value: Any, where: str, section: Section) -> Record:
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
     kept = section.kept
-    if not 1 <= found["k"] <= len(kept):
-        raise ProofError(f"{where}: k = {found['k']} is not in 1 to {len(kept)}")
+    most = section.problem.d if rule == "group-tree" else len(kept)
+    if not 1 <= found["k"] <= most:
+        raise ProofError(f"{where}: k = {found['k']} is not in 1 to {most}")
     features = _positions(found.get("features", []), kept, where)
     tree: tuple[Node, ...] = ()
     depth = 0
-    if found["rule"] == "tree":
+    if found["rule"] == "group-tree":
+        _check_units(found["features"], where, section.problem)
+    if found["rule"] in ("tree", "group-tree"):
         tree, depth = _tree(found["tree"], len(features), where)
     source = found.get("from", 0)
     direction = _direction(found, where, section) if rule == "direction" else None
@@ -302,6 +317,13 @@ def _record(value: Any, where: str, section: Section) -> Record:
         _entry(found, where, section) if rule == "entry" else None,
         _nodes(found, where, section) if rule == "entry-tree" else (),
     )
+
+
+def _check_units(names: list[int], where: str, problem: Problem) -> None:
+    """Refuse a list that has not every unit, by its smallest feature, once."""
+    there = [unit[0] for unit in problem.units if not {*unit} <= {*problem.include}]
+    if not problem.whole or sorted(names) != sorted(there):
+        raise ProofError(f"{where}: group-tree names every unit of whole groups once")
 
 
 def _nodes(
@@ -327,8 +349,7 @@ def _entry(found: dict[str, Any], where: str, section: Section) -> Entry:
     core, dense = (_positions(found[key], section.kept, where) for key in ENTRY_LISTS)
     if not {*core} <= {*dense}:
         raise ProofError(f"{where}: dense must contain the core")
-    if len(shares) != m * (m - 1) // 2 or max(map(abs, shares), default=0) > ONE_SHARE:
-        raise ProofError(f"{where}: a share of -2^14 to 2^14 is needed per pair")
+    shares_of(shares, m, where)
     scaling = found.get("scaling", [])
     if ("scaling" in found) == (len(found["dense"]) == d) or not all(
         1 / FARTHEST <= v <= FARTHEST for v in scaling

@@ -170,11 +170,19 @@ def fit_components(
 def write_proof(
     solved: Components | SparsityPath, target: Path, display: Display
 ) -> None:
-    """Write the proof that was recorded, and say where it says less than the result."""
-    if solved.proof is None:  # a warning has said why
-        display.note(f"Not written: {target}")
+    """Write the proof, and say where it says less than the result."""
+    from ..certify.proof_subject import NoTimeToRecord
+
+    assert solved.proof is not None
+    try:
+        with display.working("Writing the proof"):
+            solved.write_proof(target)
+    except NoTimeToRecord as reason:
+        display.note(f"Not written: {target}: {reason}")
         return
-    solved.write_proof(target)
+    except KeyboardInterrupt:
+        display.note(f"Not written: {target}: interrupted.")
+        return
     if solved.proof.message:
         display.note(solved.proof.message)
     display.note(f"Written: {target}")

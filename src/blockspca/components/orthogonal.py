@@ -129,7 +129,7 @@ class Orthogonalised(Conditioned):
     ) -> tuple[FloatArray, FloatArray]:
         """Q and R with B = A − (Q R' + R Q')."""
         basis = orthonormal_basis(earlier)
-        weight = self.penalty * abs(earlier[0].objective)
+        weight = penalty_of(self, earlier)
         return basis, projection_term(cov, basis) + basis * (weight / 2)
 
     def margin(
@@ -187,6 +187,11 @@ class Orthogonalised(Conditioned):
             f"component(s) was found among {d} features; pass a larger k, fewer "
             "components, or scheme=ProjectionDeflation()."
         )
+
+
+def penalty_of(scheme: Orthogonalised, earlier: Sequence[Result]) -> float:
+    """M, the penalty in units of A."""
+    return scheme.penalty * abs(earlier[0].objective)
 
 
 def _best_under(

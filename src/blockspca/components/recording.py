@@ -1,9 +1,12 @@
 """Record the proofs of several components, one after the other.
 
 Component j is about what components 1, …, j − 1 leave, or, after sweeps, all others: A
-without their features, what regression on their scores leaves of it, or what projection
-off their directions does.
-Of other schemes the proof format can say what the first component claims, which is
+without their features, what regression on their scores leaves of it, what projection
+off their directions does, or A less multiples of their squares. Where a scheme asks for
+vectors that keep conditions, it is the matrix without these that bounds them, and a
+bound by a search under the conditions, or by an earlier component, has no words in the
+format: then the matrix is bounded once more.
+Of schemes of users the proof format can say what the first component claims, which is
 about A itself.
 """
 
@@ -17,7 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certify.proof_log import check_recordable, recorded
+from ..certificate import BoundName
+from ..certify.proof_log import RECORDING, check_recordable, recorded
+from ..certify.proof_records import said_of_weaker
 from ..certify.proof_subject import (
     Deflated,
     NotRecordable,
@@ -25,24 +30,36 @@ from ..certify.proof_subject import (
     said_constraints,
 )
 from ..certify.replay import replayed_bounds
-from ..constraints import Constraints
+from ..certify.results import certified_results
 from ..covariance.covariance import Covariance
-from ..covariance.derived import projected
+from ..covariance.derived import correction_error, projected
 from ..covariance.residual import regressed, residual
 from ..limits import Limits
 from ..proof_file import Proof
-from ..result import Result
+from ..result import Result, Status
+from .orthogonal import Orthogonalised, penalty_of
+from .rewrite import with_bound
 from .scheme_names import SCHEMES, as_scheme
 from .schemes import (
     DisjointSupports,
+    HotellingDeflation,
     ProjectionDeflation,
     ResidualDeflation,
     Scheme,
     row_space,
     used_features,
 )
+from .sweeps import others
+from .uncorrelated import UncorrelatedScores
 
-RECORDABLE = (DisjointSupports, ResidualDeflation, ProjectionDeflation)
+RECORDABLE = (
+    DisjointSupports,
+    ResidualDeflation,
+    ProjectionDeflation,
+    HotellingDeflation,
+    Orthogonalised,
+    UncorrelatedScores,
+)
 
 
 def recordable_names() -> list[str]:
@@ -51,8 +68,8 @@ def recordable_names() -> list[str]:
     Examples
     --------
     >>> from blockspca.components.recording import recordable_names
-    >>> recordable_names()
-    ['disjoint', 'projection', 'residual', 'residual-disjoint', 'predictive']
+    >>> recordable_names()[:4]
+    ['disjoint', 'projection', 'orthogonal', 'hotelling']
     """
     return [name for name in SCHEMES if type(as_scheme(name)) in RECORDABLE]
 
@@ -91,8 +108,41 @@ def recorded_apart(
     formed, proof = cov.formed(), Proof(())
     for j, result in enumerate(results):
         left, used = _left_for(formed, results, j, scheme, swept)
-        proof += recorded(formed, [result], limits, used, left)
+        found = recorded(formed, [result], limits, used, left)
+        if found.message and _is_by_others(result) and not len(used):
+            own = recorded(
+                formed, [_bounded_alone(result, left, limits)], limits, (), left
+            )
+            if _bound_shown(own) < _bound_shown(found):
+                said = said_of_weaker(result, _bound_shown(own))
+                found = replace(own, message=said)
+        proof += found
     return proof
+
+
+def _is_by_others(result: Result) -> bool:
+    """Whether the bound is not that of the matrix by itself."""
+    certificate = result.certificate
+    return (
+        certificate is not None
+        and certificate.constraints is None
+        and certificate.bound_name
+        in (BoundName.EARLIER_COMPONENT, BoundName.CONDITIONS)
+    )
+
+
+def _bounded_alone(result: Result, left: Deflated, limits: Limits) -> Result:
+    """The component with the bound of its matrix, for all vectors on it."""
+    k, known = result.k, {result.k: result.support.tolist()}
+    seconds = None if limits.time is None else RECORDING * limits.time
+    limits = replace(limits, time=seconds)
+    alone: Result = certified_results(left.cov, k, k, limits, known)[k]
+    assert alone.certificate is not None
+    return with_bound(result, Status.FEASIBLE, *alone.certificate.steps)
+
+
+def _bound_shown(proof: Proof) -> float:
+    return float.fromhex(proof.sections[-1].header["claims"][0]["upper_bound"])
 
 
 class Recorded(Protocol):
@@ -135,7 +185,7 @@ def _left_for(
     cov: Covariance, results: Sequence[Result], j: int, scheme: Scheme, swept: bool
 ) -> tuple[Deflated, Sequence[int] | NDArray[np.intp]]:
     """What the other components leave for component j, and the features they use."""
-    earlier = [*results[:j], *(results[j + 1 :] if swept else ())]
+    earlier = others(cov, results, j) if swept else results[:j]
     left = Deflated(cov) if not earlier else _left_by(cov, earlier, scheme)
     is_apart = isinstance(scheme, DisjointSupports) or (
         isinstance(scheme, ResidualDeflation) and scheme.disjoint
@@ -146,7 +196,16 @@ def _left_for(
 def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Deflated:
     """What earlier components leave of A, named by vectors that are independent."""
     vectors = np.array([result.x for result in earlier])
-    if isinstance(scheme, ResidualDeflation):
+    if isinstance(scheme, HotellingDeflation):
+        problem, values = scheme.problem(cov, earlier), [r.objective for r in earlier]
+        error = _taken_error(cov, len(earlier), sum(map(abs, values)))
+        return deflated_by("hotelling", problem, vectors, values, error=error)
+    if isinstance(scheme, Orthogonalised):
+        problem, chosen = scheme.problem(cov, earlier), _independent(vectors)
+        penalty = penalty_of(scheme, earlier)
+        error = _taken_error(cov, len(earlier), penalty)
+        return deflated_by("orthogonal", problem, chosen, penalty=penalty, error=error)
+    if isinstance(scheme, ResidualDeflation | UncorrelatedScores):
         kept = list(regressed(cov, vectors).kept)
         return deflated_by("residual", residual(cov, vectors), vectors[kept])
     if isinstance(scheme, ProjectionDeflation):
@@ -155,6 +214,11 @@ def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Defl
         said = f"{len(chosen)} direction(s) projected out"
         return deflated_by("projection", projected(cov, basis, said), chosen)
     return Deflated(cov)
+
+
+def _taken_error(cov: Covariance, count: int, taken: float) -> float:
+    """What entries of a corrected matrix are off by, with room for a basis that is."""
+    return 16 * correction_error(count, 4 * cov.max_abs() + taken)
 
 
 def _independent(vectors: FloatArray) -> FloatArray:

@@ -22,7 +22,6 @@ from .._validation import (
 )
 from .._warnings import warn_caller
 from ..certificate import restated
-from ..certify.proof_log import recorded_or_warned
 from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -368,9 +367,9 @@ def solve_components(
     start : sequence of supports, optional
         One for each component, to start from, such as `Components.supports` of before.
     proof : bool
-        Record proofs that anybody can check without this library, of the first
-        component, or of all that are disjoint, deflated by their scores or projected;
-        see `Components.write_proof`.
+        Keep what proofs are written from that anybody can check without this library,
+        a section for each component; see `Components.write_proof`. A scheme of your
+        own can have a proof of one component.
     **options
         Passed to `solve` for every component: solver, threshold, certify, n_jobs, rng.
         `n_jobs` holds for what comes after the components as well: with 1, one core
@@ -431,7 +430,7 @@ def solve_components(
         record = partial(
             recorded_apart, cov, named, budget.limits, scheme, bool(sweeps)
         )
-        return replace(found, proof=recorded_or_warned(record))
+        return replace(found, proof=Proof.deferred(record))
 
 
 def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:

@@ -37,6 +37,7 @@ RULES = {
     "direction": "(c'y)² ≤ ρ + κ(z'y)² for every feature, and one eigenvalue",
     "entry": "every entry moved towards 0 by w_i w_j, for (k − 1) w_i² on the diagonal",
     "entry-tree": "features fixed and split, and what is left bounded by such weights",
+    "group-tree": "a tree of all sets of whole groups, by norms of their blocks",
 }
 SCREENED = ("tree", "entry-tree")
 STEPS = {
@@ -88,8 +89,9 @@ def proof_lines(
         for record in section.records:
             because = RULES[record.rule].format(source=record.source)
             line = f"k = {record.k}: at most {record.upper:.6g}: {because}"
-            if record.rule == "tree":
-                line += f" ({len(record.features)} features, {_nodes(record)} nodes)"
+            if record.tree:
+                what = "features" if record.rule == "tree" else "groups"
+                line += f" ({len(record.features)} {what}, {_nodes(record)} nodes)"
             lines.append(line)
     return lines
 
@@ -174,6 +176,8 @@ def _details(section: Section, name: Name) -> str:
             parts.append(_rounds(record, d, name))
         if record.nodes:
             parts.append(_fixings(record, d, name))
+        if record.rule == "group-tree":
+            parts.append(_of_groups(record, name))
         if record.rule != "tree":
             before = None
             continue
@@ -196,6 +200,17 @@ def _details(section: Section, name: Name) -> str:
             f"{_nodes(record)} nodes</summary>{text}{tree}</details>"
         )
     return "".join(parts) or "<p>Every bound is by a formula; there is no tree.</p>"
+
+
+def _of_groups(record: Record, name: Name) -> str:
+    """The tree of groups, each named by its first feature."""
+    groups = f"{len(record.features)} groups"
+    return (
+        f"<details><summary>k = {record.k}: {groups}, {_nodes(record)} nodes</summary>"
+        f"<p>{escape(groups)}, each by its first feature, in the order of the tree: "
+        f"{escape(_list(record.features, name))}.</p>"
+        f"{''.join(_tree(record, name))}</details>"
+    )
 
 
 def _rounds(record: Record, d: int, name: Name) -> str:

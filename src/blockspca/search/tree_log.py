@@ -30,9 +30,9 @@ def below(tau: float) -> float:
     return tau - ROOM * abs(tau)
 
 
-def above(value: float) -> float:
+def above(value: float, room: float = 2 * ROOM) -> float:
     """A bound with room above a value."""
-    return value + 2 * ROOM * abs(value)
+    return value + room * abs(value)
 
 
 def root_order(
