@@ -33,7 +33,7 @@ ORACLES = DATA.parent / "oracles" / "proved_optima.csv"
 QUICK_SETS = ("pitprops", "Eisen1Cov", "CovColon")
 LAST = ("alon_colon", "ALLAML")  # which take as long as all others together
 #: Turns of short solves, and the seconds after which no more are begun
-MOST_TURNS, LEAST_TURNS, SECONDS = 25, 3, 10.0
+MOST_TURNS, LEAST_TURNS, SECONDS = 25, 3, 3.0
 LIMITS = bs.Limits(time=60)
 #: One k, or a path up to k; with the gap that is asked for
 LARGE = (

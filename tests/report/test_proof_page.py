@@ -115,3 +115,26 @@ def test_weights_and_their_searches_are_told():
     assert "In no better set: &lt;1&gt;; in every better set: &lt;4&gt;, &lt;5" in text
     assert "Split: with &lt;2&gt;, then without." in text
     assert "k = 3: weights, 3 nodes" in text
+
+
+def test_the_page_says_what_is_taken_off_and_shows_trees_of_groups():
+    X = np.random.default_rng(4).normal(size=(9, 8))
+    cov = bs.Covariance.from_data(X)
+    groups = bs.Constraints(groups=[0, 0, 1, 1, 2, 2, 3, 3], whole_groups=True)
+    whole = bs.solve(cov, 4, constraints=groups, proof=True)
+    said = {
+        "less a multiple of vv": bs.HotellingDeflation(),
+        "orthogonal to 1 given vector(s), with a penalty": bs.Orthogonalised(),
+    }
+    found = {
+        words: bs.solve_components(cov, 3, 2, scheme=scheme, proof=True)
+        for words, scheme in said.items()
+    }
+    for words, result in {**found, "as a whole or not at all": whole}.items():
+        sections = read_proof(result.proof.to_text().encode())
+        text = proof_page(sections, [f"<gene {i}>" for i in range(8)])
+        assert_well_formed(text)
+        assert words in text.replace("&#x27;", "'")
+        assert words in "\n".join(proof_lines(sections))
+    assert "each by its first feature" in text
+    assert "4 groups" in "\n".join(proof_lines(sections))
