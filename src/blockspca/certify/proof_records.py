@@ -158,19 +158,21 @@ class Recording:
         # the bound of a single set may be the set's own value, without any room
         reached = above(self.claimed[k].objective / self.unit, ENTRY_ROOM / 2)
         for tau in (self.targets[k], max(self.targets[k], reached)):
-            if found is None:
-                found = group_tree(A, include, units, k, tau, most, self.budget)
-        found_instead = _NOTHING
+            found = group_tree(A, include, units, k, tau, most, self.budget)
+            if found is not None:
+                break
+        instead = _NOTHING
         if found is None:
-            found_instead = self._closed_form(k) if k <= n else _NOTHING
+            instead = self._closed_form(k) if k <= n else _NOTHING
             # no set has more than all features together
             tau = above(float(np.linalg.eigvalsh(A)[-1]), ALL_UNITS)
             found = list(range(len(units))), "P", 1
         order, text, nodes = found
         self.nodes += nodes
         named = [int(self.features[units[g][0]]) for g in order]
-        record = {"rule": "group-tree", "features": named, "tree": text}
-        value, record = min((tau, record), found_instead, key=lambda one: one[0])
+        tree = {"rule": "group-tree", "features": named, "tree": text}
+        value, record = min((tau, tree), instead, key=lambda one: one[0])
+        assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
         self.of_units[k] = value
         self.records[k] = self._said(k, value, record)

@@ -31,6 +31,7 @@ from ..certify.proof_subject import (
 )
 from ..certify.replay import replayed_bounds
 from ..certify.results import certified_results
+from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..covariance.derived import correction_error, projected
 from ..covariance.residual import regressed, residual
