@@ -65,7 +65,7 @@ class SparsePCA(
     threshold : strategy or float, default=None
         How blocks are chosen; `BlockSearch()` by default.
     certify : bool, default=True
-        False skips the proofs: components are those of the blocks, with the upper
+        False skips the proofs: components are found in blocks, with the upper
         bound that the blocks give.
     limits : Limits or float, default=None
         When to stop, for all components together; a number is seconds. By default

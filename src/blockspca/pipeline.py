@@ -18,6 +18,7 @@ from ._validation import (
 )
 from ._warnings import warn_caller
 from .blocks.block_solve import is_plug_in
+from .blocks.raised import raised
 from .blocks.solve_blocks import solve_blocks
 from .blocks.strategies import ThresholdStrategy
 from .blocks.strategy_names import as_strategy
@@ -83,7 +84,8 @@ def solve(
         `FixedThreshold(eps)`, for which a number is short; `NoiseThreshold()`
         ("noise").
     certify : bool
-        False stops after the blocks: the framework of the paper and no more.
+        False stops after the blocks: the framework of the paper and, unless a solver or
+        a threshold is given, power steps on A from there; no proof.
     limits : Limits or float, optional
         Time, nodes, gap and memory for the whole call; a number is seconds. When one
         is reached, or on Ctrl-C, the result holds the best solution and bound so far.
@@ -144,6 +146,8 @@ def solve(
             result = run.proved(k, given)
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
+            if is_default and not certify:
+                result = raised(cov, result, given, budget)
     _tell_of_compilation(cut_short, [result])
     if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca.components.joint import joint_claim, joint_proof
 from blockspca.components.variance import adjusted_variance
+from blockspca.limits import Budget
 
 SCHEMES = (bs.UncorrelatedScores(), bs.ResidualDeflation())
 
@@ -71,3 +73,34 @@ def test_the_estimator_says_the_joint_gap():
 def test_without_proofs_there_is_none():
     found = bs.solve_components(np.cov(flat_factors().T), 8, 3, certify=False)
     assert found.joint_proof is None
+
+
+def test_a_limit_on_nodes_reaches_the_joint_bound():
+    cov = bs.Covariance.from_data(flat_factors())
+    results = bs.solve_components(cov, 8, 3, scheme=SCHEMES[1]).results
+    nearly = sum(result.objective for result in results)
+    proofs = []
+    for left in (0, 1, 5):
+        budget, sums = Budget(bs.Limits(nodes=9)), (nearly, 1e9)
+        budget.nodes = 9 - left
+        found = joint_claim(cov, results, None, SCHEMES[1], sums, budget, prove=True)
+        proofs.append(found[2])
+    assert proofs[0] is None
+    assert proofs[1].nodes == 1
+    assert proofs[2].nodes in (5, 6)  # children come in pairs
+
+
+def test_a_branch_and_bound_is_made_where_it_can_close_the_gap():
+    cov = bs.Covariance.from_data(flat_factors())
+    found = bs.solve_components(cov, 8, 3, scheme=SCHEMES[1])
+    shared = found.joint_proof
+    assert shared.nodes == 1  # adjusted variances are far below what features carry
+    budget = Budget(bs.Limits())
+    near = joint_proof(cov, found.results, budget, (shared.objective, np.inf))
+    assert near.nodes > 1
+    assert near.upper_bound < shared.upper_bound
+    # What is known may be below all that features that are shared can prove.
+    used = np.unique(np.concatenate(found.supports))
+    reached = np.linalg.eigvalsh(cov.submatrix(used))[-3:].sum()
+    known = (0.0, reached * (1 - 1e-9))
+    assert joint_proof(cov, found.results, budget, known) is None

@@ -188,10 +188,9 @@ def _left_for(
     """What the other components leave for component j, and the features they use."""
     earlier = others(cov, results, j) if swept else results[:j]
     left = Deflated(cov) if not earlier else _left_by(cov, earlier, scheme)
-    is_apart = isinstance(scheme, DisjointSupports) or (
-        isinstance(scheme, ResidualDeflation) and scheme.disjoint
-    )
-    return left, used_features(earlier) if is_apart else ()
+    if isinstance(scheme, ResidualDeflation):
+        return left, scheme.closed(cov, earlier)
+    return left, used_features(earlier) if isinstance(scheme, DisjointSupports) else ()
 
 
 def _left_by(cov: Covariance, earlier: Sequence[Result], scheme: Scheme) -> Deflated:

@@ -239,6 +239,8 @@ class ResidualDeflation(_Deflation):
     other schemes it does not go by how loadings relate, but by scores: features that
     repeat the first factor have little variance left, whether or not their loadings
     are orthogonal to it. A score that the earlier ones determine leaves A_j as it is.
+    A contrast may have no positive variance left: then the features of a component that
+    has none are closed to the next ones.
 
     Component j is certified for the exact A_j; what rounding does to its entries is in
     `entry_error`, derived in `covariance.residual`.
@@ -278,20 +280,38 @@ class ResidualDeflation(_Deflation):
         if not earlier:
             return cov
         left = residual(cov, np.array([result.x for result in earlier]))
-        return masked(left, used_features(earlier)) if self.disjoint else left
+        closed = self.closed(cov, earlier)
+        return masked(left, closed) if len(closed) else left
 
     def solve(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> Result:
-        if not (earlier and self.disjoint):
+        closed = self.closed(cov, earlier)
+        if not len(closed):
             return super().solve(cov, earlier, k, solve_one)
         left = residual(cov, np.array([result.x for result in earlier]))
-        return solve_apart(left, used_features(earlier), k, solve_one)
+        return solve_apart(left, closed, k, solve_one)
+
+    def closed(self, cov: Covariance, earlier: Sequence[Result]) -> NDArray[np.intp]:
+        """Return the features that the next component may not use, ascending.
+
+        All that were used, if supports are disjoint. If A may have negative variances,
+        as a contrast has, those of components without a positive one: nothing can be
+        regressed on their scores, and they would be found again and again.
+        """
+        if self.disjoint or not earlier:
+            return used_features(earlier)
+        if cov.known_psd:
+            return used_features(())
+        kept = regressed(cov, np.array([result.x for result in earlier])).kept
+        return used_features([r for j, r in enumerate(earlier) if j not in kept])
 
     def margin(
         self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
     ) -> float | None:
         """0, if regression for component j uses all scores that it did for i.
+
+        And if what was closed to component i is closed to j.
 
         *Proof.* With G = V'AV positive definite for the scores in use, those that are
         added for A_j have a positive definite residual covariance H in A_i, and A_j =
@@ -301,7 +321,8 @@ class ResidualDeflation(_Deflation):
         before = regressed(cov, components[:i]).kept if i else ()
         if not set(before) <= set(regressed(cov, components).kept):
             return None
-        return 0.0
+        then, now = self.closed(cov, earlier[:i]), self.closed(cov, earlier)
+        return 0.0 if np.isin(then, now).all() else None
 
 
 class HotellingDeflation(_Deflation):

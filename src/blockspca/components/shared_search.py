@@ -125,15 +125,15 @@ class SharedSearch:
 
     # -- the search ------------------------------------------------------------------
 
-    def run(self, max_nodes: int | None = None) -> None:
-        """Bound opt_r(k), with at most so many nodes."""
+    def run(self, max_nodes: int | None = None, steps: int | None = None) -> None:
+        """Bound opt_r(k), with at most so many nodes, and steps at the root."""
         if self.problem is None:
             return
         root = self._root(self.problem)
         if root is None:
             return
         with single_threaded():
-            self._work_at_root(root)
+            self._work_at_root(root, steps)
             if self.is_small and self._covers_everything():
                 self._branch(root, max_nodes)
 
@@ -163,7 +163,7 @@ class SharedSearch:
             self._most = len(inside) + self._still(root)
         return root
 
-    def _work_at_root(self, root: SharedNode) -> None:
+    def _work_at_root(self, root: SharedNode, steps: int | None) -> None:
         assert self.problem is not None
         if self._is_leaf(root):
             self._leaf(root)
@@ -171,8 +171,9 @@ class SharedSearch:
             self.nodes = 2  # a proof without a point of the dual
             return
         ascent = SharedAscent(self.problem, self.r, root, self._still(root))
-        for _ in range(ROUNDS):
-            ascent.run(ROOT_STEPS, self._target, self.budget)
+        rounds = [ROOT_STEPS] * ROUNDS if steps is None else [steps]
+        for in_round in rounds:
+            ascent.run(in_round, self._target, self.budget)
             if ascent.best is None:
                 return
             self._draw(ascent.best.density)

@@ -389,9 +389,15 @@ def _result(
 
 
 def bound_shared(
-    cov: Covariance, k: int, r: int, start: NDArray[np.intp], budget: Budget, nodes: int
+    cov: Covariance,
+    k: int,
+    r: int,
+    start: NDArray[np.intp],
+    budget: Budget,
+    nodes: int,
+    steps: int,
 ) -> SharedSupport:
-    """Bound opt_r(k) from one set, without looking for better ones.
+    """Bound opt_r(k), without looking far for sets that are better than the one given.
 
     Parameters
     ----------
@@ -399,15 +405,18 @@ def bound_shared(
         At most k features; those of the largest variances are added.
     nodes : int
         Of a branch and bound, at the most.
+    steps : int
+        Of the ascent at its root, at the most.
     """
     include = np.empty(0, dtype=np.intp)
     scores = cov.diagonal().copy()
     scores[start] = np.inf
-    support = SharedHeuristic(cov, k, r, include).top(scores)
-    best = SharedSet.of(cov, support, r)
+    heuristic = SharedHeuristic(cov, k, r, include)
+    starts = [heuristic.top(scores), *heuristic.starts()]
+    best = heuristic.best_of(starts, budget, exchange=False)
     claim = _closed_form(cov, k, r, budget)
     search = SharedSearch(cov, k, r, include, best, budget)
-    search.run(nodes)
+    search.run(nodes, steps)
     return _result(SharedChoice.of(cov), k, best, claim, search, budget, False)
 
 

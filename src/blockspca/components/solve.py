@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._html import table
-from .._messages import proof_in_words
 from .._validation import (
     FloatArray,
     check_count,
@@ -30,7 +28,7 @@ from ..limits import Budget, Deadline, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
 from ..proof_file import MayHaveProof, Proof
-from ..result import SHOWN, Result, Status, relative_gap
+from ..result import Result, Status, relative_gap
 from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
@@ -47,6 +45,7 @@ from .requests import (
 )
 from .scheme_names import as_scheme
 from .schemes import Scheme, scheme_name
+from .shown import as_html, as_text
 from .solving import (
     HALF,
     SolveAgain,
@@ -103,6 +102,9 @@ class Components(MayHaveProof):
         What the joint bound rests on, unless it is in closed form.
     proof : Proof or None
         What `write_proof` writes, if `solve_components` was told to record it.
+    is_contrast : bool
+        Whether A is a target less a background: then there is no total variance that
+        anything could be a share of, and shares are NaN.
     """
 
     _call = "solve_components"
@@ -119,6 +121,7 @@ class Components(MayHaveProof):
     first: Result | None = None
     joint_proof: JointProof | None = None
     proof: Proof | None = None
+    is_contrast: bool = False
 
     def __len__(self) -> int:
         return len(self.results)
@@ -158,11 +161,18 @@ class Components(MayHaveProof):
     def explained_variance_ratio(self) -> FloatArray:
         """Adjusted variance over total variance; zeros if nothing varies.
 
-        NaN if the total is negative, as that of a contrast may be: it is no variance.
+        NaN if there is no such total, of a contrast or a negative trace.
         """
-        if self.total_variance <= 0:
-            return np.full(len(self), 0.0 if self.total_variance == 0 else np.nan)
+        if not self.has_shares:
+            return np.full(len(self), np.nan)
+        if self.total_variance == 0:
+            return np.zeros(len(self))
         return self.adjusted_explained_variance / self.total_variance
+
+    @property
+    def has_shares(self) -> bool:
+        """Whether there is a total variance that something could be a share of."""
+        return not (self.is_contrast or self.total_variance < 0)
 
     @property
     def joint_total(self) -> float:
@@ -287,35 +297,10 @@ class Components(MayHaveProof):
         )
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                j + 1,
-                result.k,
-                f"{self.explained_variance[j]:.6g}",
-                f"{self.explained_variance_ratio[j]:.2%}",
-                proof_in_words(result),
-                ", ".join(result.features[:SHOWN]),
-            )
-            for j, result in enumerate(self.results)
-        ]
-        headings = ("", "k", "variance", "adjusted share", "proof", "features")
-        caption = f"{len(self)} sparse components"
-        if not np.isnan(self.r2):
-            caption += f", whose scores predict {self.r2:.1%} of the variance"
-        return table(headings, rows, caption)
+        return as_html(self)
 
     def __str__(self) -> str:
-        share = float(self.explained_variance_ratio.sum())
-        lines = [f"component {i + 1}: {r}" for i, r in enumerate(self.results)]
-        if self.total_variance < 0:  # a contrast: there is nothing to be a share of
-            most = f"at most {self.joint_upper_bound:.6g} is possible together"
-            return "\n".join([*lines, most])
-        lines.append(
-            f"together: {share:.2%} of the variance, counted once; at most "
-            f"{self.joint_upper_bound:.6g} of {self.total_variance:.6g} is possible"
-            + ("" if np.isnan(self.r2) else f"; their scores predict {self.r2:.2%}")
-        )
-        return "\n".join(lines)
+        return as_text(self)
 
 
 def solve_components(
@@ -468,10 +453,10 @@ def collect(
     scores = score_covariance(cov, components)
     adjusted, plain = adjusted_variance(scores), float(np.trace(scores))
     prove = prove and results[-1].status is not Status.INTERRUPTED
-    bound, name, proof = joint_claim(
-        cov, results, first, scheme, plain, budget, prove=prove
-    )
     total = plain if adds_plain(scheme) else float(adjusted.sum())
+    bound, name, proof = joint_claim(
+        cov, results, first, scheme, (plain, total), budget, prove=prove
+    )
     if bound < total - REGRESSION_AGREEMENT * np.abs(np.diagonal(scores)).sum():
         warn_caller(
             f"the joint bound by {name}, {bound:.12g}, is below what the components "
@@ -492,4 +477,5 @@ def collect(
         r2=predicted(cov, components),
         first=first,
         joint_proof=proof,
+        is_contrast=cov.is_contrast,
     )

@@ -58,6 +58,12 @@ class SolveWithin:
         constraints = self.options.get("constraints")
         if constraints is not None:
             rules = checked(constraints, d, names, None if k > d else k).without(used)
+            if np.isin(rules.include, used).any():
+                raise ValueError(
+                    "include: no component with these features has a positive "
+                    "variance, so that further ones would repeat the first; pass "
+                    "n_components=1."
+                )
             k = min(k, rules.most_features())
             if k == 0:
                 raise ValueError(

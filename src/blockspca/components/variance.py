@@ -72,8 +72,8 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
 
     With V the components, as columns, regression of every feature on the scores
     explains tr(AV (V'AV)⁻¹ V'A) of tr A. Scores that depend on the others, up to
-    rounding, are left out, which changes nothing. 0 if nothing varies, NaN if tr A is
-    negative, as that of a contrast may be: it is no variance then.
+    rounding, are left out, which changes nothing. 0 if nothing varies, NaN of a
+    contrast, whose trace is no variance, and if tr A is negative.
 
     Notes
     -----
@@ -82,8 +82,10 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
     is at least Σ x_j'Ax_j / tr A: what is left of A is 0 on their span.
     """
     total = float(cov.diagonal().sum())
-    if total <= 0:
-        return 0.0 if total == 0 else float("nan")
+    if cov.is_contrast or total < 0:
+        return float("nan")
+    if total == 0:
+        return 0.0
     return regressed(cov, components).explained / total
 
 

@@ -45,6 +45,7 @@ def truncated_power(
     n_starts: int = 4,
     max_iterations: int = 200,
     polish: bool = True,
+    sample: bool = True,
 ) -> Solution:
     """Repeat x ← the k largest entries of Ax, normalised, from several starts at once.
 
@@ -57,11 +58,15 @@ def truncated_power(
         Time and nodes (products with all starts); the best so far is returned.
     n_starts : int
         Rows of A to start from, those of largest variance, and as many with the largest
-        sums of k squares; the leading eigenvector and the variances come on top.
+        sums of k squares (`sample`); the leading eigenvector and the variances come on
+        top.
     max_iterations : int
         For each of the supports 2k, 1.5k, 1.2k and k that a start goes through.
     polish : bool
         Exchange single features as long as that raises the objective.
+    sample : bool
+        Look for such rows among 4 d / k of them, which is most of the time where d is
+        large.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def truncated_power(
     n_starts = check_positive_integer(n_starts, "n_starts")
     search = _Search(cov, k, limits, max_iterations)
     try:
-        search.run(n_starts)
+        search.run(n_starts, sample)
         if polish and search.status is Status.FEASIBLE:
             # Threads of BLAS would wait for one another in LAPACK on small matrices.
             with blas_limited_to(1) if k <= ONE_THREAD_UP_TO else nullcontext():
@@ -134,13 +139,17 @@ def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
     return c - _leading_eigenvector(cov, deadline, c)[0]
 
 
-def _starts(cov: Covariance, k: int, n_starts: int, deadline: Deadline) -> FloatArray:
+def _starts(
+    cov: Covariance, k: int, n_starts: int, sample: bool, deadline: Deadline
+) -> FloatArray:
     """Rows of A, the variances and the leading eigenvector, as columns."""
     d = cov.n_features
     variances = cov.diagonal()
     rows = largest_entries(variances, min(n_starts, d))
     largest, leading = _leading_eigenvector(cov, deadline) if d > 3 else (0.0, None)
-    starts = [*cov.rows(rows), *_strong_rows(cov, k, n_starts, largest, deadline)]
+    starts = list(cov.rows(rows))
+    if sample:
+        starts += _strong_rows(cov, k, n_starts, largest, deadline)
     starts.append(np.abs(variances))
     if leading is not None:
         starts.append(leading)
@@ -251,7 +260,7 @@ class _Search:
             self.status = Status.NODE_LIMIT
         return self.status is not Status.FEASIBLE
 
-    def run(self, n_starts: int) -> None:
+    def run(self, n_starts: int, sample: bool) -> None:
         cov, d = self.cov, self.cov.n_features
         if self.stop():  # the support of largest variances is all there is
             return
@@ -259,7 +268,7 @@ class _Search:
             self.shift = max(0.0, -1.1 * _lowest_eigenvalue(cov, self.deadline))
         elif not cov.known_psd:
             self.shift = float(np.abs(cov.rows(slice(None))).sum())
-        starts = _starts(cov, self.k, n_starts, self.deadline)
+        starts = _starts(cov, self.k, n_starts, sample, self.deadline)
         sizes = sorted({min(d, int(r * self.k)) for r in RATIOS}, reverse=True)
         # Straight to k, and by way of larger supports: neither is always better.
         for route in ([self.k], sizes):

@@ -66,5 +66,6 @@ def plot_components(
     for j, ax in enumerate(drawn[-shown:]):
         plot_loadings(found[j], max_features=max_features, ax=ax)
         share = float(found.explained_variance_ratio[j])
-        ax.set_title(f"component {j + 1}: {share:.1%}, {found[j].status}")
+        said = f"{found[j].objective:.4g}" if np.isnan(share) else f"{share:.1%}"
+        ax.set_title(f"component {j + 1}: {said}, {found[j].status}")
     return np.asarray(drawn)

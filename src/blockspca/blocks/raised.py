@@ -1,0 +1,55 @@
+"""A component that blocks found, raised on the whole of A."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..covariance.covariance import Covariance
+from ..heuristics.truncated_power import truncated_power
+from ..limits import Budget, Limits
+from ..numerics.linalg import on_support, with_sign
+from ..result import Result, Status
+from ..stopping import entitled
+
+
+def raised(
+    cov: Covariance, found: Result, start: Sequence[int], budget: Budget
+) -> Result:
+    """Return what blocks found, or what power steps on A find, if that is better.
+
+    Features that are much alike are in one large block or in none: of normMiniBooNE,
+    k = 10, every block of at most 2k has one feature, and a tenth of the optimum. Power
+    steps find the optimum there and on fourteen further sets, most in less time than
+    the blocks. Not on dask arrays, where every step is a pass over the data.
+
+    Parameters
+    ----------
+    found : Result
+        Of `solve_blocks`; bounds and blocks stay as they are.
+    start : sequence of int
+        A support that was given, or nothing.
+    """
+    if found.status is not Status.FEASIBLE or cov.dask_source() is not None:
+        return found
+    limits = Limits(time=budget.remaining())
+    steps = truncated_power(cov, found.k, limits=limits, sample=False)
+    supports = [np.flatnonzero(steps.x), np.array(sorted(start), dtype=np.intp)]
+    for support in supports:
+        if not len(support):
+            continue
+        x, value = on_support(cov, support)
+        if value > found.objective:
+            bound = max(found.upper_bound, value)
+            found = replace(
+                found,
+                x=with_sign(x),
+                support=support,
+                objective=value,
+                upper_bound=bound,
+                status=entitled(value, bound, budget.limits, None),
+            )
+    status = steps.status if found.status is Status.FEASIBLE else found.status
+    return replace(found, status=status, time=budget.elapsed())

@@ -1,0 +1,53 @@
+"""Several components as text and as a table of a notebook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .._html import table
+from .._messages import proof_in_words
+from ..result import SHOWN
+
+if TYPE_CHECKING:
+    from .solve import Components
+
+
+def as_html(found: Components) -> str:
+    """Return a row for each component."""
+    name, adjusted = "adjusted share", found.explained_variance_ratio
+    form = ".2%"
+    if not found.has_shares:
+        name, adjusted, form = "adjusted", found.adjusted_explained_variance, ".6g"
+    rows = [
+        (
+            j + 1,
+            result.k,
+            f"{found.explained_variance[j]:.6g}",
+            format(float(adjusted[j]), form),
+            proof_in_words(result),
+            ", ".join(result.features[:SHOWN]),
+        )
+        for j, result in enumerate(found.results)
+    ]
+    headings = ("", "k", "variance", name, "proof", "features")
+    caption = f"{len(found)} sparse components"
+    if not np.isnan(found.r2):
+        caption += f", whose scores predict {found.r2:.1%} of the variance"
+    return table(headings, rows, caption)
+
+
+def as_text(found: Components) -> str:
+    """Return a line for each component, and one for all."""
+    lines = [f"component {i + 1}: {r}" for i, r in enumerate(found.results)]
+    if not found.has_shares:
+        most = f"at most {found.joint_upper_bound:.6g} is possible together"
+        return "\n".join([*lines, most])
+    share = float(found.explained_variance_ratio.sum())
+    lines.append(
+        f"together: {share:.2%} of the variance, counted once; at most "
+        f"{found.joint_upper_bound:.6g} of {found.total_variance:.6g} is possible"
+        + ("" if np.isnan(found.r2) else f"; their scores predict {found.r2:.2%}")
+    )
+    return "\n".join(lines)
