@@ -197,7 +197,7 @@ def dual(n: int, d: int, k: int, scale: bool) -> dict[str, Any]:
     """One large k, steps on the device and on the host, until a bound is reached.
 
     Within 0.3 % of the component; or, where the host is not there in ten seconds, what
-    it has by then, from when on it has it.
+    it has by then, and when it has that first.
     """
     import cupy
 
@@ -218,30 +218,23 @@ def dual(n: int, d: int, k: int, scale: bool) -> dict[str, Any]:
     target = 1.003 * objective
     for settings in (DEFAULT, at_home):  # libraries are loaded, memory is there
         dual_bound(cov, k, target=target, time_limit=2.0, settings=settings, **words)
-    start, told = time.perf_counter(), []
-    host = dual_bound(
-        cov,
-        k,
-        target=target,
-        time_limit=10.0,
-        settings=at_home,
-        report=lambda value, *_: told.append((time.perf_counter() - start, value)),
-        **words,
-    )
-    enough = host.value * (1 + 1e-12)
-    first = min([host.elapsed, *(when for when, value in told if value <= enough)])
-    target = max(target, host.value)
+    host = dual_bound(cov, k, target=target, time_limit=10.0, settings=at_home, **words)
+    if host.value > target:  # when it had that first
+        target = host.value * (1 + 1e-12)
+        host = dual_bound(
+            cov, k, target=target, time_limit=20.0, settings=at_home, **words
+        )
     device = dual_bound(cov, k, target=target, time_limit=20.0, **words)
     return {
         "data": f"{n} × {d:,}, {'standardised' if scale else 'raw'}, k = {k}",
         "component": objective,
         "bound": target,
-        "host": first,
+        "host": host.elapsed,
         "host steps": host.iterations,
         "device": device.elapsed,
         "device steps": device.iterations,
-        "reached": "yes" if device.value <= target * (1 + 1e-9) else "no",
-        "ratio": first / device.elapsed,
+        "reached": "yes" if max(host.value, device.value) <= target else "no",
+        "ratio": host.elapsed / device.elapsed,
     }
 
 

@@ -141,8 +141,7 @@ def host_gram(given: Any, block: int, tick: Any) -> np.ndarray:
 def use_stand_in(monkeypatch: Any) -> None:
     """Let `import cupy` find this, and dask join these arrays as it does CuPy's."""
     monkeypatch.setattr("blockspca.covariance.device_gram.sparse_gram", host_gram)
-    import dask
-
+    dask = pytest.importorskip("dask")
     # Workers of a cluster would not find it.
     monkeypatch.setitem(dask.config.config, "scheduler", "synchronous")
     from dask.array.backends import _numel_arraylike
