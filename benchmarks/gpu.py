@@ -58,7 +58,9 @@ def warm_up() -> None:
     import cupy
 
     import blockspca as bs
+    from blockspca._kernels.loading import PROVING, SCANNING, load
 
+    load(*PROVING, *SCANNING)
     X = np.random.default_rng(0).normal(size=(20, 5000))
     bs.solve_path(bs.Covariance.from_data(cupy.asarray(X), scale=True), 4)
     bs.solve_path(bs.Covariance.from_data(X, scale=True), 4)
