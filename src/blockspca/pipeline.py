@@ -411,7 +411,9 @@ def solve_path(
     path = SparsityPath(results, cov)
     _tell_of_compilation(cut_short, path.values())
     if proof:
-        record = partial(recorded, cov, list(path.values()), budget.limits)
+        # another path: one that held on to itself would be freed late
+        values = SparsityPath(results, cov).values()
+        record = partial(recorded, cov, values, budget.limits)
         path.proof = Proof.deferred(record)
     return path
 

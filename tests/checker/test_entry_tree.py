@@ -136,12 +136,12 @@ def changes() -> dict[str, tuple[list[Json], str]]:
         "two nodes in one": ([{"last": True, "split": 0}], "a node is one of"),
         "last that is false": ([{"last": False}], "must be true"),
         "last of many sets": ([last], "more than one set"),
-        "split by nobody": ([{"split": 7}, last, last], "features of the record"),
+        "split by nobody": ([{"split": 7}, last, last], "of those there are"),
         "split by one inside": (
             [{"split": 0}, {"split": 0}, last, last, last],
             "not free",
         ),
-        "out twice": ([fix | {"out": [0, 0]}, last], "ascending"),
+        "out twice": ([fix | {"out": [0, 0]}, last], "different"),
         "out and in": (
             [fix | {"out": [0], "own": [one], "prices": [one], "in": [0]}, last],
             "not free",

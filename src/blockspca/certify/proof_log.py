@@ -11,7 +11,7 @@ and the proof then says less than the result, which its message tells.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,7 @@ def check_recordable(
 
 def recorded(
     cov: Covariance,
-    results: Sequence[Result],
+    results: Iterable[Result],
     limits: Limits,
     without: NDArray[np.intp] | Sequence[int] = (),
     deflated: Deflated | None = None,
@@ -76,8 +76,8 @@ def recorded(
     ----------
     cov : Covariance
         A itself, which the data belong to.
-    results : sequence of Result
-        Ascending in k.
+    results : iterable of Result
+        Ascending in k; those of a path may be made here.
     limits : Limits
         Of the solve.
     without : sequence of int
@@ -91,7 +91,7 @@ def recorded(
     # The prover of a single k loads neither, which takes a second where others wait.
     load(*scan_kernels(cov), "screen", "tree_log")
     budget = Budget(Limits(time=seconds, memory=limits.memory))
-    return record_proof(cov, results, budget, without, deflated)
+    return record_proof(cov, list(results), budget, without, deflated)
 
 
 def record_proof(

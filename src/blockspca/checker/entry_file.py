@@ -11,6 +11,7 @@ import numpy as np
 from .fields import (
     ProofError,
     Reader,
+    positions,
     read_boolean,
     read_integer,
     read_integers,
@@ -99,20 +100,14 @@ def _node(value: Any, where: str, place: dict[int, int]) -> EntryNode:
     if kind in ("last", "close"):
         return EntryNode(kind, point=found.get("close"))
     if kind == "split":
-        return EntryNode(kind, _places([found["split"]], place, where))
-    out, needed = (_places(found[key], place, where) for key in ("out", "in"))
+        return EntryNode(kind, positions([found["split"]], place, where))
+    out, needed = (positions(found[key], place, where, True) for key in ("out", "in"))
     own, prices = found["own"], found["prices"]
     if not len(own) == len(prices) == len(out):
         raise ProofError(f"{where}: own and prices are needed per feature that is out")
     if min(own, default=0.0) < 0 or min(prices, default=1.0) <= 0:
         raise ProofError(f"{where}: own must not be negative, prices positive")
     return EntryNode(kind, out, found["fix"], own, prices, needed)
-
-
-def _places(names: list[int], place: dict[int, int], where: str) -> tuple[int, ...]:
-    if names != sorted({*names}) or any(name not in place for name in names):
-        raise ProofError(f"{where}: ascending features of the record are needed")
-    return tuple(place[name] for name in names)
 
 
 def _point(value: Any, where: str) -> NodePoint:

@@ -84,6 +84,17 @@ def read_real(value: Any, where: str) -> float:
     return number
 
 
+def positions(
+    names: list[int], place: dict[int, int], where: str, ascending: bool = False
+) -> tuple[int, ...]:
+    """Return the places of features that must be different, and among those known."""
+    if len({*names}) != len(names) or any(name not in place for name in names):
+        raise ProofError(f"{where}: different features are needed, of those there are")
+    if ascending and names != sorted(names):
+        raise ProofError(f"{where}: the features must be ascending")
+    return tuple(place[name] for name in names)
+
+
 read_integer, read_boolean = of_kind(int, "an integer"), of_kind(bool, "true or false")
 read_text, read_list = of_kind(str, "a text"), of_kind(list, "a list")
 read_integers, read_reals = many(read_integer), many(read_real)

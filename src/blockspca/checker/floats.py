@@ -140,7 +140,8 @@ class FloatMatrix:
             found = H[:, rows].T @ H[:, :width]
             lost = self.taken.subtract(found, columns[rows], columns[:width])
             self.raised.apply(found, columns[rows], columns[:width])
-            found = np.abs(found) + lost
+            np.abs(found, out=found)
+            found += lost
             found += (1.02 * n * UNIT * norms[rows])[:, None] * norms[:width]
             return above(found)
 

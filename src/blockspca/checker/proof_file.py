@@ -18,6 +18,7 @@ from .fields import (
     Reader,
     many,
     parsed,
+    positions,
     read_integer,
     read_integers,
     read_list,
@@ -222,12 +223,6 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
     return Section(header["version"], problem, kept, header["row_list"], claims, [])
 
 
-def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int, ...]:
-    if len({*names}) != len(names) or any(name not in kept for name in names):
-        raise ProofError(f"{where}: different features are needed, of those there are")
-    return tuple(kept[name] for name in names)
-
-
 def _claim(value: Any, problem: Problem, where: str) -> Claim:
     where += ", claim"
     found = take(
@@ -291,7 +286,8 @@ def _record(value: Any, where: str, section: Section) -> Record:
     most = section.problem.d if rule == "group-tree" else len(kept)
     if not 1 <= found["k"] <= most:
         raise ProofError(f"{where}: k = {found['k']} is not in 1 to {most}")
-    features = _positions(found.get("features", []), kept, where)
+    is_sorted = rule == "entry-tree"
+    features = positions(found.get("features", []), kept, where, is_sorted)
     tree: tuple[Node, ...] = ()
     depth = 0
     if found["rule"] == "group-tree":
@@ -331,8 +327,6 @@ def _nodes(
 ) -> tuple[EntryNode, ...]:
     if section.version < 6:
         raise ProofError(f"{where}: entry-tree is of version 6")
-    if found["features"] != sorted(found["features"]):
-        raise ProofError(f"{where}: features must be ascending")
     return read_nodes(found["nodes"], where, found["features"])
 
 
@@ -343,10 +337,9 @@ def _entry(found: dict[str, Any], where: str, section: Section) -> Entry:
         raise ProofError(f"{where}: entry is of version 5")
     if len(weights) != d or min(weights) < 0:
         raise ProofError(f"{where}: a weight of at least 0 is needed per feature")
-    for key in ENTRY_LISTS:
-        if found[key] != sorted(found[key]):
-            raise ProofError(f"{where}: {key} must be ascending")
-    core, dense = (_positions(found[key], section.kept, where) for key in ENTRY_LISTS)
+    core, dense = (
+        positions(found[key], section.kept, where, True) for key in ENTRY_LISTS
+    )
     if not {*core} <= {*dense}:
         raise ProofError(f"{where}: dense must contain the core")
     shares_of(shares, m, where)
@@ -379,17 +372,14 @@ def _round(value: Any, where: str, section: Section) -> Round:
         readers["vector"] = read_reals
     found = take(value, f"{where}, round", **readers)
     vector = found.get("vector", [])
-    for key in ("in", "free"):
-        if found[key] != sorted(found[key]):
-            raise ProofError(f"{where}: {key} must be ascending")
     if len(vector) != section.problem.n and (
         vector or found["in"] or "vector" in found
     ):
         raise ProofError(f"{where}: a round needs a vector of n numbers")
     return Round(
         _direction(found, where, section),
-        _positions(found["in"], section.kept, where),
-        _positions(found["free"], section.kept, where),
+        positions(found["in"], section.kept, where, True),
+        positions(found["free"], section.kept, where, True),
         vector,
     )
 
