@@ -30,6 +30,20 @@ def test_a_use_and_a_picture_come_before_the_formula():
     assert order == sorted(order)
 
 
+def test_the_home_page_has_a_picture_a_comparison_and_a_door_for_everybody():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    places = (
+        "](pictures/overview.png)",
+        "| `blockspca.SparsePCA` | `sklearn.decomposition.SparsePCA` |",
+        '<div class="cite"',
+    )
+    order = [text.index(words) for words in places]
+    assert order == sorted(order)
+    for user in ("biologists", "quants", "researchers", "engineers"):
+        assert f"(for-{user}.md)" in text
+        assert (ROOT / "docs" / f"for-{user}.md").exists()
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_the_paper_can_be_cited(page):
     text = (ROOT / page).read_text(encoding="utf-8").split("```bibtex")[1]

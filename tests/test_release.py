@@ -98,6 +98,32 @@ def test_actions_are_pinned_to_commits():
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action), (path.name, action)
 
 
+def test_every_system_and_every_end_of_the_versions_is_tested():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
+    asked = set(re.findall(r"os: (\w+)-latest, python: \"3.(\d+)\"", text))
+    least = PROJECT["requires-python"].removeprefix(">=3.")
+    most = max(
+        (t.rpartition(".")[2] for t in PROJECT["classifiers"] if "Python :: 3." in t),
+        key=int,
+    )
+    assert {(system, most) for system in ("ubuntu", "macos", "windows")} <= asked
+    assert ("ubuntu", least) in asked
+    lowest = text.split("\n  lowest:")[1].split("\n  prereleases:")[0]
+    assert f'python-version: "3.{least}"' in lowest
+    assert "--ignore-glob" not in lowest  # every test that can run there does
+    for words in ("pip install --pre", "--cov=blockspca", "sh run.sh build"):
+        assert words in text
+
+
+def test_releases_need_no_password_and_workflows_are_looked_after():
+    folder = ROOT / ".github"
+    release = (folder / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert "id-token: write" in release
+    assert "secrets." not in release
+    assert "zizmor" in (folder / "workflows" / "zizmor.yml").read_text(encoding="utf-8")
+    assert "github-actions" in (folder / "dependabot.yml").read_text(encoding="utf-8")
+
+
 def test_every_python_that_is_promised_has_a_classifier():
     least = int(PROJECT["requires-python"].removeprefix(">=3."))
     minor = [

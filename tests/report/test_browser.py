@@ -210,6 +210,25 @@ def test_nothing_is_wider_than_the_screen(browser, page_file, width):
     page.close()
 
 
+def test_wide_screens_have_pictures_side_by_side(browser, page_file):
+    """And the sections in a column of their own; on a narrow one all is in turn."""
+    at = """(ids) => ids.map((id) => {
+        const box = document.querySelector(id).getBoundingClientRect();
+        return [box.left, box.top, box.right];
+    })"""
+    for width in (390, 1400, 2200):
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto(page_file.as_uri())
+        nav, main, scores, path = page.evaluate(
+            at, ["nav", "main", "#samples", "#path"]
+        )
+        page.close()
+        assert (nav[2] <= main[0]) == (width > 390)
+        assert (scores[2] <= path[0]) == (width == 2200)
+        assert (scores[1] == path[1]) == (width == 2200)
+        assert main[2] > 0.85 * width
+
+
 def test_long_names_break_between_their_parts(browser, page_file):
     page = browser.new_page(viewport={"width": 360, "height": 740})
     page.goto(page_file.as_uri())
