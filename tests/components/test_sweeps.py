@@ -23,7 +23,7 @@ def best_disjoint_pairs(A: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=ids)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_totals_do_not_fall_and_proofs_hold(scheme, seed):
     rng = np.random.default_rng(seed)
     A = np.cov((rng.normal(size=(12, 9)) * rng.gamma(2.0, size=9)).T)
@@ -71,7 +71,7 @@ def test_a_set_that_no_single_component_can_leave_stays():
 
 def test_a_sweep_improves_what_came_first():
     improved = 0
-    for seed in range(4):
+    for seed in range(2):
         A = np.cov(np.random.default_rng(seed).normal(size=(10, 9)).T)
         for scheme in SCHEMES:
             options = {"scheme": scheme, "certify": False}
@@ -134,10 +134,10 @@ def test_the_joint_bound_rests_on_the_first_component_of_all():
 
 
 def test_limits_and_interrupts_leave_valid_claims():
-    A = np.cov(np.random.default_rng(0).normal(size=(40, 60)).T)
+    A = np.cov(np.random.default_rng(0).normal(size=(20, 16)).T)
     cov = bs.Covariance.from_matrix(A)
     for limits in (bs.Limits(nodes=1), bs.Limits(time=0.0), bs.Limits(gap=0.5)):
-        found = bs.solve_components(cov, 6, 3, sweeps=2, limits=limits)
+        found = bs.solve_components(cov, 4, 3, sweeps=2, limits=limits)
         assert len(found) == 3
         found.verify(cov)
     plain = bs.solve_components(cov, 4, 3)

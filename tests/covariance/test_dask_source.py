@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import joblib
 import numpy as np
@@ -23,20 +26,33 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def X() -> np.ndarray:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 500)) * rng.lognormal(0, 1, size=500) + 5
+    X = rng.normal(size=(60, 150)) * rng.lognormal(0, 1, size=150) + 5
     X[:, 40:60] += 4 * rng.normal(size=(60, 1))
     X[:, 7] = 0.1
     return X
 
 
-@pytest.fixture(scope="module")
-def client():
+@contextmanager
+def cluster_of_two(processes: bool) -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None
-        ) as cluster,
+        distributed.LocalCluster(processes=processes, **options) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield client
+
+
+@pytest.fixture
+def workers() -> Iterator[Any]:
+    """Two workers in this process: others take seconds to import all there is."""
+    with cluster_of_two(processes=False) as client:
+        yield client
+
+
+@pytest.fixture
+def mortals() -> Iterator[Any]:
+    """Two workers that are processes, and can be killed."""
+    with cluster_of_two(processes=True) as client:
         yield client
 
 
@@ -51,7 +67,7 @@ def assert_same_scan(cov: bs.Covariance, expected: bs.Covariance, width: int) ->
     assert (found.indices[7] == -1).all()
 
 
-@pytest.mark.parametrize("chunks", [(60, 500), (13, 120), (60, 77), (1, 500)])
+@pytest.mark.parametrize("chunks", [(60, 150), (13, 40), (60, 77), (1, 150)])
 @pytest.mark.parametrize("scale", [False, True])
 def test_same_covariance(X, chunks, scale):
     if scale:
@@ -60,7 +76,7 @@ def test_same_covariance(X, chunks, scale):
     dense = bs.Covariance.from_data(X, scale=scale)
     A = dense.rows(slice(None))
     close = {"rtol": 0, "atol": cov.entry_error}
-    some = np.array([3, 490, 41, 7])
+    some = np.array([3, 140, 41, 7])
     np.testing.assert_allclose(cov.diagonal(), np.diag(A), **close)
     np.testing.assert_allclose(cov.submatrix(some), A[np.ix_(some, some)], **close)
     np.testing.assert_allclose(cov.rows(some), A[some], **close)
@@ -150,13 +166,13 @@ def test_bad_data(X):
     X = X.copy()
     X[3, 5] = np.nan
     with pytest.raises(ValueError, match=r"feature\(s\) 5"):
-        bs.Covariance.from_data(da.from_array(X, chunks=(20, 100)))
+        bs.Covariance.from_data(da.from_array(X, chunks=(20, 50)))
     with pytest.raises(ValueError, match="too few"):
-        bs.Covariance.from_data(da.from_array(X[:1], chunks=(1, 100)))
+        bs.Covariance.from_data(da.from_array(X[:1], chunks=(1, 50)))
 
 
-def test_same_result_on_two_workers(X, client):
-    cov = bs.Covariance.from_data(da.from_array(X, chunks=(25, 130)))
+def test_same_result_on_two_workers(X, workers):
+    cov = bs.Covariance.from_data(da.from_array(X, chunks=(25, 60)))
     dense = bs.Covariance.from_data(X)
     assert_same_scan(cov, dense, 9)
     features = np.arange(30, 90)
@@ -170,17 +186,17 @@ def test_same_result_on_two_workers(X, client):
     assert there.status is bs.Status.OPTIMAL
 
 
-def test_a_worker_killed_in_mid_scan(X, client, tmp_path):
+def test_a_worker_killed_in_mid_scan(X, mortals, tmp_path):
     armed = tmp_path / "armed"
-    chunked = da.from_array(X, chunks=(10, 100))
+    chunked = da.from_array(X, chunks=(20, 50))
     cov = bs.Covariance.from_data(chunked)
     source = cov.dask_source()
     source.X = source.X.map_blocks(fatal, str(armed))
-    before = set(client.run(os.getpid).values())
+    before = set(mortals.run(os.getpid).values())
     armed.touch()
     found = scan(cov, 9)
     assert not armed.exists()  # a block of the scan has killed its worker
-    assert not before <= set(client.run(os.getpid).values())
+    assert not before <= set(mortals.run(os.getpid).values())
     expected = scan(bs.Covariance.from_data(X), 9)
     slack = found.rounding + expected.rounding
     np.testing.assert_allclose(found.values, expected.values, rtol=0, atol=slack)
@@ -224,15 +240,15 @@ def test_values_of_a_sparse_chunk_that_are_not_finite_are_refused():
         Covariance.from_data(remote)
 
 
-def test_what_deflation_leaves_is_scanned_by_tasks(X, client, monkeypatch):
+def test_what_deflation_leaves_is_scanned_by_tasks(X, workers, monkeypatch):
     """Its rows are never asked for one strip at a time, each a pass over the data."""
 
     def refuse(self) -> None:
         raise AssertionError("strips of rows of a dask array")
 
     monkeypatch.setattr("blockspca.scan.passes.Pass.strips", refuse)
-    X = X[:, :120]
-    cov = Covariance.from_data(da.from_array(X, chunks=(25, 50)))
+    X = X[:, :80]
+    cov = Covariance.from_data(da.from_array(X, chunks=(30, 40)))
     scheme = bs.ResidualDeflation()
     found = bs.solve_components(cov, 4, 2, scheme=scheme)
     here = bs.solve_components(Covariance.from_data(X), 4, 2, scheme=scheme)
@@ -240,7 +256,7 @@ def test_what_deflation_leaves_is_scanned_by_tasks(X, client, monkeypatch):
     np.testing.assert_allclose(found.components, here.components, atol=1e-7)
     second = found.problem(1, cov)
     first = here.problem(1, Covariance.from_data(X))
-    some = np.arange(0, 120, 7)
+    some = np.arange(0, 80, 7)
     there, expected = scan(second, 5, features=some), scan(first, 5, features=some)
     slack = there.rounding + expected.rounding
     np.testing.assert_allclose(there.values, expected.values, rtol=0, atol=slack)
@@ -258,7 +274,7 @@ def fatal(block, armed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_worker_killed_in_each_phase(tmp_path, client, sparse):
+def test_a_worker_killed_in_each_phase(tmp_path, mortals, sparse):
     """Moments, Gram, scan, deflation, dual, scores, fingerprint: the same answer."""
     rng = np.random.default_rng(0)
     X = rng.poisson(1.0, (90, 12)).astype(float)

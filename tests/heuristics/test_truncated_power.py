@@ -80,6 +80,7 @@ def test_limits(limits, status):
     assert np.count_nonzero(solution.x) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_reaches_the_known_value_on_dorothea(data_dir):
     cov = bs.Covariance.from_data(sp.load_npz(data_dir / "Dorothea_train.npz"))

@@ -28,6 +28,7 @@ def exact(name: str) -> bool:
 
 
 EVERY = pytest.mark.parametrize("name", sorted(filter(installed, SOLVERS)))
+WITH_HIGHS = ("l1-integer-program", "mixed-integer-qp")
 
 
 def kinds_for(name: str) -> tuple[str, ...]:
@@ -52,9 +53,9 @@ def test_contract(name):
 
 @EVERY
 @given(data=st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 def test_feasible_bounded_and_as_good_as_promised(name, data):
-    largest = 7 if name == "l1-integer-program" else 9  # it takes a second for 9
+    largest = 6 if name in WITH_HIGHS else 9  # a program of 9 takes up to a second
     A, k = data.draw(problems(max_features=largest, kinds=kinds_for(name)))
     solver = SOLVERS[name]()
     solution = solver.solve(A, k, limits=Limits())
@@ -82,7 +83,7 @@ def test_feasible_bounded_and_as_good_as_promised(name, data):
 
 
 @EVERY
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_permutation_sign_and_scale(name, seed):
     rng = np.random.default_rng(seed)
     A = symmetric_matrix("psd", 7, rng)

@@ -42,8 +42,9 @@ def test_only_what_cannot_be_otherwise_is_fixed(
     C = problem.columns.combine(np.eye(p))
     sets = list(combinations(range(p), min(k, p)))
     # The best y of each set, and its value
-    best = [np.linalg.svd(C[:, chosen], full_matrices=False) for chosen in sets]
-    values = np.array([s[0] ** 2 for _, s, _ in best])
+    every = np.moveaxis(C[:, np.array(sets)], 1, 0)
+    U, s, _ = np.linalg.svd(every, full_matrices=False)
+    directions, values = U[:, :, 0], s[:, 0] ** 2
     tau = share * float(values.max())
     root = root_of(problem)
     if p <= k:
@@ -54,10 +55,10 @@ def test_only_what_cannot_be_otherwise_is_fixed(
         fixed_in, free = set(node.fixed_in.tolist()), set(node.free.tolist())
         better = [
             set(chosen)
-            for chosen, (U, s, _) in zip(sets, best, strict=True)
-            if s[0] ** 2 > tau * (1 + 1e-9)
+            for chosen, y, value in zip(sets, directions, values, strict=True)
+            if value > tau * (1 + 1e-9)
             and fixed_in <= set(chosen) <= fixed_in | free
-            and all(U[:, 0] @ q.matrix() @ U[:, 0] >= 0 for q in node.sectors)
+            and all(y @ q.matrix() @ y >= 0 for q in node.sectors)
         ]
         if len(fixed_in) == k:
             continue
