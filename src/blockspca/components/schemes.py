@@ -82,6 +82,18 @@ def used_features(earlier: Sequence[Result]) -> NDArray[np.intp]:
     return np.unique(np.concatenate([np.flatnonzero(r.x) for r in earlier]))
 
 
+def used_in_vain(cov: Covariance, rows: FloatArray) -> NDArray[np.intp]:
+    """Return the features of components, (m, d), that nothing can be regressed on.
+
+    None of a matrix that is positive semidefinite: there they have no variance left, as
+    everything else has none.
+    """
+    if cov.known_psd:
+        return np.empty(0, dtype=np.intp)
+    rest = np.delete(rows, regressed(cov, rows).kept, axis=0)
+    return np.flatnonzero(rest.any(axis=0))
+
+
 def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     """Return Q, d × m, whose columns span the earlier components."""
     return row_space(np.array([result.x for result in earlier]))
@@ -301,10 +313,7 @@ class ResidualDeflation(_Deflation):
         """
         if self.disjoint or not earlier:
             return used_features(earlier)
-        if cov.known_psd:
-            return used_features(())
-        kept = regressed(cov, np.array([result.x for result in earlier])).kept
-        return used_features([r for j, r in enumerate(earlier) if j not in kept])
+        return used_in_vain(cov, np.array([result.x for result in earlier]))
 
     def margin(
         self, cov: Covariance, earlier: Sequence[Result], i: int, k: int

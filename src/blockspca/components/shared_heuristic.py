@@ -55,7 +55,8 @@ class SharedSet:
             x = np.zeros(cov.n_features)
             x[self.support] = vector
             image = cov.matvec(x) + shift * x
-            total += image**2 / max(float(value) + shift, TINY)
+            # divided first: of numbers beyond 1e154 there is no square
+            total += (image / np.sqrt(max(float(value) + shift, TINY))) ** 2
         return total
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..certificate import restated
 from ..constraints import checked
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
@@ -19,6 +20,7 @@ from ..pipeline import solve
 from ..progress import Listener
 from ..result import Result, Status
 from .earlier import with_earlier_bound
+from .first_steps import by_steps
 from .prediction import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
@@ -184,19 +186,21 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
     Each is certified for its problem after the earlier ones, as if it had been found
     for that.
     """
-    quick = replace(call, options={**call.options, "certify": False})
-    first = in_turn(quick, starts, HALF)
-    if first[-1].status is Status.INTERRUPTED:
-        return first
     share = shared_out(call.budget, 1, HALF)
-    chosen = more_predictive(
-        call.cov,
-        np.array([result.x for result in first]),
-        call.sparsities,
-        prediction_of(call.scheme),
-        is_disjoint(call.scheme),
-        Deadline(share.time),
-        call.options.get("rng"),
-    )
+    deadline, disjoint = Deadline(share.time), is_disjoint(call.scheme)
+    try:
+        chosen = more_predictive(
+            call.cov,
+            by_steps(call.cov, call.sparsities, disjoint, starts, deadline),
+            call.sparsities,
+            prediction_of(call.scheme),
+            disjoint,
+            deadline,
+            call.options.get("rng"),
+        )
+    except KeyboardInterrupt:  # the first component, as far as it is known at once
+        at_once = replace(call, budget=Budget(Limits(time=0.0)))
+        found = in_turn(at_once, starts, 1.0)[0]
+        return [restated(found, status=Status.INTERRUPTED)]
     supports = [np.flatnonzero(x).tolist() for x in chosen]
     return in_turn(call, supports, 1.0, chosen)

@@ -20,6 +20,7 @@ from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import largest_entries, on_support, rough_eigenpair
+from ..numerics.rounding import in_units, power_of_two
 from ..numerics.threads import blas_limited_to
 from ..result import Solution, Status
 from .power_iteration import power_iteration
@@ -92,7 +93,7 @@ def truncated_power(
     check_positive_integer(max_iterations, "max_iterations")
     limits = Limits() if limits is None else limits
     n_starts = check_positive_integer(n_starts, "n_starts")
-    search = _Search(cov, k, limits, max_iterations)
+    search = _Search(_InUnits(cov), k, limits, max_iterations)
     try:
         search.run(n_starts, sample)
         if polish and search.status is Status.FEASIBLE:
@@ -105,12 +106,34 @@ def truncated_power(
     return Solution(x, status=search.status, nodes=search.nodes)
 
 
+class _InUnits:
+    """A in units of a power of two near its largest variance, so that squares exist."""
+
+    def __init__(self, cov: Covariance) -> None:
+        self._cov, self._unit = cov, power_of_two(float(np.abs(cov.diagonal()).max()))
+        self.n_features, self.n_samples = cov.n_features, cov.n_samples
+        self.known_psd, self.in_memory = cov.known_psd, cov.in_memory
+        self.dask_source = cov.dask_source
+
+    def diagonal(self) -> FloatArray:
+        return in_units(self._cov.diagonal(), self._unit)
+
+    def rows(self, index: NDArray[np.intp] | slice) -> FloatArray:
+        return in_units(self._cov.rows(index), self._unit)
+
+    def submatrix(self, index: NDArray[np.integer[Any]]) -> FloatArray:
+        return in_units(self._cov.submatrix(index), self._unit)
+
+    def matvec(self, x: FloatArray) -> FloatArray:
+        return in_units(self._cov.matvec(x), self._unit)
+
+
 class _TimeIsUp(Exception):
     """Raised from a product, to end iterations that do not look at the clock."""
 
 
 def _leading_eigenvector(
-    cov: Covariance, deadline: Deadline, c: float | None = None
+    cov: _InUnits, deadline: Deadline, c: float | None = None
 ) -> tuple[float, Any]:
     """Approximate leading eigenpair of A, or of cI − A, from products with A alone.
 
@@ -129,7 +152,7 @@ def _leading_eigenvector(
         return 0.0, start
 
 
-def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
+def _lowest_eigenvalue(cov: _InUnits, deadline: Deadline) -> float:
     """Return about λmin(A), to a small part of λmax(A).
 
     As c − λmax(cI − A): asked for λmin itself, ARPACK compares its error with λmin, and
@@ -140,7 +163,7 @@ def _lowest_eigenvalue(cov: Covariance, deadline: Deadline) -> float:
 
 
 def _starts(
-    cov: Covariance, k: int, n_starts: int, sample: bool, deadline: Deadline
+    cov: _InUnits, k: int, n_starts: int, sample: bool, deadline: Deadline
 ) -> FloatArray:
     """Rows of A, the variances and the leading eigenvector, as columns."""
     d = cov.n_features
@@ -175,7 +198,7 @@ class _StrongRow:
 
 
 def _strong_rows(
-    cov: Covariance, k: int, n_starts: int, largest: float, deadline: Deadline
+    cov: _InUnits, k: int, n_starts: int, largest: float, deadline: Deadline
 ) -> list[FloatArray]:
     """Rows with the largest sums of k squares, of a sample, that are not alike.
 
@@ -208,7 +231,7 @@ def _strong_rows(
     return [found.row for found in kept]
 
 
-def _most_of_row(cov: Covariance, k: int, largest: float) -> FloatArray:
+def _most_of_row(cov: _InUnits, k: int, largest: float) -> FloatArray:
     """What the k largest squares of each row come to at most, if A is PSD.
 
     By A_ij² ≤ A_ii A_jj, and by the sum of all of them, e'AAe ≤ A_ii λmax.
@@ -242,7 +265,7 @@ class _Search:
     """The best support so far, and what has been spent on it."""
 
     def __init__(
-        self, cov: Covariance, k: int, limits: Limits, max_iterations: int
+        self, cov: _InUnits, k: int, limits: Limits, max_iterations: int
     ) -> None:
         self.cov, self.k, self.limits = cov, k, limits
         self.max_iterations = max_iterations
