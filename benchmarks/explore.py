@@ -4,9 +4,11 @@
 
 The time is the page's own: from the event of the slider to the components in the page
 (`performance.measure`), so that it has the way to the server and back, the answer and
-the drawing of the list. First paint is from the request of the page to its components,
-after the data are loaded and the first answer was solved ahead. Chromium is looked for
-as chromium or by BLOCKSPCA_CHROMIUM.
+the drawing of the list. Pictures, by plotly.js, follow in moments without work: the
+time to the last of them is given too, of moves that wait for it. First paint is from
+the request of the page to its components, after the data are loaded and the first
+answer was solved ahead; the first pictures wait for plotly.js, which is loaded then.
+Chromium is looked for as chromium or by BLOCKSPCA_CHROMIUM.
 """
 
 from __future__ import annotations
@@ -33,7 +35,11 @@ ANSWERED = (
     " && explorer.asked > 0"
 )
 SETTLED = "() => Number(document.body.dataset.settled) >= explorer.asked"
-MOVES, QUICK_MOVES = 150, 40
+DRAWN = "() => explorer.pictures === 'drawn'"
+# The last picture of each question.
+PICTURES = """() => Object.values(Object.fromEntries(
+  performance.getEntriesByName("pictures").map((e) => [e.detail, e.duration])))"""
+MOVES, QUICK_MOVES, PICTURE_MOVES = 150, 40, 30
 PATIENCE = 120_000  # milliseconds
 COLUMNS = {
     "set": ("data", ""),
@@ -41,9 +47,11 @@ COLUMNS = {
     "features": ("features", ""),
     "components": ("components", ""),
     "first": ("first paint, s", ".2f"),
+    "first_pictures": ("first pictures, s", ".2f"),
     "median": ("median, ms", ".0f"),
     "p95": ("95th percentile, ms", ".0f"),
     "worst": ("worst, ms", ".0f"),
+    "pictures": ("all pictures, median, ms", ".0f"),
 }
 
 
@@ -66,16 +74,24 @@ def measured(page: Any, name: str, table: Table, n_components: int, moves: int) 
         page.goto(served.url)
         page.wait_for_function(ANSWERED, timeout=PATIENCE)
         first = time.perf_counter() - started
+        page.wait_for_function(DRAWN, timeout=PATIENCE)
+        first_pictures = time.perf_counter() - started
         page.wait_for_function(SETTLED, timeout=PATIENCE)
         page.locator("#k").focus()
         rng = np.random.default_rng(0)
+        keys = ["ArrowRight", "ArrowLeft", "PageUp", "PageDown"]
         for _ in range(moves):
-            key = rng.choice(["ArrowRight", "ArrowLeft", "PageUp", "PageDown"])
-            page.keyboard.press(str(key))
+            page.keyboard.press(str(rng.choice(keys)))
             page.wait_for_function(ANSWERED, timeout=PATIENCE)
         times = page.evaluate(
             "performance.getEntriesByName('answer').map((e) => e.duration)"
         )[1:]
+        page.evaluate("performance.clearMeasures('pictures')")
+        for _ in range(PICTURE_MOVES):
+            page.keyboard.press(str(rng.choice(keys)))
+            for condition in (ANSWERED, SETTLED, DRAWN):
+                page.wait_for_function(condition, timeout=PATIENCE)
+        pictures = page.evaluate(PICTURES)
     n, d = table.shape
     return {
         "set": name,
@@ -83,9 +99,11 @@ def measured(page: Any, name: str, table: Table, n_components: int, moves: int) 
         "features": d,
         "components": n_components,
         "first": first,
+        "first_pictures": first_pictures,
         "median": float(np.median(times)),
         "p95": float(np.percentile(times, 95)),
         "worst": float(np.max(times)),
+        "pictures": float(np.median(pictures)),
         "times": times,
     }
 

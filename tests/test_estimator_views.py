@@ -9,6 +9,7 @@ from sklearn.covariance import LedoitWolf
 import blockspca as bs
 
 pytest.importorskip("tornado")
+pytest.importorskip("plotly")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from blockspca.explore.dataset import Dataset, Source
 from blockspca.io import Table
 
 SCRIPT = "<script>document.title = 'owned'</script>"
+MARKUP = "<b>7</b> &lt; <a href='x'>%{x}</a>"  # what a picture's text could mean by it
 
 
 def make_dataset(n: int = 60, d: int = 12, **more) -> Dataset:
@@ -22,7 +23,8 @@ def make_dataset(n: int = 60, d: int = 12, **more) -> Dataset:
         "<img src=x onerror=alert(1)>",
         *(f"gene {j}" for j in range(2, d)),
     ]
-    table = Table(X, tuple(names), tuple(f"sample {i}" for i in range(n)))
+    samples = tuple(MARKUP if i == 7 else f"sample {i}" for i in range(n))
+    table = Table(X, tuple(names), samples)
     given = {
         "name": "toy",
         "labels": {"kind": ["a" if x > 0 else "b" for x in X[:, 0]], "dose": X[:, 1]},

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 pytest.importorskip("playwright.sync_api")
 pytest.importorskip("tornado")
+pytest.importorskip("plotly")
 
 import blockspca as bs
 from blockspca.explore import explore_table
+from blockspca.explore import server as server_module
+from blockspca.explore.pictures import MAX_POINTS
+from blockspca.explore.run import Explorer, make_server
 from blockspca.explore.state import State
 from browser import assert_accessible, chromium, heard, needs_chromium
 
-from .conftest import SCRIPT, make_dataset
+from .conftest import MARKUP, SCRIPT, make_dataset
 
 pytestmark = needs_chromium
 START = State(k=3, seconds=600, label="kind")
@@ -64,6 +71,18 @@ def wait(page) -> None:
         "() => window.explorer && explorer.asked > 0 &&"
         " Number(document.body.dataset.answered) >= explorer.asked"
     )
+
+
+def drawn(page, *pictures: str) -> None:
+    """Wait until nothing is left to draw, and some pictures are there."""
+    for name in pictures:
+        page.locator(f"#{name} .main-svg").first.wait_for()
+    page.wait_for_function("() => explorer.pictures === 'drawn'")
+
+
+def middle(place) -> tuple[float, float]:
+    box = place.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
 def state_of(page) -> dict:
@@ -129,6 +148,7 @@ def test_names_are_text_whatever_they_hold(page):
     wait(page)
     assert page.locator("#chosen .name").inner_text() == f"{SCRIPT} left out"
     page.locator("#prices th").first.wait_for()
+    drawn(page, "scores")
     assert page.title() == "Explore: toy"
     assert page.locator("#views img, #views script, #controls script").count() == 0
 
@@ -230,25 +250,46 @@ def test_a_link_restores_the_state_in_another_tab(page, browser):
 
 
 def test_the_path_leads_to_a_k(page):
-    dots = page.locator("#path .dot")
-    dots.first.wait_for()
-    assert dots.count() == 12
-    page.locator('#path [data-k="7"]').click()
+    drawn(page, "path")
+    points = page.locator("#path .trace:nth-child(3) .point")
+    assert points.count() == 12
+    page.locator("#path").scroll_into_view_if_needed()
+    page.mouse.move(*middle(points.nth(6)))
+    page.locator("#path .hovertext").wait_for()
+    said = page.locator("#path .hovertext").text_content()
+    assert said.startswith("k = 7: variance ")
+    page.mouse.click(*middle(points.nth(6)))
     wait(page)
     assert state_of(page)["k"] == 7
-    assert "12 of 12 proved" in page.locator("#path svg").get_attribute("aria-label")
+    assert "12 of 12 proved" in page.locator("#path").get_attribute("aria-label")
 
 
-def test_samples_have_names_colours_and_a_lasso(page):
-    page.locator("#legend .swatch").first.wait_for()
+def test_samples_have_names_and_colours(page):
+    drawn(page, "scores")
     assert sorted(page.locator("#legend .swatch").all_inner_texts()) == ["a", "b"]
-    canvas = page.locator("#canvas")
-    canvas.scroll_into_view_if_needed()
-    canvas.focus()
+    points = page.locator("#scores .point")
+    assert points.count() == 60
+    page.locator("#scores").scroll_into_view_if_needed()
+    page.mouse.move(*middle(points.nth(7)))
+    page.locator("#scores .hovertext").wait_for()
+    assert page.locator("#scores .hovertext").text_content().startswith(f"{MARKUP}, ")
+    assert page.locator("#sample").inner_text().startswith(f"Sample {MARKUP}: ")
+    page.locator("#scores").focus()
     page.keyboard.press("ArrowRight")
     assert page.locator("#sample").inner_text().startswith("Sample sample ")
-    box = canvas.bounding_box()
-    corners = [(0.14, 0.02), (0.97, 0.02), (0.97, 0.88), (0.14, 0.88)]
+    enter(page, "#n_components", 2)
+    page.select_option("#axis-x", "1")
+    page.select_option("#label", "component 1")
+    wait(page)
+    page.locator("#legend .shade-8").wait_for()
+    assert state_of(page)["axes"] == [1, 1]
+
+
+def draw_around(page) -> None:
+    """Draw around all samples of the picture."""
+    page.locator("#scores").scroll_into_view_if_needed()
+    box = page.locator("#scores .nsewdrag").bounding_box()
+    corners = [(0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99)]
     left, top, wide, high = (box[key] for key in ("x", "y", "width", "height"))
     places = [(left + wide * x, top + high * y) for x, y in corners]
     page.mouse.move(*places[0])
@@ -256,15 +297,63 @@ def test_samples_have_names_colours_and_a_lasso(page):
     for place in places[1:]:
         page.mouse.move(*place, steps=5)
     page.mouse.up()
+
+
+def counted(page, count: str) -> None:
     page.wait_for_function(
-        "() => document.querySelector('#sample').textContent.startsWith('60 samples')"
+        "(count) => document.querySelector('#sample').textContent.startsWith(count)",
+        arg=count,
     )
-    enter(page, "#n_components", 2)
-    page.select_option("#axis-x", "1")
-    page.select_option("#label", "component 1")
-    wait(page)
-    page.locator("#legend .shade-8").wait_for()
-    assert state_of(page)["axes"] == [1, 1]
+
+
+def test_a_lasso_counts_samples(page):
+    drawn(page, "scores")
+    draw_around(page)
+    counted(page, "60 samples inside the line (")
+
+
+def scrolls(page) -> bool:
+    """Whether the page scrolls where a finger goes up over the samples."""
+    page.evaluate("document.getElementById('scores').scrollIntoView({block: 'center'})")
+    before = page.evaluate("scrollY")
+    x, y = middle(page.locator("#scores .nsewdrag"))
+    touch = page.context.new_cdp_session(page)
+    steps = [("touchStart", 0), *(("touchMove", 20 * i) for i in range(1, 11))]
+    for kind, up in steps:
+        content = {"type": kind, "touchPoints": [{"x": x, "y": y - up}]}
+        touch.send("Input.dispatchTouchEvent", content)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    return page.evaluate("scrollY") > before + 50
+
+
+def test_a_finger_scrolls_the_page_until_it_is_to_draw(browser, served):
+    with opened(browser, served.url, 390, has_touch=True, is_mobile=True) as page:
+        drawn(page, "scores")
+        assert scrolls(page)
+        page.locator("#draws").tap()
+        drawn(page)
+        assert not scrolls(page)
+
+
+def test_many_samples_are_counted_cells(browser):
+    """They are named by pointing, by keys and by a lasso as points are."""
+    n = MAX_POINTS + 1
+    with (
+        explore_table(make_dataset(n=n), START) as served,
+        opened(browser, served.url) as page,
+    ):
+        drawn(page, "scores")
+        assert page.locator("#scores .point").count() == 0
+        page.locator("#scores").focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        page.locator("#sample", has_text=" here (").wait_for()
+        draw_around(page)
+        counted(page, f"{n:,} samples inside the line")
+        page.mouse.move(*middle(page.locator("#scores .nsewdrag")))
+        page.locator("#sample", has_text=" here (").wait_for()
+        svg = saved(page, page.locator("button[data-picture=scores]").click)
+        assert "data:image/png" in svg
 
 
 def test_swaps_sets_stability_and_blocks_on_demand(page):
@@ -295,18 +384,17 @@ def saved(page, action) -> str:
 
 
 def test_exports(page):
-    page.locator("#path .dot").first.wait_for()
-    page.locator("#share svg").wait_for()
+    page.click("#ask-blocks")
+    drawn(page, "path", "share", "scores", "heat")
     link = lambda name: lambda: page.get_by_role("link", name=name).click()  # noqa: E731
     script = saved(page, link("Python script"))
     compile(script, "script.py", "exec")
     assert "k=3" in script
     assert "component,feature,loading" in saved(page, link("Loadings, CSV"))
     assert json.loads(saved(page, link("State, JSON")))["k"] == 3
-    for name in ("path", "share", "scores"):
-        button = page.locator(f"button[data-picture={name}]")
-        svg = saved(page, button.click)
-        assert svg.startswith("<svg")
+    for name in ("path", "share", "scores", "heat"):
+        svg = saved(page, page.locator(f"button[data-picture={name}]").click)
+        assert ElementTree.fromstring(svg).tag == "{http://www.w3.org/2000/svg}svg"
         assert "var(" not in svg
     enter(page, "#k-number", 4)
     assert "k=4" in saved(page, link("Python script"))
@@ -326,8 +414,7 @@ def test_exports(page):
 def test_accessible_at_every_width_in_light_and_dark(browser, served, width, scheme):
     with opened(browser, served.url, width, color_scheme=scheme) as page:
         page.click("#ask-blocks")
-        page.locator("#blocks").wait_for()
-        page.locator("#path .dot").first.wait_for()
+        drawn(page, "path", "share", "scores", "heat")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert_accessible(page)
 
@@ -347,7 +434,7 @@ def test_the_theme_is_chosen_and_kept(page):
 
 
 def test_everything_is_reached_by_keyboard(page):
-    page.locator("#path .dot").first.wait_for()
+    drawn(page, "path", "scores")
     page.locator("body").focus()
     order = []
     while "ask-stability" not in order and len(order) < 120:
@@ -355,7 +442,7 @@ def test_everything_is_reached_by_keyboard(page):
         order.append(page.evaluate("document.activeElement.id"))
     reached = set(order)
     wanted = {"k", "k-number", "n_components", "scheme", "scale", "nonnegative"}
-    wanted |= {"search", "axis-x", "label", "canvas", "ask-swaps", "within", "theme"}
+    wanted |= {"search", "axis-x", "label", "scores", "ask-swaps", "within", "theme"}
     assert wanted <= reached
     page.locator("#components").focus()
     page.keyboard.press("/")
@@ -373,17 +460,116 @@ def test_focus_stays_on_the_button_that_was_pressed(page):
     assert now.get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.slow
-def test_a_server_that_ends_is_noticed(browser):
-    page = explore_table(make_dataset(), START)
+# -- what goes wrong -------------------------------------------------------------------
+
+
+@contextmanager
+def tab_of(browser, url: str):
+    """A tab that may say what went wrong."""
     context = browser.new_context()
     tab = context.new_page()
     tab.set_default_timeout(300_000)
-    tab.goto(page.url)
-    wait(tab)
-    shown = names(tab)
-    page.stop()
-    tab.locator("#alert").wait_for()
-    assert "connection is lost" in tab.locator("#alert").inner_text()
-    assert names(tab) == shown
+    tab.goto(url)
+    yield tab
     context.close()
+
+
+def test_an_interrupted_solve_leaves_the_page_usable(browser, monkeypatch):
+    with explore_table(make_dataset(), START) as served:
+        engine = served._server.engine
+        begun, solve = threading.Event(), engine.solve
+
+        def endless(state, tell, found):
+            found(solve(state))
+            begun.set()
+            while True:
+                tell(bs.progress.Event("proof", 0, 1, state.k, 1.0, 2.0))
+
+        with opened(browser, served.url) as page:
+            monkeypatch.setattr(engine, "solve", endless)
+            page.check("#contrast-on")  # no path answers this one
+            assert begun.wait(300)
+            page.locator("#said", has_text="100 % better").wait_for()
+            page.click("#stop")
+            page.locator("#said", has_text="Stopped").wait_for()
+            assert len(names(page)) == 3  # what was known stays
+            monkeypatch.undo()
+            enter(page, "#k-number", 5)
+            assert len(names(page)) == 5
+            assert page.locator(f"{FIRST} .badge").inner_text() == "proved optimal"
+            drawn(page, "scores", "path")
+
+
+class _Empty(BaseHTTPRequestHandler):
+    """A site of somebody else."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+
+    def log_message(self, *words) -> None:
+        pass
+
+
+@contextmanager
+def other_site():
+    with HTTPServer(("127.0.0.1", 0), _Empty) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+ASK = """(url) => new Promise((end) => {
+  const [got, refused] = [() => end("got"), () => end("refused")];
+  if (url.startsWith("ws:")) {
+    const socket = new WebSocket(url);
+    [socket.onopen, socket.onerror] = [got, refused];
+  } else {
+    fetch(url, { mode: "no-cors" }).then(got, refused);
+  }
+})"""
+
+
+def test_a_page_of_another_site_gets_nothing(browser, served):
+    socket = served.url.replace("http:", "ws:") + "socket"
+    paths = ("assets/plotly.min.js", "export/state.json")
+    with other_site() as url, tab_of(browser, url) as tab:
+        for address in (*(served.url + path for path in paths), socket):
+            assert tab.evaluate(ASK, address) == "refused"
+    with opened(browser, served.url) as own:
+        assert own.evaluate(ASK, served.url + paths[1]) == "got"
+
+
+def test_without_pictures_the_page_is_used(browser, served):
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(300_000)
+    page.route("**/plotly.min.js", lambda route: route.abort())
+    page.goto(served.url)
+    alert = page.locator("#alert", has_text="pictures could not be loaded")
+    alert.wait_for()
+    enter(page, "#k-number", 4)
+    assert len(names(page)) == 4
+    context.close()
+
+
+def test_closing_the_tab_ends_it(browser, monkeypatch):
+    monkeypatch.setattr(server_module, "GRACE", 0.05)
+    served = Explorer(make_server(make_dataset(), START))
+    with opened(browser, served.url):
+        assert served.running
+    served._thread.join(300)
+    assert not served.running
+
+
+@pytest.mark.slow
+def test_a_server_that_ends_is_noticed(browser):
+    served = explore_table(make_dataset(), START)
+    with tab_of(browser, served.url) as tab:
+        wait(tab)
+        shown = names(tab)
+        served.stop()
+        tab.locator("#alert").wait_for()
+        assert "connection is lost" in tab.locator("#alert").inner_text()
+        assert names(tab) == shown

@@ -17,7 +17,7 @@ from blockspca.cli.loading import load
 from blockspca.cli.main import run
 from blockspca.cli.options import ReadOptions, ShowOptions
 from blockspca.components.scheme_names import SCHEMES
-from blockspca.explore import messages
+from blockspca.explore import explore_table, messages
 from blockspca.explore.dataset import Source
 from blockspca.explore.engine import Engine
 from blockspca.explore.exports import _proof, commands
@@ -114,6 +114,14 @@ def test_a_script_of_data_in_memory_names_them():
     assert made["found"].results[0].objective == pytest.approx(
         expected.results[0].objective
     )
+
+
+@pytest.mark.parametrize("missing", ["tornado", "plotly", "jinja2"])
+def test_a_package_that_is_missing_is_named(missing, monkeypatch):
+    find = lambda name: None if name == missing else object()  # noqa: E731
+    monkeypatch.setattr(sys.modules["blockspca.explore.run"], "find_spec", find)
+    with pytest.raises(ImportError, match=rf"needs {missing}; pip install .*explore"):
+        explore_table(make_dataset())
 
 
 def test_the_command_serves_until_it_is_interrupted(folder):

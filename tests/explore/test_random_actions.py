@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("playwright.sync_api")
 pytest.importorskip("tornado")
+pytest.importorskip("plotly")
 
 from blockspca.explore import explore_table
 from blockspca.explore.engine import Engine

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tornado")
+pytest.importorskip("plotly")
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -70,9 +71,10 @@ def test_the_page_and_its_files(page):
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Cache-Control"] == "no-store"
     assert headers["Server"] is None
-    status, headers, _ = get(page, root(page) + "assets/app.js")
-    assert status == 200
-    assert headers["Content-Type"].startswith("text/javascript")
+    for name in ("app.js", "plotly.min.js"):
+        status, headers, _ = get(page, f"{root(page)}assets/{name}")
+        assert status == 200
+        assert headers["Content-Type"].startswith("text/javascript")
 
 
 def test_nothing_is_loaded_from_elsewhere():
@@ -84,7 +86,10 @@ def test_nothing_is_loaded_from_elsewhere():
 
 
 @pytest.mark.parametrize("token", ["", "x", "../", "%2e%2e", "x" * 32, "%00", "a/b"])
-@pytest.mark.parametrize("path", ["/{}/", "/{}/assets/app.js", "/{}/export/script.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["/{}/", "/{}/assets/app.js", "/{}/assets/plotly.min.js", "/{}/export/script.py"],
+)
 def test_a_wrong_token_finds_nothing(page, token, path):
     assert get(page, path.format(token))[0] == 404
 
@@ -135,6 +140,7 @@ def test_another_site_may_link_to_the_page_and_to_nothing_else(page):
     foreign = {"Sec_Fetch_Site": "cross-site"}
     assert get(page, root(page), **foreign)[0] == 200
     assert get(page, root(page) + "assets/app.js", **foreign)[0] == 403
+    assert get(page, root(page) + "assets/plotly.min.js", **foreign)[0] == 403
     assert get(page, root(page) + "export/script.py", **foreign)[0] == 403
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def check_extra() -> None:
     """Say what to install, if it is not there."""
-    for name in ("tornado", "jinja2"):
+    for name in ("tornado", "plotly", "jinja2"):
         if find_spec(name) is None:
             raise ImportError(
                 f"explore needs {name}; pip install 'blockspca[explore]'."

@@ -12,6 +12,7 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from importlib.resources import files
@@ -30,6 +31,7 @@ from .session import Session
 from .state import MAX_TEXT, State, StateError
 
 HOST = "127.0.0.1"
+LIBRARY = "plotly.min.js"
 MAX_TABS = 20
 GRACE = 3.0  # seconds in which a tab that is loaded again is not a closed one
 
@@ -41,7 +43,11 @@ _KINDS = {
 }
 _HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "default-src 'none'; script-src 'self'; "
+        # ... and a style element that is empty, which is what this is the hash of:
+        # plotly.js makes one, and gives it its rules by script.
+        "style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; "
+        "connect-src 'self'; "
         "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     ),
@@ -64,6 +70,21 @@ def assets() -> dict[str, tuple[str, bytes]]:
         if ending in _KINDS:
             found[file.name] = (_KINDS[ending], file.read_bytes())
     return found
+
+
+def library() -> bytes:
+    """plotly.js, which draws the pictures, as the installed package brings it.
+
+    It adds a style sheet for maps, which the page's policy refuses, unless an element
+    has the name of that; so one gets it first.
+    """
+    from plotly.offline import get_plotlyjs
+
+    text = str(get_plotlyjs())
+    names = sorted(set(re.findall(r'getElementById\("([0-9a-f]{64})"\)', text)))
+    made = 'Object.assign(document.createElement("meta"),{id:"%s"})'
+    marks = [f"document.head.append({made % name});" for name in names]
+    return ("".join(marks) + text).encode()
 
 
 class Server:
@@ -93,7 +114,7 @@ class Server:
         self.token = secrets.token_urlsafe(24)
         self.worker = Worker()
         self.tabs: set[Socket] = set()
-        self.files = assets()
+        self.files = {**assets(), LIBRARY: (_KINDS[".js"], library())}
         self._sockets = bind_sockets(port, HOST)
         self.port = int(self._sockets[0].getsockname()[1])
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -1,11 +1,11 @@
 // The page: controls change the state, the state is asked, answers are shown.
 import { Blocks } from "./blocks.js";
-import { showPath, showShares } from "./charts.js";
+import { Path, Shares } from "./charts.js";
 import { showComponents } from "./components.js";
 import { Connection } from "./connection.js";
-import { $, fill, h, number, percent, plural } from "./dom.js";
+import { $, fill, h, number, percent, plural, save } from "./dom.js";
 import * as panels from "./panels.js";
-import { save, standalone } from "./save.js";
+import { hold, loadLibrary, redraw, state as picturesAre, whenDrawn } from "./pictures.js";
 import { Scores } from "./scores.js";
 import { DEFAULT, Store } from "./store.js";
 
@@ -22,12 +22,14 @@ const SCHEMES = {
 
 let hello = null;
 let asked = 0;
-let path = null;
 const known = new Map(); // names of features by index
 const store = new Store((state) => changed(state));
 const connection = new Connection((message) => heard(message), () => lost());
 const scores = new Scores(connection);
 const blocks = new Blocks(store);
+const path = new Path((k) => chooseK(k));
+const shares = new Shares();
+const pictures = { path: path.picture, share: shares.picture, scores: scores.picture, heat: blocks.picture };
 const nameOf = (index) => known.get(index) ?? `feature ${index}`;
 
 // -- out: a state becomes a question ---------------------------------------------
@@ -44,6 +46,7 @@ function changed(state) {
 
 function ask(state) {
   asked += 1;
+  hold();
   performance.mark(`asked ${asked}`);
   $("components").classList.add("stale");
   offer(false);
@@ -70,15 +73,13 @@ function remember(message) {
 const showing = {
   components(message) {
     showComponents(message, store);
-    measured();
+    measured("answer");
+    requestAnimationFrame(() => loadLibrary(() => complain("The pictures could not be loaded: load the page again. Components and exports work without them.")));
     if (message.complete) { offer(true); rested(); }
   },
-  summary: showShares,
+  summary: (message) => shares.show(message),
   scores: (message) => scores.show(message),
-  path(message) {
-    path = message;
-    showPath(path, store.state.k, chooseK);
-  },
+  path: (message) => path.show(message, store.state.k),
   progress(message) {
     const gap = message.gap === null ? "looking" : `no other choice is more than ${percent(message.gap)} better`;
     working(`Component ${message.component + 1}: variance ${number(message.objective)}, ${gap}`, message.gap);
@@ -98,10 +99,10 @@ const showing = {
   blocks(message) { blocks.show(message); rested(); },
 };
 
-function measured() {
+function measured(name) {
   const mark = performance.getEntriesByName(`asked ${asked}`)[0];
-  if (mark) performance.measure("answer", { start: mark.startTime, detail: asked });
-  if (performance.getEntriesByName("answer").length > 2000) { performance.clearMeasures("answer"); performance.clearMarks(); }
+  if (mark) performance.measure(name, { start: mark.startTime, detail: asked });
+  if (performance.getEntriesByName(name).length > 2000) { performance.clearMeasures(name); performance.clearMarks(); }
 }
 
 function working(words, gap = null) {
@@ -177,7 +178,7 @@ function showControls(state) {
   const constrained = state.include.length || state.exclude.length || state.max_per_group !== null || state.nonnegative;
   $("clear").hidden = !constrained;
   if (!constrained) $("price").hidden = true;
-  if (path) showPath(path, state.k, chooseK);
+  path.show(null, state.k);
   showAxes(state);
 }
 
@@ -252,9 +253,9 @@ function listenPanels() {
   for (const one of document.querySelectorAll("button.svg")) one.addEventListener("click", () => savePicture(one.dataset.picture));
 }
 
-function savePicture(name) {
-  const svg = name === "scores" ? scores.svg() : $(name).querySelector("svg");
-  if (svg) save(standalone(svg), `${name}.svg`, "image/svg+xml");
+async function savePicture(name) {
+  const svg = await pictures[name].svg();
+  if (svg) save(svg, `${name}.svg`, "image/svg+xml");
 }
 
 async function copyLink() {
@@ -289,20 +290,25 @@ function theme(name) {
   document.documentElement.dataset.theme = name;
   $("theme").textContent = `Theme: ${name}`;
   try { localStorage.setItem("theme", name); } catch { /* a browser may forbid it */ }
-  scores.draw();
-  blocks.draw();
+  redraw();
 }
 
 function begin() {
   listen();
+  whenDrawn(() => measured("pictures"));
   let chosen = "auto";
   try { chosen = localStorage.getItem("theme") ?? "auto"; } catch { /* as above */ }
   theme(THEMES.includes(chosen) ? chosen : "auto");
   $("theme").addEventListener("click", () => theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % 3]));
   if (matchMedia("(max-width: 50rem)").matches) $("more").open = false; // components first
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { scores.draw(); blocks.draw(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }
 
 begin();
 // For tests and the curious: the state, and the answer's number.
-window.explorer = { get state() { return store.state; }, get asked() { return asked; }, get entries() { return store.entries.map((entry) => entry.words); } };
+window.explorer = {
+  get state() { return store.state; },
+  get asked() { return asked; },
+  get entries() { return store.entries.map((entry) => entry.words); },
+  get pictures() { return picturesAre(); },
+};

@@ -1,18 +1,24 @@
 // The covariance of the strongest features, in the order of blocks, with a threshold.
 import { $, colour, number, plural } from "./dom.js";
+import { CELLS, Picture, faded, literal } from "./pictures.js";
+
+const ROOM = 9; // pixels of a row that has its name beside it
+const LETTER = 5.4; // pixels, about
 
 export class Blocks {
   constructor(store) {
     this.store = store;
     this.message = null;
-    this.canvas = $("heat");
+    this.picture = new Picture($("heat"), () => this.content(), {
+      events: {
+        plotly_hover: (event) => this.say(...event.points[0].pointNumber),
+      },
+    });
     $("epsilon").addEventListener("input", () => {
       store.change({ epsilon: this.message.levels[Number($("epsilon").value)] }, "threshold ε", true);
     });
     $("epsilon").addEventListener("change", () => store.settle());
-    this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe($("blocks"));
+    $("heat").addEventListener("keydown", (event) => this.key(event));
   }
 
   show(message) {
@@ -42,7 +48,7 @@ export class Blocks {
       `${this.message.names.length} features are shown.`;
     $("blocks-said").textContent = words;
     $("epsilon").setAttribute("aria-valuetext", words);
-    this.draw();
+    this.picture.draw();
   }
 
   entry(i, j) {
@@ -51,39 +57,53 @@ export class Blocks {
     return this.message.upper[a * d - (a * (a - 1)) / 2 + (b - a)];
   }
 
-  draw() {
-    if (!this.message || $("blocks").hidden) return;
-    const d = this.message.names.length;
-    const width = Math.max(240, Math.min(560, this.canvas.parentElement.clientWidth));
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = this.canvas.height = Math.round(width * ratio);
-    this.canvas.style.width = this.canvas.style.height = `${width}px`;
-    const c = this.canvas.getContext("2d");
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const cell = width / d;
-    this.cell = cell;
-    const epsilon = this.message.levels[this.level];
-    let most = 1e-300;
-    for (let i = 0; i < d; i += 1) for (let j = i; j < d; j += 1) most = Math.max(most, Math.abs(this.entry(i, j)));
-    const [plus, minus] = [colour("--blue"), colour("--orange")];
-    for (let i = 0; i < d; i += 1) {
-      for (let j = 0; j < d; j += 1) {
-        const value = this.entry(i, j);
-        if (i !== j && Math.abs(value) <= epsilon) continue;
-        c.globalAlpha = 0.12 + (0.88 * Math.abs(value)) / most;
-        c.fillStyle = value < 0 ? minus : plus;
-        c.fillRect(j * cell, i * cell, Math.max(1, cell - 0.5), Math.max(1, cell - 0.5));
-      }
-    }
-    c.globalAlpha = 1;
-    c.strokeStyle = colour("--ink");
+  content() {
+    if (!this.message || $("blocks").hidden) return null;
+    const { names, levels } = this.message;
+    const d = names.length;
+    const epsilon = levels[this.level];
+    const largest = Math.max(...this.message.upper.map(Math.abs), 1e-300);
+    const z = names.map((_, i) => names.map((__, j) => {
+      const value = this.entry(i, j);
+      return i === j || Math.abs(value) > epsilon ? value : null;
+    }));
+    const [plus, minus, ink] = ["--blue", "--orange", "--ink"].map(colour);
+    const traces = [
+      {
+        ...CELLS, z, zmin: -largest, zmax: largest, xgap: 1, ygap: 1, hoverongaps: true,
+        colorscale: [[0, minus], [0.5 - 1e-9, faded(minus, 0.12)], [0.5, faded(plus, 0.12)], [1, plus]],
+      },
+      { type: "scatter", mode: "lines", ...this.outlines(), line: { color: ink, width: 1 }, hoverinfo: "skip" },
+    ];
+    const { clientWidth: width, clientHeight: height } = $("heat");
+    const beside = width - height;
+    const named = height / d >= ROOM && beside > 10 * LETTER;
+    const most = Math.floor(beside / LETTER) - 1;
+    const short = (name) => literal(name.length > most ? `${name.slice(0, most - 1)}…` : name);
+    const axis = { showgrid: false, zeroline: false, fixedrange: true, visible: false };
+    const layout = {
+      hovermode: "closest", margin: { l: named ? beside : beside / 2, r: named ? 0 : beside / 2, t: 0, b: 0 },
+      xaxis: { ...axis, range: [-0.6, d - 0.4] },
+      yaxis: { ...axis, range: [d - 0.4, -0.6], visible: named, tickvals: names.map((_, i) => i), ticktext: names.map(short), tickfont: { size: 10 } },
+    };
+    return { traces, layout };
+  }
+
+  // A square around each block, one line with breaks.
+  outlines() {
     const labels = this.message.labels[this.level];
-    for (let start = 0; start < d;) {
+    const line = { x: [], y: [] };
+    for (let start = 0; start < labels.length;) {
       let end = start + 1;
-      while (end < d && labels[end] === labels[start]) end += 1;
-      if (end - start > 1) c.strokeRect(start * cell + 0.5, start * cell + 0.5, (end - start) * cell - 1, (end - start) * cell - 1);
+      while (end < labels.length && labels[end] === labels[start]) end += 1;
+      const [a, b] = [start - 0.5, end - 0.5];
+      if (end - start > 1) {
+        line.x.push(a, b, b, a, a, null);
+        line.y.push(a, a, b, b, a, null);
+      }
       start = end;
     }
+    return line;
   }
 
   say(i, j) {
@@ -92,12 +112,6 @@ export class Blocks {
     this.cursor = [i, j];
     const value = number(this.entry(i, j));
     $("pair").textContent = i === j ? `Variance of ${names[i]}: ${value}` : `${names[i]} × ${names[j]}: ${value}`;
-  }
-
-  point(event) {
-    if (!this.message) return;
-    const box = this.canvas.getBoundingClientRect();
-    this.say(Math.floor((event.clientY - box.top) / this.cell), Math.floor((event.clientX - box.left) / this.cell));
   }
 
   key(event) {

@@ -1,5 +1,8 @@
 // The components: loadings as bars, what is proved, and buttons to keep or leave out.
+import { Bars } from "./bars.js";
 import { $, fill, h, number, percent } from "./dom.js";
+
+const bars = []; // of each component, kept from answer to answer
 
 export function featureButtons(feature, store, where) {
   const [index, name] = feature;
@@ -29,23 +32,19 @@ export function toggle(store, field, [index, name]) {
 }
 
 export function showComponents(message, store) {
+  for (const one of bars.splice(message.components.length)) one.picture.forget();
   fill($("components"), message.components.map((component, j) => card(component, j, store)));
+  message.components.forEach((component, j) => bars[j].show(component.loadings));
   $("components").classList.remove("stale");
 }
 
 function card(component, j, store) {
-  const largest = Math.max(...component.loadings.map(Math.abs), 1e-12);
-  const rows = component.features.map((feature, i) => {
-    const value = component.loadings[i];
-    const bar = h("span", { class: value < 0 ? "load minus" : "load" });
-    bar.style.width = `${(100 * Math.abs(value)) / largest}%`;
-    return h("li", { data: { feature: feature[0] } },
-      h("span", { class: "name", title: feature[2] ? `${feature[1]}, group ${feature[2]}` : feature[1] }, feature[1]),
-      h("span", { class: "track" }, bar),
-      h("span", { class: "value" }, value.toFixed(3)),
-      h("span", { class: "buttons" }, featureButtons(feature, store, `c${j}`)),
-    );
-  });
+  bars[j] ??= new Bars();
+  const rows = component.features.map((feature, i) => h("li", { data: { feature: feature[0] } },
+    h("span", { class: "name", title: feature[2] ? `${feature[1]}, group ${feature[2]}` : feature[1] }, feature[1]),
+    h("span", { class: "value" }, component.loadings[i].toFixed(3)),
+    h("span", { class: "buttons" }, featureButtons(feature, store, `c${j}`)),
+  ));
   return h("article", { class: "card component", "aria-labelledby": `component-${j}` },
     h("div", { class: "bar" }, h("h2", { id: `component-${j}` }, `Component ${j + 1}`),
       h("span", { class: component.proved ? "badge proved" : "badge" }, component.proved ? "proved optimal" : `gap ${percent(component.gap)}`)),
@@ -53,6 +52,6 @@ function card(component, j, store) {
       "Variance ", h("b", { class: "objective" }, number(component.objective, 6)),
       ", at most ", h("b", { class: "upper-bound" }, number(component.upper_bound, 6)), " is possible."),
     component.proved ? null : h("p", { class: "soft" }, `${component.words[0].toUpperCase()}${component.words.slice(1)}.`),
-    h("ol", { class: "plain loadings" }, rows),
+    h("div", { class: "rows loadings" }, h("ol", { class: "plain" }, rows), bars[j].place),
   );
 }

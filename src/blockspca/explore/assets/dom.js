@@ -16,16 +16,6 @@ export function h(tag, properties = {}, ...children) {
   return element;
 }
 
-export function s(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== null) element.setAttribute(name, value);
-  }
-  element.append(...children.flat());
-  return element;
-}
-
 // Put new children in place of the old ones; the focus stays on what has the same key.
 export function fill(parent, ...children) {
   const key = parent.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
@@ -50,6 +40,8 @@ export function percent(share, digits = 3) {
   return `${Number(value.toPrecision(digits))}\u00a0%`;
 }
 
+export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
 export const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
 // A colour of the style sheet, as the theme of now has it.
@@ -62,15 +54,8 @@ export function colour(name) {
   return getComputedStyle(probe).color;
 }
 
-// About five round numbers from low to high.
-export function ticks(low, high, whole = false) {
-  const rough = (high - low) / 5 || 1;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  let step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((v) => v >= rough * 0.999);
-  if (whole) step = Math.max(1, Math.round(step));
-  const values = [];
-  for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-6; v += step) {
-    values.push(Math.abs(v) < step * 1e-6 ? 0 : v);
-  }
-  return values;
+export function save(text, name, kind) {
+  const url = URL.createObjectURL(new Blob([text], { type: kind }));
+  h("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

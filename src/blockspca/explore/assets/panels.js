@@ -1,7 +1,9 @@
 // Lists beside the components: constraints, prices, swaps, sets, stability, history.
+import { Bars } from "./bars.js";
 import { $, fill, h, percent, plural } from "./dom.js";
 import { featureButtons } from "./components.js";
 
+const frequencies = new Bars();
 const names = (features) => features.map((feature) => feature[1]).join(", ");
 
 export function showFound(message, store) {
@@ -50,13 +52,12 @@ export function showSets(message) {
 export function showStability(message) {
   $("stability-said").textContent = `${plural(message.resamples, "resample")}; two of them share ${percent(message.overlap)} of their features. ` +
     `${percent(message.proved)} of the resamples are proved optimal.`;
-  fill($("stability"), message.features.map((feature, i) => {
-    const bar = h("span", { class: "load" });
-    bar.style.width = `${100 * message.frequency[i]}%`;
-    return h("li", { class: "frequency" }, h("span", { class: "name", title: feature[1] }, feature[1]), h("span", { class: "track" }, bar),
-      h("span", { class: "value" }, percent(message.frequency[i])),
-      h("span", { class: "soft" }, `${Math.round(100 * message.low[i])}–${percent(message.high[i], 2)}`));
-  }));
+  const rows = message.features.map((feature, i) => h("li", {},
+    h("span", { class: "name", title: feature[1] }, feature[1]),
+    h("span", { class: "value" }, percent(message.frequency[i])),
+    h("span", { class: "soft" }, `${Math.round(100 * message.low[i])}–${percent(message.high[i], 2)}`)));
+  fill($("stability"), h("ul", { class: "plain" }, rows), frequencies.place);
+  frequencies.show(message.frequency, message);
 }
 
 export function showHistory(store) {

@@ -1,39 +1,45 @@
 // The samples on two axes: points, or counted cells where there are many.
-import { $, colour, fill, h, number, plural, s, ticks } from "./dom.js";
+import { $, colour, fill, h, number, plural } from "./dom.js";
+import { CELLS, Picture, axis, faded, literal } from "./pictures.js";
 
-const EDGE = { left: 54, right: 12, top: 12, bottom: 34 };
 const CATEGORIES = 10;
+const CORNERS = 1500; // of a lasso; the server takes some more
+const component = (axis) => (axis < 0 ? "sample" : `component ${axis + 1}`);
 
 export class Scores {
   constructor(connection) {
     this.connection = connection;
-    this.canvas = $("canvas");
     this.message = null;
     this.at = -1;
-    this.corners = [];
-    this.drawing = false;
-    const on = (name, action) => this.canvas.addEventListener(name, action);
-    on("pointerdown", (event) => this.begin(event));
-    on("pointermove", (event) => this.move(event));
-    on("pointerup", () => this.end());
-    on("pointercancel", () => this.end());
-    on("pointerleave", () => { if (!this.drawing) this.point(-1); });
-    on("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe($("scores"));
+    this.picture = new Picture($("scores"), () => this.content(), {
+      events: {
+        plotly_hover: (event) => this.pointed(event.points[0].pointNumber),
+        plotly_selected: (event) => this.lasso(event?.lassoPoints),
+      },
+    });
+    $("scores").addEventListener("keydown", (event) => this.key(event));
+    // A finger that draws cannot scroll the page: it draws where that is asked for.
+    this.draws = !matchMedia("(pointer: coarse)").matches;
+    $("draws").hidden = this.draws;
+    $("draws").addEventListener("click", () => {
+      this.picture.grabs = this.draws = !this.draws;
+      $("draws").setAttribute("aria-pressed", String(this.draws));
+      this.picture.draw();
+    });
   }
 
   show(message) {
     this.message = message;
     this.at = -1;
-    this.corners = [];
-    const { points } = message;
-    this.order = points ? points.x.map((_, i) => i).sort((a, b) => points.x[a] - points.x[b]) : [];
+    const { points, grid } = message;
+    const places = points ? points.x : grid.cell.map((cell) => cell % grid.across);
+    this.order = places.map((_, i) => i).sort((a, b) => places[a] - places[b]);
     const kind = (axis) => (axis < 0 ? "the order of the samples" : `component ${axis + 1}`);
-    this.canvas.setAttribute("aria-label",
-      `${plural(message.samples, "sample")}: ${kind(message.axes[0])} across, ${kind(message.axes[1])} up.` +
-      (points ? " Arrow keys go from sample to sample." : ""));
+    $("scores").setAttribute("aria-label",
+      `${plural(message.samples, "sample")}: ${kind(message.axes[0])} across, ${kind(message.axes[1])} up. ` +
+      `Arrow keys go from ${points ? "sample to sample" : "cell to cell"}.`);
     fill($("legend"), message.legend.map((name, i) => h("span", { class: `swatch ${this.shade(i)}` }, name)));
-    this.draw();
+    this.picture.draw();
   }
 
   shade(code) {
@@ -41,175 +47,77 @@ export class Scores {
     return this.message.ordered ? `shade-${code}` : `colour-${code % CATEGORIES}`;
   }
 
-  ink(code) { return colour(code < 0 ? "--blue" : `--${this.shade(code)}`); }
-
-  place(x, y) {
-    const [left, right, low, high] = this.message.ranges;
-    const { width, height } = this.size;
-    return [
-      EDGE.left + ((x - left) / (right - left)) * (width - EDGE.left - EDGE.right),
-      height - EDGE.bottom - ((y - low) / (high - low)) * (height - EDGE.top - EDGE.bottom),
-    ];
+  // The colour of each code that occurs.
+  inks(codes) {
+    return new Map([...new Set(codes)].sort((a, b) => a - b).map((code) => [code, colour(code < 0 ? "--blue" : `--${this.shade(code)}`)]));
   }
 
-  value(px, py) {
-    const [left, right, low, high] = this.message.ranges;
-    const { width, height } = this.size;
-    return [
-      left + ((px - EDGE.left) / (width - EDGE.left - EDGE.right)) * (right - left),
-      low + ((height - EDGE.bottom - py) / (height - EDGE.top - EDGE.bottom)) * (high - low),
-    ];
-  }
-
-  // What there is to see, as calls of a pen; the canvas and the SVG have one each.
-  paint(pen) {
+  content() {
     const { message } = this;
-    const { width, height } = this.size;
+    if (!message) return null;
     const [left, right, low, high] = message.ranges;
-    for (const value of ticks(left, right)) pen.text(number(value), this.place(value, low)[0], height - EDGE.bottom + 16, "middle");
-    for (const value of ticks(low, high)) {
-      const y = this.place(left, value)[1];
-      pen.line(EDGE.left, y, width - EDGE.right, y);
-      pen.text(number(value), EDGE.left - 6, y + 4, "end");
-    }
-    const name = (axis) => (axis < 0 ? "sample" : `component ${axis + 1}`);
-    pen.text(name(message.axes[0]), (EDGE.left + width) / 2, height - 4, "middle");
-    pen.turned(name(message.axes[1]), 12, (height - EDGE.bottom) / 2);
-    if (message.points) {
-      const { x, y, colour: codes } = message.points;
-      const inks = new Map();
-      x.forEach((value, i) => {
-        const code = codes[i];
-        if (!inks.has(code)) inks.set(code, this.ink(code));
-        pen.dot(...this.place(value, y[i]), x.length > 600 ? 2.2 : 3.4, inks.get(code), 0.8);
-      });
-    } else {
-      this.paintGrid(pen);
-    }
+    const layout = {
+      dragmode: this.draws && "lasso", hovermode: "closest", newselection: { line: { color: colour("--ink"), width: 1, dash: "dash" } },
+      xaxis: axis(component(message.axes[0]), { range: [left, right], showgrid: false, zeroline: false }),
+      yaxis: axis(component(message.axes[1]), { range: [low, high], zeroline: false }),
+    };
+    return { traces: message.points ? [this.points()] : this.cells(), layout };
   }
 
-  paintGrid(pen) {
-    const { grid, ranges } = this.message;
-    const [left, right, low, high] = ranges;
-    const most = Math.log1p(Math.max(...grid.count));
-    const inks = new Map();
-    grid.cell.forEach((cell, i) => {
-      const column = cell % grid.across;
-      const row = Math.floor(cell / grid.across);
-      const [x0, y1] = this.place(left + ((right - left) * column) / grid.across, low + ((high - low) * row) / grid.up);
-      const [x1, y0] = this.place(left + ((right - left) * (column + 1)) / grid.across, low + ((high - low) * (row + 1)) / grid.up);
-      const code = grid.colour[i];
-      if (!inks.has(code)) inks.set(code, this.ink(code));
-      pen.cell(x0, y0, x1 - x0, y1 - y0, inks.get(code), 0.25 + (0.75 * Math.log1p(grid.count[i])) / most);
-    });
-  }
-
-  draw() {
-    if (!this.message) return;
-    const width = Math.max(260, $("scores").clientWidth);
-    const height = Math.max(240, Math.min(460, Math.round(width * 0.62)));
-    this.size = { width, height };
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
-    const context = this.canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    this.paint(new CanvasPen(context));
-    this.mark(context);
-  }
-
-  mark(context) {
-    if (this.corners.length > 1) {
-      context.globalAlpha = 1;
-      context.strokeStyle = colour("--ink");
-      context.setLineDash([5, 4]);
-      context.beginPath();
-      this.corners.forEach(([x, y], i) => (i ? context.lineTo(x, y) : context.moveTo(x, y)));
-      context.closePath();
-      context.stroke();
-      context.setLineDash([]);
-    }
-    if (this.at >= 0 && this.message.points) {
-      const { x, y } = this.message.points;
-      context.globalAlpha = 1;
-      context.strokeStyle = colour("--ink");
-      context.lineWidth = 2;
-      context.beginPath();
-      context.arc(...this.place(x[this.at], y[this.at]), 7, 0, 7);
-      context.stroke();
-    }
-  }
-
-  where(event) {
-    const box = this.canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  }
-
-  begin(event) {
-    if (!this.message) return;
-    this.canvas.setPointerCapture(event.pointerId);
-    this.drawing = true;
-    this.corners = [this.where(event)];
-  }
-
-  move(event) {
-    if (!this.message) return;
-    const [x, y] = this.where(event);
-    if (this.drawing) {
-      const [px, py] = this.corners[this.corners.length - 1];
-      if (Math.hypot(x - px, y - py) > 3 && this.corners.length < 1500) {
-        this.corners.push([x, y]);
-        this.draw();
-      }
-      return;
-    }
-    if (this.message.points) this.point(this.nearest(x, y));
-    else this.cell(x, y);
-  }
-
-  end() {
-    if (!this.drawing) return;
-    this.drawing = false;
-    if (this.corners.length >= 3) this.connection.send({ type: "lasso", corners: this.corners.map(([x, y]) => this.value(x, y)) });
-    else this.corners = [];
-    this.draw();
-  }
-
-  nearest(px, py) {
-    const { x, y } = this.message.points;
-    let best = -1;
-    let least = 144;
-    x.forEach((value, i) => {
-      const [qx, qy] = this.place(value, y[i]);
-      const far = (qx - px) ** 2 + (qy - py) ** 2;
-      if (far < least) [best, least] = [i, far];
-    });
-    return best;
-  }
-
-  point(i) {
-    if (!this.message?.points || i === this.at) return;
-    this.at = i;
-    this.draw();
-    if (i < 0) return;
+  points() {
     const { x, y, names, colour: codes } = this.message.points;
-    const label = codes[i] >= 0 ? `, ${this.message.legend[codes[i]]}` : "";
-    $("sample").textContent = `Sample ${names[i]}: ${number(x[i])}, ${number(y[i])}${label}`;
+    const inks = this.inks(codes);
+    return {
+      type: "scatter", mode: "markers", x, y, text: names.map((name, i) => literal(name + this.label(i))),
+      hovertemplate: "%{text}<extra></extra>",
+      marker: { size: x.length > 600 ? 5 : 7, opacity: 0.8, color: codes.map((code) => inks.get(code)) },
+    };
   }
 
-  cell(px, py) {
-    const { grid, ranges } = this.message;
-    const [x, y] = this.value(px, py);
-    const column = Math.floor(((x - ranges[0]) / (ranges[1] - ranges[0])) * grid.across);
-    const row = Math.floor(((y - ranges[2]) / (ranges[3] - ranges[2])) * grid.up);
-    if (column < 0 || row < 0 || column >= grid.across || row >= grid.up) return;
-    const cell = row * grid.across + column;
-    if (cell === this.at) return;
-    this.at = cell;
-    if (grid.cell.includes(cell)) this.connection.send({ type: "cell", cell });
+  // A cell's number is the place of its colour, and a part that grows with its samples.
+  cells() {
+    const { grid, ranges: [left, right, low, high] } = this.message;
+    const inks = this.inks(grid.colour);
+    const place = new Map([...inks.keys()].map((code, i) => [code, i]));
+    const most = Math.log1p(Math.max(...grid.count));
+    const z = Array.from({ length: grid.up }, () => Array(grid.across).fill(null));
+    grid.cell.forEach((cell, i) => {
+      z[Math.floor(cell / grid.across)][cell % grid.across] = place.get(grid.colour[i]) + (0.999 * Math.log1p(grid.count[i])) / most;
+    });
+    const [dx, dy] = [(right - left) / grid.across, (high - low) / grid.up];
+    const scale = [...inks.values()].flatMap((ink, i) => [[i / inks.size, faded(ink, 0.25)], [(i + 1 - 1e-6 * (i + 1 < inks.size)) / inks.size, ink]]);
+    return [{ ...CELLS, z, x0: left + dx / 2, dx, y0: low + dy / 2, dy, zmin: 0, zmax: inks.size, colorscale: scale }];
+  }
+
+  label(i) {
+    const code = this.message.points.colour[i];
+    return code >= 0 ? `, ${this.message.legend[code]}` : "";
+  }
+
+  // A sample, or the row and column of a cell.
+  pointed(which) {
+    if (this.message.points) this.say(which);
+    else this.ask(which[0] * this.message.grid.across + which[1]);
+  }
+
+  say(i) {
+    this.at = i;
+    const { x, y, names } = this.message.points;
+    $("sample").textContent = `Sample ${names[i]}: ${number(x[i])}, ${number(y[i])}${this.label(i)}`;
+  }
+
+  ask(cell) {
+    const i = this.message.grid.cell.indexOf(cell);
+    if (i < 0 || i === this.at) return;
+    this.at = i;
+    this.connection.send({ type: "cell", cell });
+  }
+
+  lasso(line) {
+    if (!line) return;
+    const every = Math.ceil(line.x.length / CORNERS);
+    const corners = line.x.map((x, i) => [x, line.y[i]]).filter((_, i) => i % every === 0);
+    if (corners.length >= 3) this.connection.send({ type: "lasso", corners });
   }
 
   told(message) {
@@ -221,79 +129,15 @@ export class Scores {
 
   key(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!step || !this.message?.points) return;
+    if (!step || !this.message) return;
     event.preventDefault();
     const now = this.order.indexOf(this.at);
-    const next = Math.max(0, Math.min(this.order.length - 1, now < 0 ? 0 : now + step));
-    this.point(this.order[next]);
-  }
-
-  svg() {
-    if (!this.message) return null;
-    const { width, height } = this.size;
-    const pen = new SvgPen();
-    this.paint(pen);
-    return s("svg", { viewBox: `0 0 ${width} ${height}` }, pen.parts);
-  }
-}
-
-class CanvasPen {
-  constructor(context) {
-    this.c = context;
-    this.c.font = "12px system-ui, sans-serif";
-    this.soft = colour("--soft");
-    this.grid = colour("--line");
-  }
-  text(text, x, y, anchor) {
-    this.c.globalAlpha = 1;
-    this.c.fillStyle = this.soft;
-    this.c.textAlign = anchor === "middle" ? "center" : "right";
-    this.c.fillText(text, x, y);
-  }
-  turned(text, x, y) {
-    this.c.save();
-    this.c.translate(x, y);
-    this.c.rotate(-Math.PI / 2);
-    this.text(text, 0, 0, "middle");
-    this.c.restore();
-  }
-  line(x0, y0, x1, y1) {
-    this.c.globalAlpha = 1;
-    this.c.strokeStyle = this.grid;
-    this.c.lineWidth = 1;
-    this.c.beginPath();
-    this.c.moveTo(x0, y0);
-    this.c.lineTo(x1, y1);
-    this.c.stroke();
-  }
-  dot(x, y, radius, ink, alpha) {
-    this.c.globalAlpha = alpha;
-    this.c.fillStyle = ink;
-    this.c.beginPath();
-    this.c.arc(x, y, radius, 0, 7);
-    this.c.fill();
-  }
-  cell(x, y, width, height, ink, alpha) {
-    this.c.globalAlpha = alpha;
-    this.c.fillStyle = ink;
-    this.c.fillRect(x, y, width + 0.5, height + 0.5);
-  }
-}
-
-class SvgPen {
-  constructor() {
-    this.parts = [];
-    this.soft = colour("--soft");
-    this.grid = colour("--line");
-  }
-  text(text, x, y, anchor, more = {}) {
-    this.parts.push(s("text", { x, y, "text-anchor": anchor, fill: this.soft, "font-size": 12, "font-family": "sans-serif", ...more }, text));
-  }
-  turned(text, x, y) { this.text(text, 0, 0, "middle", { transform: `translate(${x} ${y}) rotate(-90)` }); }
-  line(x1, y1, x2, y2) { this.parts.push(s("line", { x1, y1, x2, y2, stroke: this.grid })); }
-  dot(cx, cy, r, fill, opacity) { this.parts.push(s("circle", { cx: cx.toFixed(2), cy: cy.toFixed(2), r, fill, opacity })); }
-  cell(x, y, width, height, fill, opacity) {
-    const short = (v) => v.toFixed(2);
-    this.parts.push(s("rect", { x: short(x), y: short(y), width: short(width), height: short(height), fill, opacity: short(opacity) }));
+    const next = this.order[Math.max(0, Math.min(this.order.length - 1, now < 0 ? 0 : now + step))];
+    if (this.message.points) {
+      this.say(next);
+      this.picture.point([{ curveNumber: 0, pointNumber: next }]);
+    } else {
+      this.ask(this.message.grid.cell[next]);
+    }
   }
 }

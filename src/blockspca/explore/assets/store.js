@@ -1,12 +1,11 @@
 // What is asked for, its history, and the link that restores it.
+import { same } from "./dom.js";
 
 export const DEFAULT = {
   k: 5, n_components: 1, scheme: "disjoint", scale: false, include: [], exclude: [],
   max_per_group: null, nonnegative: false, weight: null, seconds: 10,
   label: null, axes: [0, 1], epsilon: null,
 };
-
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 export class Store {
   constructor(onChange) {
