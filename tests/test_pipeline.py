@@ -110,7 +110,9 @@ def test_ctrl_c_reaches_the_path_through_the_prover_of_a_single_k(
 def test_a_search_without_a_proof_claims_none() -> None:
     """It finds components; only bounds that come by the way are handed out."""
     cov = noise(40, 45)
-    found = certified_results(cov, 1, 8, bs.Limits(), {}, ProofOptions(prove=False))
+    found = certified_results(
+        cov, range(1, 9), bs.Limits(), {}, ProofOptions(prove=False)
+    )
     proved = bs.solve_path(cov, 8, limits=bs.Limits(gap=0.2))
     for k in range(1, 9):
         assert found[k].status in (bs.Status.FEASIBLE, bs.Status.OPTIMAL)

@@ -181,8 +181,7 @@ class _Run:
 
         return certified_results(
             self.cov,
-            k_min,
-            k_max,
+            range(k_min, k_max + 1),
             self.budget.left(),
             {k: support for k, support in incumbents.items() if support},
             replace(
@@ -334,7 +333,8 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
 
     at_once = Limits(time=0)
     k, prover = found.k, choose_prover(cov, found.k, found.k)
-    known = certified_results(cov, k, k, at_once, {}, ProofOptions(prover))[k]
+    ks = range(k, k + 1)
+    known = certified_results(cov, ks, at_once, {}, ProofOptions(prover))[k]
     if known.objective < found.objective:
         return found
     known = restated(known, status=found.status)

@@ -42,10 +42,10 @@ ALONE = ProofOptions(n_jobs=1)
 of_target = results.certified_results
 
 
-def given_up(cov, k_min, k_max, limits, incumbents, options):
+def given_up(cov, ks, limits, incumbents, options):
     """A prover that has no time at all."""
     at_once = replace(limits, time=0.0)
-    return results.own_results(cov, k_min, k_max, at_once, incumbents, options)
+    return results.own_results(cov, ks, at_once, incumbents, options)
 
 
 def bounded(cov: bs.Covariance, k: int, tell: Any = silent, **limits: Any) -> bs.Result:
@@ -354,7 +354,7 @@ def test_the_target_comes_first_where_the_contrast_is_long_to_read() -> None:
 
     def noted(name: str, walk: Any) -> Any:
         def call(*args: Any) -> Any:
-            order.append((name, args[3].time))
+            order.append((name, args[2].time))
             return walk(*args)
 
         return call

@@ -89,8 +89,7 @@ def test_the_chain_is_first_where_time_is_limited(monkeypatch) -> None:
     limits = bs.Limits(time=600)
     only = certified_results(
         cov,
-        32,
-        32,
+        range(32, 33),
         limits,
         {32: range(30)},
         ProofOptions(Prover.SINGLE_K_THEN_CHAIN, at_once, callback=told.append),
@@ -136,8 +135,8 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     cov, k = bs.Covariance.from_data(X), 12
     none = replace(DEFAULT_SETTINGS, chain_first_share_below=0.0)
     wide = bs.Limits(time=600, gap=0.3)
-    timed = choose_prover(cov, k, k, timed=True)
-    found = certified_results(cov, k, k, wide, {}, ProofOptions(timed, none))[k]
+    timed, only = choose_prover(cov, k, k, timed=True), range(k, k + 1)
+    found = certified_results(cov, only, wide, {}, ProofOptions(timed, none))[k]
     assert found.status is bs.Status.GAP_LIMIT
     assert str(found.bound_name) in ("entry dual", "direction dual")
     assert found.nodes <= 1  # of a dual's root
@@ -145,6 +144,6 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     # Without a limit on time the chain decides, whatever the clock says.
     untimed = replace(wide, time=None)
     options = ProofOptions(choose_prover(cov, k, k), none)
-    chained = certified_results(cov, k, k, untimed, {}, options)
+    chained = certified_results(cov, only, untimed, {}, options)
     assert chained[k].status is bs.Status.GAP_LIMIT
     assert str(chained[k].bound_name) not in ("entry dual", "direction dual")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -25,10 +26,16 @@ def flat_factors(seed: int = 0, d: int = 40) -> np.ndarray:
     return X
 
 
+@cache
+def solved(scheme: bs.components.Scheme) -> tuple[bs.Covariance, bs.Components]:
+    """Three components of eight features, with their joint bound."""
+    cov = bs.Covariance.from_data(flat_factors())
+    return cov, bs.solve_components(cov, 8, 3, scheme=scheme)
+
+
 @pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
 def test_the_bound_by_shared_features_is_less_and_is_checked(scheme):
-    cov = bs.Covariance.from_data(flat_factors())
-    found = bs.solve_components(cov, 8, 3, scheme=scheme)
+    cov, found = solved(scheme)
     assert found.joint_bound_name == "shared support"
     assert found.joint_proof.k == 24
     single = 3 * found[0].upper_bound
@@ -76,8 +83,8 @@ def test_without_proofs_there_is_none():
 
 
 def test_a_limit_on_nodes_reaches_the_joint_bound():
-    cov = bs.Covariance.from_data(flat_factors())
-    results = bs.solve_components(cov, 8, 3, scheme=SCHEMES[1]).results
+    cov, found = solved(SCHEMES[1])
+    results = found.results
     nearly = sum(result.objective for result in results)
     proofs = []
     for left in (0, 1, 5):
@@ -91,8 +98,7 @@ def test_a_limit_on_nodes_reaches_the_joint_bound():
 
 
 def test_a_branch_and_bound_is_made_where_it_can_close_the_gap():
-    cov = bs.Covariance.from_data(flat_factors())
-    found = bs.solve_components(cov, 8, 3, scheme=SCHEMES[1])
+    cov, found = solved(SCHEMES[1])
     shared = found.joint_proof
     assert shared.nodes == 1  # adjusted variances are far below what features carry
     budget = Budget(bs.Limits())

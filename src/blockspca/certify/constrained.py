@@ -101,7 +101,8 @@ def solve_part_of_all_k(
     at = np.searchsorted(problem.rest, kept).tolist()
     begun = {len(at): at} if at else {}
     options = replace(options, groups=problem.groups)
-    results = certified_results(problem.cov, 1, k_max, limits, begun, options)
+    ks = range(1, k_max + 1)
+    results = certified_results(problem.cov, ks, limits, begun, options)
     found = {}
     for k, inner in results.items():
         best = Best(

@@ -9,10 +9,9 @@ proved, a share of the time is for the target. Its claims go into the certificat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
 
 from ..bounds.best import NamedBound, is_sound
 from ..bounds.closed_form import above_target
@@ -31,18 +30,11 @@ from .options import ProofOptions
 _PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
-class Walk(Protocol):
-    """Solves k_min, …, k_max of a matrix within limits, from incumbents."""
-
-    def __call__(
-        self,
-        cov: Covariance,
-        k_min: int,
-        k_max: int,
-        limits: Limits,
-        incumbents: Mapping[int, Sequence[int]],
-        options: ProofOptions,
-    ) -> Mapping[int, Result]: ...
+Incumbents = Mapping[int, Sequence[int]]
+#: Solves every k of a range for a matrix, within limits, from incumbents.
+Walk = Callable[
+    [Covariance, range, Limits, Incumbents, ProofOptions], Mapping[int, Result]
+]
 
 
 class Contrast:
@@ -58,7 +50,7 @@ class Contrast:
     def solve(
         self,
         ks: range,
-        incumbents: Mapping[int, Sequence[int]],
+        incumbents: Incumbents,
         own: Walk,
         of_target: Walk,
     ) -> Mapping[int, Result]:
@@ -68,19 +60,20 @@ class Contrast:
         found: Mapping[int, Result] = {}
         if self._is_target_first():
             at_first = self.settings.target_at_first(budget.limits)
-            found = self._targets(ks[0], ks[-1], at_first, {}, of_target)
+            found = self._targets(ks, at_first, {}, of_target)
             limits = budget.left()
             if self.interrupted:
                 limits = replace(limits, time=0.0)
         heard = silent if self.tell is silent else self._hear
         options = replace(self.options, callback=heard)
-        results = own(self.cov, ks[0], ks[-1], limits, incumbents, options)
+        results = own(self.cov, ks, limits, incumbents, options)
         budget.nodes += results[ks[-1]].nodes
         left_open = [k for k in results if results[k].status not in _PROVED]
         if left_open and not found and self._may_help(results[left_open[-1]]):
             limits = self.settings.of_target(budget.left())
             start = {k: results[k].support.tolist() for k in left_open}
-            found = self._targets(left_open[0], left_open[-1], limits, start, of_target)
+            ks = range(left_open[0], left_open[-1] + 1)
+            found = self._targets(ks, limits, start, of_target)
         if left_open:
             results = {**results, **self._lowered(results, left_open, found)}
         with suppress(KeyboardInterrupt):  # all is done but for telling
@@ -133,23 +126,18 @@ class Contrast:
         return is_long and self.budget.affords(dominance.seconds)
 
     def _targets(
-        self,
-        k_min: int,
-        k_max: int,
-        limits: Limits,
-        start: Mapping[int, Sequence[int]],
-        of_target: Walk,
+        self, ks: range, limits: Limits, start: Incumbents, of_target: Walk
     ) -> Mapping[int, Result]:
         """What is proved of the target; nothing if Ctrl-C came before anything was."""
         dominance = self.cov.dominance
         assert dominance is not None
         try:
             options = replace(self.options, callback=silent)
-            found = of_target(dominance.matrix, k_min, k_max, limits, start, options)
+            found = of_target(dominance.matrix, ks, limits, start, options)
         except KeyboardInterrupt:
             self.interrupted = True
             return {}
-        last = found[k_max]
+        last = found[ks[-1]]
         self.budget.nodes += last.nodes
         self.interrupted = last.status is Status.INTERRUPTED
         return found

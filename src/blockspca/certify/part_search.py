@@ -132,7 +132,8 @@ class Run:
         )
         begun = {k: start} if len(start) else {}
         limits = self.budget.left()
-        result = certified_results(cov, k, k, limits, begun, options)[k]
+        ks = range(k, k + 1)
+        result = certified_results(cov, ks, limits, begun, options)[k]
         self.budget.nodes += result.nodes
         if result.status not in (Status.OPTIMAL, Status.GAP_LIMIT, Status.FEASIBLE):
             self.stopped = result.status

@@ -149,7 +149,8 @@ def constrained_subject(
     subject = _relaxed(whole, rules, pairs)
     k = certificate.k
     options = ProofOptions(groups=subject.groups)
-    inner: Result = certified_results(subject.cov, k, k, limits, {}, options)[k]
+    ks = range(k, k + 1)
+    inner: Result = certified_results(subject.cov, ks, limits, {}, options)[k]
     assert inner.certificate is not None
     return subject, inner.certificate.steps
 

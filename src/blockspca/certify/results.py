@@ -17,7 +17,7 @@ from ..progress import Event, Listener, silent
 from ..proof_settings import Prover
 from ..result import Result, Status
 from ..stopping import status_of_gap
-from .dominated import Contrast
+from .dominated import Contrast, Incumbents
 from .options import BY_CHAIN, ProofOptions
 from .path import certified_path
 from .records import CertifiedStep
@@ -28,13 +28,12 @@ _PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 def certified_results(
     cov: Covariance,
-    k_min: int,
-    k_max: int,
+    ks: range,
     limits: Limits,
-    incumbents: Mapping[int, Sequence[int]],
+    incumbents: Incumbents,
     options: ProofOptions = BY_CHAIN,
 ) -> Mapping[int, Result]:
-    """Solve up to k_max, with the provers that were chosen; return all from k_min on.
+    """Solve up to the last k, with the provers that were chosen; return those asked.
 
     With groups, whose limits the prover of a single k does not know, by the chain. A
     contrast that resists is bounded by its target, too.
@@ -42,22 +41,20 @@ def certified_results(
     if options.groups is not None:
         options = replace(options, prover=Prover.CHAIN)
     if cov.dominance is None or not options.prove:
-        return own_results(cov, k_min, k_max, limits, incumbents, options)
+        return own_results(cov, ks, limits, incumbents, options)
     contrast = Contrast(cov, limits, options)
-    ks = range(k_min, k_max + 1)
     return contrast.solve(ks, incumbents, own_results, certified_results)
 
 
 def own_results(
     cov: Covariance,
-    k_min: int,
-    k_max: int,
+    ks: range,
     limits: Limits,
-    incumbents: Mapping[int, Sequence[int]],
+    incumbents: Incumbents,
     options: ProofOptions,
 ) -> Mapping[int, Result]:
     """As `certified_results`, by what is known of the matrix itself."""
-    call = _Call(cov, range(k_min, k_max + 1), limits, options, dict(incumbents))
+    call = _Call(cov, ks, limits, options, dict(incumbents))
     if options.prover in (Prover.SINGLE_K, Prover.SINGLE_K_THEN_CHAIN):
         return call.prove_last()
     return call.finished(call.walked(limits, call.report))

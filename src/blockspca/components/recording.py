@@ -137,7 +137,7 @@ def _bounded_alone(result: Result, left: Deflated, limits: Limits) -> Result:
     k, known = result.k, {result.k: result.support.tolist()}
     seconds = None if limits.time is None else RECORDING * limits.time
     limits = replace(limits, time=seconds)
-    alone: Result = certified_results(left.cov, k, k, limits, known)[k]
+    alone: Result = certified_results(left.cov, range(k, k + 1), limits, known)[k]
     assert alone.certificate is not None
     return with_bound(result, Status.FEASIBLE, *alone.certificate.steps)
 

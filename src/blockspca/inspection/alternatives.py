@@ -217,7 +217,8 @@ class _Search:
             return self._ended([np.array([i]) for i in above], "")
         begun = {k: self.best.support.tolist()}
         limits = self.budget.left()
-        steps = certified_results(cov, 1, k, limits, begun, self.options)
+        ks = range(1, k + 1)
+        steps = certified_results(cov, ks, limits, begun, self.options)
         self.budget.nodes += steps[k].nodes
         self.budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
         candidates = Candidates(cov, k, self.budget.check, settings=SETTINGS)
