@@ -272,7 +272,7 @@ class _Run:
         if nodes <= 1:
             self._directions(settings.root_share, nodes)
             return
-        # One search, not a root and a search that begins with the same root: half of
+        # One search, not a root and a search that begins with the same root: a tenth of
         # the time of Dorothea_train, k = 500.
         so_far = min(self.known).value - problem.target
         worth = max(2 * so_far, settings.search_up_to_gap * abs(problem.target))
