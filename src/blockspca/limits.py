@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import Enum
 from numbers import Real
@@ -110,18 +113,43 @@ def as_limits(limits: Any) -> Limits:
 _FORGETTING = 0.7  # of a long step, that is still expected after the next
 
 
+# Set where somebody else has an answer; of the work that is done in this context
+_called_off: ContextVar[threading.Event | None] = ContextVar(
+    "_called_off", default=None
+)
+
+
+@contextmanager
+def until_called_off(event: threading.Event) -> Iterator[None]:
+    """Context in which every deadline that is made passes once the event is set."""
+    token = _called_off.set(event)
+    try:
+        yield
+    finally:
+        _called_off.reset(token)
+
+
 class Deadline:
-    """The clock of one call: `passed()` once `seconds` have gone by."""
+    """The clock of one call: `passed()` once `seconds` have gone by.
+
+    Or once the work that it is a part of is called off, see `until_called_off`.
+    """
 
     def __init__(self, seconds: float | None) -> None:
         self.start = time.perf_counter()
         self.seconds = seconds
         self.step = 0.0  # seconds, of the steps of late
+        self._event = _called_off.get()
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.start
 
+    def is_called_off(self) -> bool:
+        return self._event is not None and self._event.is_set()
+
     def remaining(self) -> float | None:
+        if self.is_called_off():
+            return 0.0
         if self.seconds is None:
             return None
         return max(0.0, self.seconds - self.elapsed())
@@ -131,6 +159,8 @@ class Deadline:
         self.seconds = -1.0
 
     def passed(self) -> bool:
+        if self.is_called_off():
+            return True
         return self.seconds is not None and self.elapsed() >= self.seconds
 
     def affords(self, seconds: float) -> bool:

@@ -93,8 +93,9 @@ def solve(
         Most blocks solved at a time (joblib), most threads of the scan, of a proof and
         of the direction dual, and most threads of BLAS: with 1, one core does all the
         work. −1 is all cores. By default blocks, and nodes of a proof, are taken one
-        at a time, while the scan uses all cores, and the dual and BLAS as many threads
-        as BLAS has. The answer is the same for every value.
+        at a time, while the scan uses all cores, and the duals and BLAS as many threads
+        as BLAS has. The answer is the same for every value; under a limit on time two
+        threads get further, with the chain on one and the duals on the other.
     rng : int or Generator, optional
         For solvers that draw random numbers; 0 by default.
     progress : bool or callable, optional

@@ -55,6 +55,11 @@ class ProofSettings:
     #: k = 20, had a gap of 43 % after twenty seconds of the chain alone, and have 14 %.
     #: Three quarters, as most of what the chain proves late is lost to a larger rest.
     chain_first_share_below: float = 0.75
+    #: With two threads and a limit on time, chain and duals run at once instead, each
+    #: on a core of its own, until one of them has a proof; and the chain alone for this
+    #: part of the time before, in which most small k are proved.
+    head_start: float = 0.03
+    most_head_start: float = 1.0  # seconds
     #: Beyond this k the chain, a search for every smaller k, is too long to be walked
     #: for one k; `solve_path`, which is asked for all of them, walks it.
     chain_up_to: int = 500
@@ -182,6 +187,19 @@ class ProofSettings:
     def chain_is_first(self, k: int, limits: Limits) -> bool:
         """Whether a single k is left to the chain for a part of its time."""
         return limits.time is not None and k <= self.chain_first_up_to
+
+    def may_be_at_once(self, limits: Limits) -> bool:
+        """Whether two provers may run at once: no limit but time has to be shared."""
+        is_timed = limits.time is not None
+        return is_timed and limits.nodes is None and limits.memory is None
+
+    def head_start_of(self, limits: Limits) -> float:
+        """Seconds for the chain alone."""
+        return min(self.head_start * (limits.time or 0.0), self.most_head_start)
+
+    def of_duals_alone(self) -> ProofSettings:
+        """The same where the duals need not leave any time to the chain."""
+        return replace(self, entry_alone_from=0, entry_nodes=self.most_nodes)
 
     def beside_target(self, limits: Limits) -> Limits:
         """What a contrast has for itself."""

@@ -12,6 +12,7 @@ import blockspca as bs
 from blockspca.certify import results
 from blockspca.certify.options import ProofOptions
 from blockspca.certify.results import certified_results
+from blockspca.numerics.threads import allowed_threads
 from blockspca.pipeline import choose_prover
 from blockspca.proof_settings import DEFAULT_SETTINGS, Prover
 
@@ -79,7 +80,7 @@ def test_the_chain_is_first_where_time_is_limited(monkeypatch) -> None:
         return alone(cov, k, limits, given, *rest)
 
     monkeypatch.setattr(results, "prove_single_k", spy)
-    found = bs.solve(cov, 32, limits=600)
+    found = bs.solve(cov, 32, limits=600, n_jobs=1)
     assert found.status is bs.Status.OPTIMAL
     assert asked == []
     assert bs.verify(found, cov).complete
@@ -87,13 +88,11 @@ def test_the_chain_is_first_where_time_is_limited(monkeypatch) -> None:
     at_once = replace(DEFAULT_SETTINGS, chain_first_share=0.0)
     told: list[Any] = []
     limits = bs.Limits(time=600)
-    only = certified_results(
-        cov,
-        range(32, 33),
-        limits,
-        {32: range(30)},
-        ProofOptions(Prover.SINGLE_K_THEN_CHAIN, at_once, callback=told.append),
-    )[32]
+    options = ProofOptions(Prover.SINGLE_K_THEN_CHAIN, at_once, callback=told.append)
+    with allowed_threads(1):
+        only = certified_results(cov, range(32, 33), limits, {32: range(30)}, options)[
+            32
+        ]
     assert len(asked) == 1
     assert 590 < asked[0][0] < 600
     assert only.status is bs.Status.OPTIMAL
@@ -136,7 +135,8 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     none = replace(DEFAULT_SETTINGS, chain_first_share_below=0.0)
     wide = bs.Limits(time=600, gap=0.3)
     timed, only = choose_prover(cov, k, k, timed=True), range(k, k + 1)
-    found = certified_results(cov, only, wide, {}, ProofOptions(timed, none))[k]
+    with allowed_threads(1):
+        found = certified_results(cov, only, wide, {}, ProofOptions(timed, none))[k]
     assert found.status is bs.Status.GAP_LIMIT
     assert str(found.bound_name) in ("entry dual", "direction dual")
     assert found.nodes <= 1  # of a dual's root

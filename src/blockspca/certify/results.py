@@ -7,20 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
 
 import joblib
 
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
+from ..numerics.threads import proof_threads
 from ..progress import Event, Listener, silent
-from ..proof_settings import Prover
+from ..proof_settings import ProofSettings, Prover
 from ..result import Result, Status
 from ..stopping import status_of_gap
 from .dominated import Contrast, Incumbents
 from .options import BY_CHAIN, ProofOptions
 from .path import certified_path
 from .records import CertifiedStep
+from .side_by_side import side_by_side
 from .single_k import prove_single_k
 
 _PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
@@ -85,7 +88,9 @@ class _Call:
         """Of a walk that is not the last, limits settle nothing."""
         self.report(event if event.status in _PROVED else replace(event, status=None))
 
-    def walked(self, within: Limits, heard: Listener) -> dict[int, CertifiedStep]:
+    def walked(
+        self, within: Limits, heard: Listener, n_jobs: int | None = None
+    ) -> dict[int, CertifiedStep]:
         """Walk the chain."""
         options = self.options
         return certified_path(
@@ -93,7 +98,7 @@ class _Call:
             self.ks[-1],
             limits=within,
             incumbents=self.incumbents,
-            n_jobs=joblib.effective_n_jobs(options.n_jobs),
+            n_jobs=joblib.effective_n_jobs(n_jobs or options.n_jobs),
             callback=heard if self.is_heard else silent,
             settings=options.settings,
             single_k=options.prover is Prover.CHAIN_THEN_SINGLE_K,
@@ -120,6 +125,50 @@ class _Call:
             return {k: _as_result(self.cov, last, [_as_claim(last)], gap, nodes)}
         return CertifiedResults(self.cov, steps, self.ks, gap, before)
 
+    def by_itself(
+        self, within: Limits, heard: Listener, settings: ProofSettings
+    ) -> CertifiedStep:
+        """Prove the last k without the chain."""
+        k, told = self.ks[-1], heard if self.is_heard else silent
+        given = self.incumbents.get(k)
+        return prove_single_k(self.cov, k, within, given, told, settings)
+
+    def may_be_at_once(self) -> bool:
+        """Whether two provers may read the matrix at a time, each with a core."""
+        if self.cov.dask_source() is not None or self.cov.on_device:
+            return False
+        allowed = self.options.settings.may_be_at_once(self.limits)
+        return allowed and proof_threads() > 1
+
+    def prove_at_once(self, budget: Budget) -> Mapping[int, Result]:
+        """Walk the chain and prove the last k by itself, until one has proved it.
+
+        The latter is not begun if the chain has ended within its head start.
+        """
+        k, settings = self.ks[-1], self.options.settings
+        lock = Lock()
+
+        def hear(event: Event) -> None:
+            with lock:
+                self.report_proofs(event)
+
+        answers, interrupted = side_by_side(
+            [
+                lambda: self.walked(self.limits, hear, n_jobs=1),
+                lambda: {
+                    k: self.by_itself(budget.left(), hear, settings.of_duals_alone())
+                },
+            ],
+            lambda found: found[k].status in (*_PROVED, Status.INTERRUPTED),
+            settings.head_start_of(self.limits),
+        )
+        steps = answers[0]
+        direct = answers[1][k] if len(answers) > 1 else None
+        interrupted |= direct is not None and direct.status is Status.INTERRUPTED
+        if interrupted and steps[k].status not in _PROVED:
+            steps = {**steps, k: replace(steps[k], status=Status.INTERRUPTED)}
+        return self.finished(steps, direct, 0 if direct is None else direct.nodes)
+
     def prove_last(self) -> Mapping[int, Result]:
         """Give the last k, which is all there is, to the prover of a single k.
 
@@ -129,21 +178,17 @@ class _Call:
         k, limits, options = self.ks[-1], self.limits, self.options
         budget, first = Budget(limits), None
         with_chain = options.prover is Prover.SINGLE_K_THEN_CHAIN
-        if with_chain and options.settings.chain_is_first(k, limits):
+        is_first = with_chain and options.settings.chain_is_first(k, limits)
+        if is_first and self.may_be_at_once():
+            return self.prove_at_once(budget)
+        if is_first:
             part = options.settings.chain_share(k) * (limits.time or 0.0)
             first = self.walked(replace(limits, time=part), self.report_proofs)
             if first[k].status in (*_PROVED, Status.INTERRUPTED):
                 return self.finished(first)
             budget.nodes = sum(step.nodes for step in first.values())
             self.incumbents[k] = first[k].support.tolist()
-        direct = prove_single_k(
-            self.cov,
-            k,
-            budget.left(),
-            self.incumbents.get(k),
-            self.report if self.is_heard else silent,
-            options.settings,
-        )
+        direct = self.by_itself(budget.left(), self.report, options.settings)
         ends = direct.status is not Status.FEASIBLE or not with_chain
         if ends and first is not None:
             last = replace(first[k], status=direct.status)
