@@ -65,7 +65,9 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, help="a folder for CASE.json and .md")
     parser.add_argument("--quick", action="store_true", help="smaller problems")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rows", nargs="+", default=[], help="of scale, by name")
+    parser.add_argument(
+        "--rows", nargs="+", default=[], help="of scale or standardised"
+    )
     given = parser.parse_args(words)
     if not given.cases:
         for name, text in CASES.items():
@@ -74,8 +76,8 @@ def main(words: list[str] | None = None) -> None:
     names = list(CASES) if given.cases == ["all"] else given.cases
     if unknown := sorted(set(names) - set(CASES)):
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
-    if given.rows and names != ["scale"]:
-        parser.error("--rows is for scale alone: only that has names for its rows")
+    if given.rows and names not in (["scale"], ["standardised"]):
+        parser.error("--rows is for scale or standardised alone, whose rows have names")
     options = Options(given.quick, given.seeds, tuple(given.rows))
     for name in names:
         run_case(name, options, given.output)

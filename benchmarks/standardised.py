@@ -1,13 +1,15 @@
 """Standardised data and given matrices: what ten seconds prove for k from 30 to 300.
 
     python benchmarks/run.py standardised --output DIR
+    python benchmarks/run.py standardised --rows gordon srbct_khan:50 --output DIR
 
-DIR/standardised.md is the page docs/benchmark-standardised.md.
+The second measures sets, or some k of a set, again. DIR/standardised.md is the page
+docs/benchmark-standardised.md. Twelve minutes at most, on two cores.
 
 Every set as correlations, k = 30, 50, 100 and 300; given matrices also as they are,
 k = 30, 100 and 200. Each set has a process of its own, in which kernels are compiled
 before the clock starts; its rows are kept in build/standardised/SET.json, and a set
-that is there is not measured again.
+that is there is not measured again, unless it is named.
 
 On a machine that has others to serve, BLOCKSPCA_CLOCK=processor counts the seconds of
 the limit on the processor's clock, of all threads together; with one thread that is
@@ -21,12 +23,14 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import blockspca as bs
+from blockspca._kernels.loading import PROVING, SCANNING, load
 from common import DATA, ROOT, Options, Report, contents, correlations
 
 Row = dict[str, Any]
@@ -69,8 +73,9 @@ def measured(name: str, cov: bs.Covariance, matrix: str, k: int) -> Row:
     }
 
 
-def rows_of(name: str) -> list[Row]:
-    """Measure one set."""
+def rows_of(name: str, wanted: set[int]) -> list[Row]:
+    """Measure one set, for some k, or for all if none is named."""
+    load(*PROVING, *SCANNING)
     warm = np.random.default_rng(0).normal(size=(40, 60))
     warm[:, :31] += 3 * warm[:, :1]  # easy: all that is compiled is used, and it ends
     for cov in (bs.Covariance.from_data(warm, scale=True), np.cov(warm.T)):
@@ -83,20 +88,46 @@ def rows_of(name: str) -> list[Row]:
         measured(name, cov, matrix, k)
         for matrix, cov, ks in problems(name)
         for k in ks
-        if k < cov.n_features
+        if k < cov.n_features and (not wanted or k in wanted)
     ]
 
 
-def kept_rows(name: str) -> list[Row]:
-    """Measure a set in a process of its own, unless that was done before."""
+def kept_rows(name: str, again: set[int] | None) -> list[Row]:
+    """Measure a set in a process of its own, unless that was done before.
+
+    `again` are the k to measure whatever is known of them, all if it is empty.
+    """
     file = KEPT / f"{name}.json"
-    if not file.exists():
-        KEPT.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, __file__, name]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        file.write_text(done.stdout, encoding="utf-8")
-    rows: list[Row] = json.loads(file.read_text(encoding="utf-8"))
+    rows: list[Row] = []
+    if file.exists():
+        rows = json.loads(file.read_text(encoding="utf-8"))
+    if rows and again is None:
+        return rows
+    command = [sys.executable, __file__, name, *map(str, sorted(again or ()))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = {(row["matrix"], row["k"]): row for row in rows}
+    found |= {(row["matrix"], row["k"]): row for row in json.loads(done.stdout)}
+    KEPT.mkdir(parents=True, exist_ok=True)
+    rows = [
+        found[key]
+        for key in sorted(found, key=lambda key: (key[0] != "correlation", key[1]))
+    ]
+    file.write_text(json.dumps(rows), encoding="utf-8")
     return rows
+
+
+def named(rows: Sequence[str], names: Sequence[str]) -> dict[str, set[int]]:
+    """The k of each set that are to be measured again, from SET and SET:K."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        name, _, k = row.partition(":")
+        if name not in names or (k and not k.isdigit()):
+            raise SystemExit(
+                f"standardised has no row {row}; name a set, or a set and k, such as "
+                f"gordon:100. Sets are {', '.join(names)}"
+            )
+        found.setdefault(name, set()).update({int(k)} if k else set())
+    return found
 
 
 def summary(rows: list[Row]) -> list[Row]:
@@ -127,7 +158,8 @@ def report(options: Options) -> Report:
     names = sorted(path.stem for path in Path(DATA).glob("*.npz"))
     if options.quick:
         names = [name for name in names if name in QUICK_SETS]
-    rows = [row for name in names for row in kept_rows(name)]
+    again = named(options.rows, names)
+    rows = [row for name in names for row in kept_rows(name, again.get(name))]
     found = Report("Benchmark: standardised data and given matrices")
     clock = "of processor time" if ON_PROCESSOR else "by the clock"
     found.notes.append(
@@ -167,4 +199,4 @@ def report(options: Options) -> Report:
 
 
 if __name__ == "__main__":
-    print(json.dumps(rows_of(sys.argv[1])))
+    print(json.dumps(rows_of(sys.argv[1], set(map(int, sys.argv[2:])))))
