@@ -191,6 +191,8 @@ def replay_row(name: str, k: int) -> Row:
     solving, _ = processor_seconds(lambda: bs.solve(cov, k, limits=LIMITS))
     cov = covariance(name)
     result = bs.solve(cov, k, limits=LIMITS, proof=True)
+    assert result.proof is not None
+    result.proof.to_text()  # written, as it is once it is handed out
     data = None if key == "A" else values
     verifying, found = processor_seconds(lambda: bs.verify(result, cov, data=data))
     allowed = 5 * solving + 1
