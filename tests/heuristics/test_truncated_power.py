@@ -8,8 +8,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 import blockspca as bs
+import blockspca.heuristics.truncated_power as truncated_power_module
 from blockspca.heuristics.truncated_power import (
+    HITS,
     _lowest_eigenvalue,
+    _most_of_row,
     _strong_rows,
     truncated_power,
 )
@@ -64,6 +67,35 @@ def test_rows_to_start_from_are_not_alike():
     assert [int(np.argmax(row)) // 5 for row in rows] == [0, 1, 2]
     assert len(_strong_rows(cov, 5, 2, 0.0, Deadline(None))) == 2
     assert _strong_rows(cov, 5, 3, 0.0, Deadline(0.0)) == []
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+def test_rows_that_cannot_be_strong_are_not_computed(monkeypatch, k):
+    """What k squares of a row come to is bounded; rows below the kept ones are left."""
+    rng = np.random.default_rng(k)
+    X = rng.normal(size=(9, 400)) * np.exp(1.5 * rng.normal(size=400))
+    cov = bs.Covariance.from_data(X)
+    A = cov.submatrix(slice(None))
+    squares = np.sort(A * A, axis=1)[:, -k:].sum(axis=1)
+    largest = float(np.linalg.eigvalsh(A)[-1])
+    for about in (0.0, largest):
+        assert (squares <= _most_of_row(cov, k, about) * (1 + 1e-12)).all()
+    indefinite = bs.Covariance.from_matrix(A - largest / 2 * np.eye(400))
+    assert (_most_of_row(indefinite, k, largest) == np.inf).all()
+    computed = []
+    plain = bs.Covariance.rows
+    monkeypatch.setattr(truncated_power_module, "CHUNK", 8 * 400)
+    monkeypatch.setattr(
+        bs.Covariance,
+        "rows",
+        lambda self, index: computed.extend(index) or plain(self, index),
+    )
+    rows = _strong_rows(cov, k, 1, largest, Deadline(None))
+    sample = min(400, int(np.ceil(HITS * 400 / k)))
+    assert len(computed) < sample / 2
+    # The strongest of the sample is among those that were computed.
+    whole = np.random.default_rng(0).permutation(400)[:sample]
+    assert (rows[0] == A[whole[np.argmax(squares[whole])]]).all()
 
 
 @pytest.mark.parametrize(
