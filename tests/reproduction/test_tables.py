@@ -89,8 +89,8 @@ def test_gaps_of_model_1_in_words():
     ("name", "k", "objective", "threshold"),
     [
         ("LymphomaCov2", 10, "69.27", "0.42"),
-        ("LymphomaCov2", 15, "86.20", "0.44"),
-        ("Reddit2000", 15, "1601.32", "0.09"),
+        pytest.param("LymphomaCov2", 15, "86.20", "0.44", marks=pytest.mark.slow),
+        pytest.param("Reddit2000", 15, "1601.32", "0.09", marks=pytest.mark.slow),
         ("CovColonCov", 10, "2641.23", "0.58"),
     ],
 )
@@ -113,6 +113,7 @@ def test_rows_of_the_comparison(name, k, objective, threshold, request):
     assert statistics["jaccard_verdict"] is Verdict.EQUAL
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_a_row_of_each_parameter(measured):
     for table, which in (("d0", 6), ("delta", 11)):
@@ -120,6 +121,7 @@ def test_a_row_of_each_parameter(measured):
         assert row["verdict"].agrees, row
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_other_data_are_not_compared(hurried):
     if PAPER_SETS["ArceneCov"].file in {

@@ -147,7 +147,7 @@ def test_a_thousand_of_a_hundred_thousand_features_proved(data_dir: Path) -> Non
     ("name", "k", "nodes"),
     [
         pytest.param("Dorothea_train", 150, 60, marks=pytest.mark.slow),
-        ("Dorothea_train", 1000, 10),
+        pytest.param("Dorothea_train", 1000, 10, marks=pytest.mark.slow),
         pytest.param("Prostate_GE", 100, 200, marks=pytest.mark.slow),
     ],
 )
