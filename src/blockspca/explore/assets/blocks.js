@@ -3,7 +3,7 @@ import { $, colour, number, plural } from "./dom.js";
 import { CELLS, Picture, faded, literal } from "./pictures.js";
 
 const ROOM = 9; // pixels of a row that has its name beside it
-const LETTER = 5.4; // pixels, about
+const LETTER = 6.2; // pixels, about
 
 export class Blocks {
   constructor(store) {
@@ -84,7 +84,7 @@ export class Blocks {
     const layout = {
       hovermode: "closest", margin: { l: named ? beside : beside / 2, r: named ? 0 : beside / 2, t: 0, b: 0 },
       xaxis: { ...axis, range: [-0.6, d - 0.4] },
-      yaxis: { ...axis, range: [d - 0.4, -0.6], visible: named, tickvals: names.map((_, i) => i), ticktext: names.map(short), tickfont: { size: 10 } },
+      yaxis: { ...axis, range: [d - 0.4, -0.6], visible: named, tickvals: names.map((_, i) => i), ticktext: names.map(short), tickfont: { size: 10 }, ticks: "" },
     };
     return { traces, layout };
   }
