@@ -70,9 +70,14 @@ class Answer:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """The adjusted variance of each component, as a share of the total."""
+        """The adjusted variance of each component, as a share of the total.
+
+        NaN of a contrast, which has none.
+        """
         total = float(self.cov.diagonal().sum())
-        if total <= 0:
+        if self.cov.is_contrast or total < 0:
+            return np.full(len(self.results), np.nan)
+        if total == 0:
             return np.zeros(len(self.results))
         return adjusted_variance(score_covariance(self.cov, self.components)) / total
 
