@@ -58,10 +58,10 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return _outside(func(*_inside(args), **_inside(kwargs)))
 
     def __getitem__(self, index: Any) -> Any:
-        return _outside(self._values[_inside(index)])
+        return _outside(self._values[_index(index)])
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self._values[_inside(index)] = _inside(values)
+        self._values[_index(index)] = _inside(values)
 
     def __len__(self) -> int:
         return len(self._values)
@@ -117,6 +117,13 @@ def _inside(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _inside(item) for name, item in value.items()}
     return value
+
+
+def _index(value: Any) -> Any:
+    """An index, which may be an array of NumPy's as well: CuPy copies it."""
+    if isinstance(value, tuple):
+        return tuple(_index(item) for item in value)
+    return value if isinstance(value, np.ndarray) else _inside(value)
 
 
 def _outside(value: Any) -> Any:

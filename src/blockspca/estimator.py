@@ -65,8 +65,8 @@ class SparsePCA(
     threshold : strategy or float, default=None
         How blocks are chosen; `BlockSearch()` by default.
     certify : bool, default=True
-        False skips the proofs: components are found in blocks, with the upper
-        bound that the blocks give.
+        False skips the proofs: components are found in blocks, and by power steps
+        from there, with the upper bound that the blocks give.
     limits : Limits or float, default=None
         When to stop, for all components together; a number is seconds. By default
         after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
@@ -97,7 +97,7 @@ class SparsePCA(
     n_jobs : int, default=None
         Most blocks (joblib) and threads, those of BLAS included, that work at a time;
         see `solve`. With 1, one core does all the work. The answer does not depend on
-        it.
+        it, but for how far a proof gets under a limit on time.
     random_state : int, RandomState instance or None, default=None
         For k="auto" and for solvers that draw random numbers.
     verbose : bool or int, default=False

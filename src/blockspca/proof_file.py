@@ -81,16 +81,26 @@ class Proof:
         write = vars(self).get("_write")
         if write is None or name not in self.__dataclass_fields__:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-        vars(self).update(write().__getstate__())
+        written = write()
+        vars(self).update({n: getattr(written, n) for n in self.__dataclass_fields__})
         del vars(self)["_write"]
         return vars(self)[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the proof itself, without the data."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """What is pickled: the proof itself, without the data.
+
+        Where it cannot be written, why not: a result that comes back from another
+        process is not lost for that.
+        """
+        try:
+            return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        except ValueError as refused:
+            return {"sections": (), "message": str(refused), "nodes": 0}
 
     def to_text(self) -> str:
         """Return the content of the file."""
+        if not self.sections:
+            raise ValueError(f"this result has no proof to write: {self.message}")
         return "".join(section.to_text() for section in self.sections)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
@@ -122,6 +132,12 @@ class MayHaveProof:
         ----------
         path : path
             Of the file; it is replaced if it exists.
+
+        Raises
+        ------
+        ValueError
+            If there is no proof, the format has no words for it, or A could not be read
+            again in a fifth of the time that the solve had.
 
         Examples
         --------

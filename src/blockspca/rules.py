@@ -132,9 +132,15 @@ class Rules:
         agree = all(a in (0, -1 if b < 0 else b + 1) for a, b in pairs)
         same_room = self.room[1:] == self.beside_room
         if len(self.label) != len(self.beside) or not (agree and same_room):
-            raise ValueError("constraints: groups and those beside do not agree.")
+            raise ValueError(
+                "the rules have groups beside an overlap that are not those of its "
+                "members; make them with constraints.checked."
+            )
         if self.whole_groups:
-            raise ValueError("constraints: whole groups beside an overlap.")
+            raise ValueError(
+                "the rules have whole groups beside an overlap, which is not offered; "
+                "pass one of the two."
+            )
 
     def content(self) -> dict[str, Any]:
         """What is written of the rules; older readers do not know all of it."""

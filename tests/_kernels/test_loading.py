@@ -52,9 +52,10 @@ def test_a_module_is_imported_once(compilation):
 
 
 def test_a_limit_that_ends_while_kernels_are_compiled_says_so(compilation):
-    cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(30, 12)))
+    # Of noise the duals, which need no kernels, prove nothing in a second.
+    cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(30, 60)))
     with pytest.warns(UserWarning, match="Call again, which finds them ready"):
-        bs.solve(cov, 3, limits=bs.Limits(time=1.0))
+        bs.solve(cov, 8, limits=bs.Limits(time=1.0))
     compilation.set()
 
 

@@ -251,6 +251,15 @@ def test_a_result_is_pickled_with_its_proof_and_without_the_data():
     assert pickle.loads(held).proof.to_text() == result.proof.to_text()
 
 
+def test_a_result_whose_proof_cannot_be_written_is_pickled_without_it(tmp_path):
+    late = Proof.deferred(lambda: (_ for _ in ()).throw(NoTimeToRecord("too late.")))
+    result = pickle.loads(pickle.dumps(replace(bs.solve(FIVE, 2), proof=late)))
+    assert bs.verify(result, FIVE).complete
+    with pytest.raises(ValueError, match=r"no proof to write: too late\."):
+        result.write_proof(tmp_path / "a.proof")
+    assert not (tmp_path / "a.proof").exists()
+
+
 def test_verify_checks_the_certificate_where_no_proof_is_written_in_time():
     late = Proof.deferred(lambda: (_ for _ in ()).throw(NoTimeToRecord("too late.")))
     result = replace(bs.solve(FIVE, 2), proof=late)

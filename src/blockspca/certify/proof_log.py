@@ -180,15 +180,17 @@ def _recorded_section(
         )
     except LimitReached:  # before A was read
         raise NoTimeToRecord(
-            "the time did not suffice to read A once more; give more time."
+            "a fifth of limits.time did not suffice to read A once more; solve again "
+            "with more."
         ) from None
     with single_threaded():
         recording = Recording(subject, results, steps, budget, candidates)
-        if subject.units is not None:
+        if subject.units is None:
+            for k in range(recording.first, places + 1):
+                recording.add(k)
+        else:
             for k in recording.claimed:
                 recording.add_units(k)
-        for k in range(recording.first, places + 1) if subject.units is None else ():
-            recording.add(k)
     return recording.proof({"format": FORMAT, "data": data})
 
 

@@ -55,9 +55,12 @@ def replayed_bounds(
     if origin is None or numbers is None:
         return []
     try:
-        text = proof.to_text().encode()
+        sections = proof.sections
     except NoTimeToRecord:
         return []
+    if not sections:  # it could not be written when the result was pickled
+        return []
+    text = proof.to_text().encode()
     try:
         verdict = check_proof(text, numbers)
     except ProofError as error:

@@ -67,25 +67,24 @@ def minimise(
     bound.
     """
     seconds, integer = FIRST_SLICE, bool(np.any(program["integrality"]))
+    options: dict[str, Any] = {"mip_rel_gap": gap, "presolve": True}
+    if nodes is not None:
+        options["node_limit"] = nodes
     while True:
         left = deadline.remaining()
         last = left is not None and left <= seconds
-        options: dict[str, Any] = {"mip_rel_gap": gap}
         options["time_limit"] = left if last else seconds
-        if nodes is not None:
-            options["node_limit"] = nodes
-        for options["presolve"] in (True, False):
-            found = _in_a_thread(objective, **program, options=options)
-            # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
-            out_of_nodes = nodes is not None and "limit reached" in found.message
-            limited = found.status == LIMIT_REACHED or out_of_nodes
-            is_known = found.status in (OPTIMAL, INFEASIBLE) or limited
-            if is_known or not integer:
-                break
-        if not is_known and not integer:
-            return Answer(None, -math.inf, True, 1)
-        if not is_known:
-            raise SolverError(f"got no answer from HiGHS: {found.message}")
+        found = _in_a_thread(objective, **program, options=options)
+        # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
+        out_of_nodes = nodes is not None and "limit reached" in found.message
+        limited = found.status == LIMIT_REACHED or out_of_nodes
+        if found.status not in (OPTIMAL, INFEASIBLE) and not limited:
+            if not integer:
+                return Answer(None, -math.inf, True, 1)
+            if not options["presolve"]:
+                raise SolverError(f"got no answer from HiGHS: {found.message}")
+            options["presolve"] = False  # once more, with the time that is left
+            continue
         if not limited or last or int(found.mip_node_count or 0) >= (nodes or math.inf):
             return _answer(found, integer, limited)
         seconds *= 2

@@ -293,7 +293,11 @@ class GrowingCore:
         return min(_LARGEST_CORE, len(self.diagonal), self._held_features())
 
     def _held_features(self) -> int:
-        """So many fit into the memory: L-BFGS holds twenty arrays of their order."""
+        """So many fit into the memory.
+
+        The smoothed ascent's L-BFGS holds twenty arrays of their order, and a proof
+        some more; proximal steps hold less.
+        """
         return int(np.sqrt(self.memory / 8 / 30))
 
     def _threshold(self, deadline: Deadline) -> Point:

@@ -19,8 +19,8 @@ and the slope is 2MY, with d(V_ij X_ij)/dX_ij for V_ij where it is multiplied by
 
 That is the method of multipliers for k Diag(X) ⪰ |X|.  Smoothing λmax moves the entries
 of U by some thousandths a step, a proximal step as far as they have to go: srbct_khan
-(correlation, 2,308 features) had a gap of 2.6 % for k = 50 and 12 % for k = 300 after
-eight seconds of smoothed steps; ten to twenty proximal ones leave 0.2 and 3 %.
+(correlation, 2,308 features) had a gap of 2.8 % for k = 50 and 11.9 % for k = 300 after
+six and nine seconds of smoothed steps; as many of proximal ones leave 0.2 and 3.5 %.
 
 Any point gives a bound: nothing here has to be exact, and all of it is in single
 precision.  Rows are taken in stripes of fixed size, so that the result does not depend
@@ -47,12 +47,13 @@ from .matrix import DualMatrix
 
 _SMALL = 80  # features of a core, up to which all eigenvalues take no longer
 _COLUMNS = 12  # of Y
-_STRIPE = 256  # rows: some hundred kilobytes, in the cache
+_STRIPE = 256  # rows: with up to 2,500 columns in single precision 2.5 MB, of one core
 # σ and s, in units of what U and t are beside X and r: the objective, and a k-th of it.
 # A third or three times as much takes as long; far more leaves X undecided.
 _REACH = 2.0
 _INNER_STEPS = 25  # of L-BFGS for one proximal step: X need not be exact
-_MEMORY = 8
+_MEMORY = 8  # pairs of L-BFGS: a few columns each
+# Of a line search, as usual for L-BFGS, whose first step is seldom refused.
 _TRIALS = 6
 _SHRINK = 0.3
 _SUFFICIENT = 1e-4

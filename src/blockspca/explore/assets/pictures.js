@@ -48,8 +48,9 @@ function next() {
   drawing = true;
   idle(async () => {
     waiting.delete(picture);
-    await picture.render();
-    drawing = false;
+    try { await picture.render(); }
+    catch (error) { console.error(error); } // one that fails does not stop the others
+    finally { drawing = false; }
     if (waiting.size) next(); else drawn();
   }, { timeout: PAUSE });
 }
