@@ -85,11 +85,13 @@ class ProofSettings:
     #: than this part of the time; what is expected is several times what it takes.
     eigenvalue_share_first: float = 0.5
     #: Then the search of the direction dual has so much of the time, unless its root is
-    #: further off than this, and than twice the entry dual: covariances of data begin
+    #: further off than the first of these, and than twice the entry dual, or than the
+    #: second (gordon, k = 300, began 77 % off, where nine nodes in four seconds changed
+    #: nothing, and the entry dual had no time for its 1.5 %): covariances of data begin
     #: within some per cent and are often proved in a few nodes, also where the entry
     #: dual's bound is better at first; correlations begin near the trace.
     search_share: float = 0.4
-    search_up_to_gap: float = 0.1
+    search_up_to_gap: tuple[float, float] = (0.1, 0.5)
     #: Then the entry dual; only for a share of the time where k is small enough for the
     #: chain, which often proves the rest. For k = 50 the chain, where it was not enough
     #: at first, leaves 3.7 % of srbct_khan and 1.7 % of borovecki in ten seconds of one

@@ -86,6 +86,24 @@ def test_a_part_that_is_missing_is_noticed() -> None:
             bs.verify(replace(certificate, parts=parts), A)
 
 
+@pytest.mark.parametrize("options", [{"certify": False}, {"limits": 0.0}, {}])
+def test_a_strong_feature_does_not_take_the_room_that_the_overlap_needs(
+    options: dict,
+) -> None:
+    constraints = bs.Constraints(
+        groups=[0, 0, 1], max_per_group=1, overlap_with=[1], min_overlap=1
+    )
+    result = bs.solve(np.diag([3.0, 2.0, 1.0]), 2, constraints=constraints, **options)
+    assert {*np.flatnonzero(result.x).tolist()} <= {1, 2}
+
+
+def test_a_further_component_keeps_its_overlap_or_there_is_none() -> None:
+    A = np.cov(np.random.default_rng(0).normal(size=(30, 8)).T)
+    overlap = bs.Constraints(overlap_with=[0, 1, 2], min_overlap=2)
+    with pytest.raises(ValueError, match="leave room for 2 of 3 features of a further"):
+        bs.solve_components(A, 3, 2, scheme="disjoint", constraints=overlap)
+
+
 def test_components_and_path() -> None:
     A, constraints = sectors()
     components = bs.solve_components(

@@ -275,7 +275,9 @@ class _Run:
         # One search, not a root and a search that begins with the same root: a tenth of
         # the time of Dorothea_train, k = 500.
         so_far = min(self.known).value - problem.target
-        worth = max(2 * so_far, settings.search_up_to_gap * abs(problem.target))
+        least, most = settings.search_up_to_gap
+        worth = max(least * abs(problem.target), 2 * so_far)
+        worth = min(most * abs(problem.target), worth)
         up_to = problem.target + worth if np.isfinite(problem.target) else np.inf
         seconds = settings.root_share * (problem.deadline.remaining() or 0.0)
         look = FirstLook(up_to - problem.error, seconds)
@@ -361,7 +363,7 @@ class _Run:
         Then it comes last: of sparse data CC' is dense, as dear as the dual's root.
         """
         cov, target = self.problem.cov, self.problem.target
-        far = reached - target > self.settings.search_up_to_gap * abs(target)
+        far = reached - target > self.settings.search_up_to_gap[0] * abs(target)
         is_apt = cov.known_psd and cov.n_samples is not None
         return far and is_apt and not self._directions_are_hopeless()
 

@@ -98,7 +98,10 @@ class Run:
     def offer_near(self, order: NDArray[np.intp]) -> None:
         """Offer the first k features of an order that can be had together."""
         include = np.array(self.rules.include, dtype=np.intp)
-        self.offer(self.rules.filled(include, self.k, order.tolist()))
+        chosen = self.rules.filled(include, self.k, order.tolist())
+        if len(chosen) < self.k:  # they took room that the overlap needs
+            chosen = self.rules.filled(include, self.k)
+        self.offer(chosen)
 
     def is_closed(self, bound: float) -> bool:
         """Whether a bound is as near the best component as was asked for."""

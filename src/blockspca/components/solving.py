@@ -66,7 +66,13 @@ class SolveWithin:
                     "variance, so that further ones would repeat the first; pass "
                     "n_components=1."
                 )
-            k = min(k, rules.most_features())
+            wanted, k = k, min(k, rules.most_features())
+            if k < wanted and getattr(constraints, "overlap_with", None) is not None:
+                raise ValueError(
+                    f"min_overlap and disjoint supports leave room for {k} of {wanted} "
+                    "features of a further component; pass fewer components, or "
+                    "scheme=ResidualDeflation()."
+                )
             if k == 0:
                 raise ValueError(
                     "constraints and disjoint supports leave no feature for a further "
