@@ -12,13 +12,13 @@ from blockspca.components import solve as solve_module
 from blockspca.components.variance import adjusted_variance
 from blockspca.rules import Rules
 
-A = np.diag([1.0, 1.0, 10.0, 10.0, 10.0, 10.0, 0.1, 0.1])
+A = np.diag([1.0, 1.0, 10.0, 10.0, 10.0, 10.0, 0.1, 0.1, 0.1, 0.1])
 for i, j, value in ((0, 1, 0.5), (2, 3, 5.0), (2, 4, 4.9), (3, 5, 4.9)):
     A[i, j] = A[j, i] = value
 
 
 def found() -> bs.Components:
-    rules = bs.Constraints(overlap_with=[0, 1], min_overlap=2)
+    rules = bs.Constraints(overlap_with=[0, 1, 6, 7, 8, 9], min_overlap=2)
     return bs.solve_components(
         A, k=[2, 4, 4], n_components=3, constraints=rules, scheme=bs.DisjointSupports()
     )
@@ -27,7 +27,7 @@ def found() -> bs.Components:
 def test_an_overlap_leaves_later_components_more_room() -> None:
     """Room is k less the overlap: the first had none, the others may have two."""
     components = found()
-    V = np.zeros((3, 8))
+    V = np.zeros((3, 10))
     V[0, :2] = V[1, [2, 4]] = V[2, [3, 5]] = 2**-0.5
     reached = float(adjusted_variance(V @ A @ V.T).sum())  # 30.9; the bound was 26.5
     assert components.joint_upper_bound >= reached
