@@ -147,3 +147,32 @@ def test_a_timed_k_that_the_chain_leaves_open_is_bounded_by_the_duals() -> None:
     chained = certified_results(cov, only, untimed, {}, options)
     assert chained[k].status is bs.Status.GAP_LIMIT
     assert str(chained[k].bound_name) not in ("entry dual", "direction dual")
+
+
+@pytest.mark.parametrize("off", [0.5, 2e-9, 5e-10])
+@pytest.mark.parametrize("of_chain", [True, False])
+def test_a_bound_below_what_the_other_prover_reaches_is_used_by_nobody(
+    off: float, of_chain: bool, monkeypatch
+) -> None:
+    """Both ways round; within what "optimal" allows, 1e-9, there is no alarm."""
+    X = np.random.default_rng(0).normal(size=(25, 40)) * np.linspace(3, 0.3, 40)
+    cov, given = bs.Covariance.from_data(X), results.prove_single_k
+    optimum = bs.solve(cov, 31).objective
+
+    def wrong(*words: Any) -> Any:
+        step = replace(given(*words), status=bs.Status.FEASIBLE)
+        if of_chain:  # what it says to reach is above the chain's bound
+            return replace(step, objective=optimum * (1 + off), upper_bound=np.inf)
+        below = optimum * (1 - off)
+        return replace(step, objective=below, upper_bound=below)
+
+    monkeypatch.setattr(results, "prove_single_k", wrong)
+    options = ProofOptions(prover=Prover.SINGLE_K_THEN_CHAIN)
+    ks = range(31, 32)
+    if off < 1e-9:
+        found = certified_results(cov, ks, bs.Limits(), {}, options)[31]
+        assert found.status is bs.Status.OPTIMAL
+        return
+    with pytest.warns(RuntimeWarning, match="no bound of this run is used"):
+        found = certified_results(cov, ks, bs.Limits(), {}, options)[31]
+    assert (found.upper_bound, found.status) == (np.inf, bs.Status.FEASIBLE)

@@ -11,6 +11,7 @@ from threading import Lock
 
 import joblib
 
+from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
@@ -19,6 +20,7 @@ from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings, Prover
 from ..result import Result, Status
 from ..stopping import status_of_gap
+from .alarms import alarm
 from .dominated import Contrast, Incumbents
 from .options import BY_CHAIN, ProofOptions
 from .path import certified_path
@@ -265,10 +267,14 @@ def _tighter(
 ) -> tuple[CertifiedStep, bool]:
     """Return the better component with the lesser bound; True if that is the chain's.
 
-    A chain that a limit has stopped may end with a component that is not as good.
+    A chain that a limit has stopped may end with a component that is not as good. A
+    bound of one that is below what the other reaches is a defect: then none is used.
     """
     if direct is None:
         return chained, True
+    for bounded, reached in ((chained, direct), (direct, chained)):
+        if not bounded.upper_bound >= reached.objective - reached.tolerance:
+            return _without_bound(bounded, reached), False
     best = chained
     if direct.objective > chained.objective:
         best = replace(
@@ -294,6 +300,26 @@ def _tighter(
     stopped = None if ended in _PROVED else ended
     status = status_of_gap(best.objective, upper_bound, gap, stopped)
     return replace(best, upper_bound=upper_bound, status=status), is_by_chain
+
+
+def _without_bound(bounded: CertifiedStep, reached: CertifiedStep) -> CertifiedStep:
+    """The component that a bound is below, and no bound."""
+    message = alarm(
+        reached.k,
+        bounded.upper_bound,
+        bounded.bound_name,
+        reached.objective,
+        reached.source,
+    )
+    return replace(
+        reached,
+        upper_bound=math.inf,
+        bound_name=BoundName.NONE,
+        status=Status.FEASIBLE,
+        tau=math.nan,
+        dual=None,
+        message=message,
+    )
 
 
 def _as_claim(step: CertifiedStep) -> StepClaim:
