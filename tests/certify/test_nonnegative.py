@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,26 @@ def test_signs_are_told_only_where_they_are_sure() -> None:
     assert not tell(np.eye(2))  # every vector is an eigenvector
     assert not tell(np.array([[1.0, -1e-17], [-1e-17, 1.0]]))
     assert not tell(np.ones((1, 1)))
+
+
+MATRICES = (
+    "normIonosphere",
+    "normMiniBooNE",
+    "normLung",
+    "Eisen1Cov",
+    "normCommunities",
+    "Eisen2Cov",
+    "snp500",
+    "CovColon",
+)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices_are_proved(name: str, data_dir: Path) -> None:
+    with np.load(data_dir / f"{name}.npz") as file:
+        cov = bs.Covariance.from_matrix(file["A"].astype(float))
+    for k in (5, 10, 15):
+        found = bs.solve(cov, k, constraints=bs.Constraints(nonnegative=True))
+        assert found.status is bs.Status.OPTIMAL
+        assert found.x.min() >= 0
