@@ -385,9 +385,12 @@ class SparseDataSource(UncentredSource):
         product *= self.factor[columns]
         # Subtracting nμ² loses digits; the two-pass variance does not.
         index = np.arange(self.n_features)
-        same = index[rows][:, None] == index[columns]
-        at_row, at_column = np.nonzero(same)
-        product[at_row, at_column] = self._diagonal[index[rows][at_row]]
+        at = index[rows]
+        if isinstance(columns, slice) and columns == slice(None):
+            product[np.arange(len(at)), at] = self._diagonal[at]
+            return product
+        at_row, at_column = np.nonzero(at[:, None] == index[columns])
+        product[at_row, at_column] = self._diagonal[at[at_row]]
         return product
 
     def matvec(self, x: FloatArray) -> FloatArray:

@@ -102,6 +102,8 @@ class EntryDual(GrowingCore):
             bound = self.improve(left, iterations, until_fixable=nodes > 0)
             if bound.interrupted or not (nodes and self.is_fixable):
                 return bound
+            if bound.value <= self.target * self.unit:  # there is nothing to search for
+                return bound
             if self.root is None and self.point is tried:  # too many features left
                 return bound
             tried = self.point
