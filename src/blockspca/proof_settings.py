@@ -174,12 +174,12 @@ class ProofSettings:
     #: taken apart into connected parts.
     many_survivors: int = 40
     #: The first round of the tree, on up to 100 features, and of the growth of sets;
-    #: each round is four times as long as the one before. 0.1 s are 110,000 sets of 600
-    #: features. With 40,000 growth ended at two thirds of what columns of 200 × 600,
-    #: k = 5, need, and with 63,000 just before the end of `noisy_blocks`, 600 features,
-    #: k = 7; coarser gaps and duals were then tried on the way: 3.1 s instead of 0.3.
+    #: each round is four times as long as the one before. A second of growth is that of
+    #: `numerics/cost.py`, which takes a sixth of it for k = 7 of 600 features. With a
+    #: quarter it ended just before its proof of two in three `noisy_blocks`, and coarser
+    #: gaps and duals were tried on the way: 3 s instead of 0.3 to 0.4.
     first_nodes: int = 5000
-    first_seconds: float = 0.1
+    first_seconds: float = 1.0
     #: Of the tree's time, for growth where screening works: it suits flat, noisy
     #: matrices, on which screening removes nothing.
     growth_share: float = 0.25

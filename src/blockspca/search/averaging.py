@@ -267,7 +267,7 @@ class _Search:
         N, d = part.N, len(part.N)
         allowance = 2 * ((m - 1) * part.error + (m + 1) ** 2 * EPS)
         at_once = max(1, min(_SLICE, _SLICE_WORK // (m * m * d)))
-        cost = _cost.grown_set(d)
+        cost = _cost.grown_set(m, d)
         state = np.zeros(kernel.N_STATE, dtype=np.int64)
         sets = np.zeros((m + 1, m + 1), dtype=np.int64)
         candidates = np.zeros((m + 1, d), dtype=np.int64)
