@@ -176,7 +176,7 @@ class ProofSettings:
     #: The first round of the tree, on up to 100 features, and of the growth of sets;
     #: each round is four times as long as the one before. A second of growth is that of
     #: `numerics/cost.py`, which takes a sixth of it for k = 7 of 600 features. With a
-    #: quarter it ended just before its proof of two in three `noisy_blocks`, and coarser
+    #: quarter it ended just before its proof of two in three `noisy_blocks`; coarser
     #: gaps and duals were tried on the way: 3 s instead of 0.3 to 0.4.
     first_nodes: int = 5000
     first_seconds: float = 1.0
