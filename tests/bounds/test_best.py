@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from blockspca.bounds import closed_form
+from blockspca.bounds import best, closed_form
 from blockspca.bounds.best import Effort, _Problem, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
 from blockspca.certificate import BoundName
@@ -110,3 +112,36 @@ def test_far_from_the_target_it_comes_after_the_directions_of_data(
     assert (len(run.known) == 2) == is_first
     run.by_eigenvalue()
     assert run.known[-1].name == BoundName.LARGEST_EIGENVALUE
+
+
+@pytest.mark.parametrize("to_a_gap", [True, False])
+def test_for_a_gap_the_root_of_the_directions_comes_before_the_entries(
+    to_a_gap: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of data with a factor it is near at once, and the entry dual is not begun."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(20, 90)) * rng.uniform(0.5, 2.0, size=90)
+    X[:, :15] += 2 * rng.normal(size=(20, 1)) * rng.uniform(0.5, 2.0, size=15)
+    cov = Covariance.from_data(X)
+    leading = np.linalg.eigh(cov.submatrix(slice(None)))[1][:, -1]
+    support = np.sort(np.argsort(-np.abs(leading))[:12])
+    begun: list[int] = []
+
+    class Watched(best.EntryDual):
+        def run(self, *given: Any) -> Any:
+            begun.append(self.k)
+            return super().run(*given)
+
+    monkeypatch.setattr(best, "EntryDual", Watched)
+    objective = float(np.linalg.eigvalsh(cov.submatrix(support))[-1])
+    found = best_bound(
+        cov,
+        12,
+        support,
+        target=1.1 * objective,
+        time_limit=30.0,
+        effort=Effort(nodes=7, to_a_gap=to_a_gap),
+    )
+    assert objective <= found.value <= 1.1 * objective
+    assert (found.name is BoundName.DIRECTION_DUAL) == to_a_gap
+    assert begun == ([] if to_a_gap else [12])

@@ -88,11 +88,15 @@ class Effort:
     is_timed : bool
         False if the caller has no limit on time: then ascents of the entry dual end by
         their number of steps, and the bound does not depend on the speed of a machine.
+    to_a_gap : bool
+        Whether the target leaves a gap that the caller has asked for. The root of the
+        direction dual often has it before the entry dual has begun.
     """
 
     nodes: int = ProofSettings.few_nodes
     entry_nodes: int | None = None
     is_timed: bool = True
+    to_a_gap: bool = False
 
 
 def best_bound(
@@ -110,8 +114,9 @@ def best_bound(
     """Return the least of: variances, the two duals, largest eigenvalue, thresholds.
 
     Under a limit on time the entry dual comes first, for a moment, so that there is a
-    bound for this k soon; without one it comes last. The search of the direction dual
-    goes on unless its root is far off; the entry dual has the time that is left.
+    bound for this k soon, or the root of the direction dual if it may be all that is
+    needed; without one the entry dual comes last. The search of the direction dual goes
+    on unless its root is far off; the entry dual has the time that is left.
 
     Parameters
     ----------
@@ -145,6 +150,8 @@ def best_bound(
     run = _Run(problem, effort, settings, report)
     if cov.known_psd:
         run.by_variances()
+    if effort.is_timed and effort.to_a_gap:
+        run.by_directions(at_most=1)
     if effort.is_timed:
         run.by_entries(settings.entry_share_first, settings.entry_steps_first)
         run.by_eigenvalue(settings.eigenvalue_share_first)
@@ -262,15 +269,18 @@ class _Run:
             raise BoundInterrupted(self.least())
         self.tell(np.inf, 0, cov.n_features)
 
-    def by_directions(self) -> None:
-        """The direction dual: its root, and its search if that is worth it."""
+    def by_directions(self, at_most: int | None = None) -> None:
+        """The direction dual: its root, and its search if that is worth it.
+
+        At most so many nodes, those of the effort by default.
+        """
         if self._directions_are_hopeless():
             return
         if not self._directions_are_apt() or not self.is_open():
             return
         settings, problem, nodes = self.settings, self.problem, self.effort.nodes
-        if nodes <= 1:
-            self._directions(settings.root_share, nodes)
+        if at_most is not None or nodes <= 1:
+            self._directions(settings.root_share, min(nodes, at_most or nodes))
             return
         # One search, not a root and a search that begins with the same root: a tenth of
         # the time of Dorothea_train, k = 500.

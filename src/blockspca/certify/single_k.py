@@ -190,6 +190,7 @@ def prove_single_k(
                     nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
                     entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
                     is_timed=limits.time is not None,
+                    to_a_gap=gap > OPTIMAL_GAP,
                 ),
                 memory=limits.memory,
                 report=_reporting(callback, k, best, budget),
