@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from blockspca.rules import GroupLimits
+from blockspca.search import reference
 from blockspca.search.reference import (
     NodeCapReached,
     Refuted,
     Undecided,
     prove_none_above,
     search_rounding,
+    suffix_bounds,
 )
 from conftest import brute_force
 from strategies import symmetric_matrix
@@ -135,6 +137,56 @@ def test_plain_proof_decides_like_brute_force(kind):
                     prove_none_above(A, k, below, upper, 10**6)
             with pytest.raises(NodeCapReached):
                 prove_none_above(A, k, above, upper, 0)
+
+
+@pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "duplicated"])
+def test_suffix_bounds_are_no_less_than_the_best_set(kind):
+    rng = np.random.default_rng(7)
+    for _ in range(30):
+        n = int(rng.integers(2, 8))
+        B = symmetric_matrix(kind, n, rng)
+        for m in range(2, n + 1):
+            first, rest = suffix_bounds(B, m, np.full(m + 1, np.inf))
+            for t in range(n - m + 1):
+                later = B[t + 1 :, t + 1 :]
+                with_t = max(
+                    np.linalg.eigvalsh(B[np.ix_((t, *S), (t, *S))])[-1]
+                    for S in itertools.combinations(range(t + 1, n), m - 1)
+                )
+                assert first[t] >= with_t - 1e-12 * (1 + abs(with_t))
+                best = brute_force(later, m - 1)
+                assert rest[t] >= best - 1e-12 * (1 + abs(best))
+
+
+@pytest.mark.parametrize("kind", ["psd", "indefinite", "integer", "duplicated"])
+def test_the_other_order_decides_like_brute_force(kind, monkeypatch):
+    """It takes over at the first node, and has to close all of them by itself."""
+    monkeypatch.setattr(reference, "LONG", 1)
+    monkeypatch.setattr(reference, "MUCH_BETTER", 10**6)
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        d = int(rng.integers(3, 9))
+        A = symmetric_matrix(kind, d, rng)
+        for k in range(2, d + 1):
+            best = brute_force(A, k)
+            scale = 1 + abs(best)
+            assert proves(A, k, best + 1e-6 * scale)
+            for below in (1e-6, 1e-12):
+                assert not proves(A, k, best - below * scale)
+
+
+def test_what_is_long_in_one_order_is_proved_in_the_other(monkeypatch):
+    """With room for two nodes the first order does not end, with a rival it does."""
+    rng = np.random.default_rng(11)
+    A = symmetric_matrix("psd", 9, rng)
+    k, above = 4, brute_force(A, 4) * (1 + 1e-6)
+    whole = prove_none_above(A, k, above, NONE_KNOWN[:k], 10**6)
+    assert whole > 2
+    with pytest.raises(NodeCapReached):
+        prove_none_above(A, k, above, NONE_KNOWN[:k], 2)
+    monkeypatch.setattr(reference, "LONG", 2)
+    monkeypatch.setattr(reference, "MUCH_BETTER", 10**6)
+    assert prove_none_above(A, k, above, NONE_KNOWN[:k], 2) > 2
 
 
 def restricted_best(A, k, included, groups):

@@ -136,16 +136,22 @@ def larger_root_above(
 
 
 def root_above(a: float, coupling: float, b: float) -> float:
-    """Return `larger_root_above` for numbers, without the cost of arrays."""
+    """Return `larger_root_above` for numbers, without the cost of arrays.
+
+    Nor of `min`, `max` and `abs`: searches in plain Python spend most of their time
+    here.
+    """
     if b == math.inf:
         return b
-    half = min(abs(a - b) / 2, _LARGEST_HALF)
+    larger, half = (a, (a - b) / 2) if a > b else (b, (b - a) / 2)
+    if half > _LARGEST_HALF:
+        half = _LARGEST_HALF
     below = half + math.sqrt(half * half + coupling)
     growth = coupling / below if below > 0 else 0.0
     if growth < TINY and coupling > 0:
         growth = TINY
-    total = max(a, b) + growth * (1 + 8 * EPS)
-    return total + EPS * abs(total)
+    total = larger + growth * (1 + 8 * EPS)
+    return total + EPS * total if total > 0 else total - EPS * total
 
 
 def product_below(a: FloatArray, b: float) -> FloatArray:

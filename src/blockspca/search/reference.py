@@ -25,6 +25,11 @@ A + E, and are used with δ added.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,6 +52,9 @@ from .spectral import Fixing, spectral_fixing
 SPECTRAL_FROM = 10  # from this k on the search begins with the leading eigenvectors
 SPECTRAL_SIZE = 600  # features; `ProofSettings.spectral_up_to` for three vectors
 NOTHING = np.empty(0, dtype=np.int64)
+# Nodes after which a search counts as long, and those that the other order then has: it
+# is far better, or no better.
+LONG, MUCH_BETTER = 1000, 100
 FEW = 20  # sets above τ − δ that are looked at, to tell whether one is above τ
 
 
@@ -56,6 +64,10 @@ class Refuted(Exception):
 
 class Undecided(Exception):
     """A set comes so close to τ that rounding hides on which side it is."""
+
+
+class _ProvedByRival(Exception):
+    """A search in the other order has closed all of its nodes."""
 
 
 class NodeCapReached(Exception):
@@ -107,7 +119,19 @@ def prove_none_above(
         If `max_nodes` nodes did not suffice, or the deadline passed.
     """
     rounding = search_rounding(A, k, tau)
+    rival = _Search(A, k, tau, rounding, upper, MUCH_BETTER, deadline, groups)
+    rival.order = Order.BY_VARIANCE
     search = _Search(A, k, tau, rounding, upper, max_nodes, deadline, groups)
+    search.rival = lambda: _searched(rival, included)
+    try:
+        return _searched(search, included)
+    except _ProvedByRival:
+        return search.nodes + rival.nodes
+
+
+def _searched(search: _Search, included: NDArray[np.int64]) -> int:
+    """Search for a set above τ that has all of `included`; return the nodes."""
+    A, k = search.A, search.k
     kept, forced = np.arange(len(A), dtype=np.int64), included
     if k >= SPECTRAL_FROM:
         kept, forced = _tightened(A, k, search.tau)
@@ -132,6 +156,13 @@ def prove_none_above(
     return 1
 
 
+class Order(Enum):
+    """In which order the features of a node are branched on, strongest first."""
+
+    BY_BOUND = "by the 2×2 bound of the sets that they are in"
+    BY_VARIANCE = "by their diagonal entries"
+
+
 class _Search:
     """One depth-first search, at τ − δ."""
 
@@ -151,7 +182,9 @@ class _Search:
         self.tau = float(np.nextafter(tau - rounding, -np.inf))
         self.upper = increased(upper + rounding)
         self.max_nodes, self.deadline = max_nodes, deadline
-        self.nodes = 0
+        self.nodes, self.order = 0, Order.BY_BOUND
+        #: tried once this search turns out to be long
+        self.rival: Callable[[], int] | None = None
 
     def allows(self, chosen: NDArray[np.int64]) -> bool:
         """Tell whether a set keeps the limits of groups."""
@@ -211,13 +244,19 @@ class _Search:
             self.deadline is not None and self.deadline.passed()
         ):
             raise NodeCapReached
+        if self.nodes == LONG and self.rival is not None:
+            # Most trees are short in the order of the bounds; of those that are not,
+            # some are in the other (Reddit2000, k = 18: over 20,000 nodes, and 40).
+            with suppress(NodeCapReached, Undecided):
+                self.rival()
+                raise _ProvedByRival
         tau, m = self.tau, self.k - len(chosen)
         self.refuse(np.diagonal(B), features, chosen)
         if m == 1:
             return
         # opt_B(q) ≤ upper[chosen + q] wherever that is at most τ
         known = np.where(self.upper <= tau, self.upper, np.inf)[len(chosen) :]
-        order = opened(B, m, tau, known[m - 1])
+        order = opened(B, m, tau, known[m - 1], self.order)
         if order is None:
             return
         B, features = B[np.ix_(order, order)], features[order]
@@ -314,12 +353,16 @@ def peel(
     return left, np.diagonal(B)
 
 
-def opened(B: FloatArray, m: int, tau: float, bound: float) -> NDArray[np.intp] | None:
+def opened(
+    B: FloatArray, m: int, tau: float, bound: float, by: Order = Order.BY_BOUND
+) -> NDArray[np.intp] | None:
     """Return the rows of B that are left, strongest first; None if no m-set is.
 
     Given bound ≥ opt_B(m − 1).
     """
     left, strength = peel(B, m, tau, bound)
+    if by is Order.BY_VARIANCE:
+        strength = np.diagonal(B)[left]
     order = left[np.argsort(-strength, kind="stable")]
     if len(order) < m or is_below(B[np.ix_(order, order)], tau):
         return None
@@ -329,22 +372,29 @@ def opened(B: FloatArray, m: int, tau: float, bound: float) -> NDArray[np.intp] 
 def suffix_bounds(
     B: FloatArray, m: int, known: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bound m-sets by their first member t, and (m − 1)-sets among those after t."""
+    """Bound m-sets by their first member t, and (m − 1)-sets among those after t.
+
+    B has at least m ≥ 2 rows.
+    """
     n = len(B)
-    table = np.full(m + 1, -np.inf)  # table[q] ≥ opt_B(q) over the features so far
+    squares = squared(B)
+    squares[np.tri(n, dtype=bool)] = 0.0  # of each row, those after t
+    squares = np.sort(squares, axis=1)[:, ::-1][:, : m - 1]
+    # Lists: a number of an array takes longer to fetch than what is done with it.
+    norms = sums_above(np.cumsum(squares, axis=1), m - 1).tolist()
+    diagonal, least = np.diagonal(B).tolist(), known.tolist()
+    # table[q] ≥ opt_B(q) over the features so far, −inf while they are fewer than q
+    table = [-math.inf] * m
     first, rest = np.empty(n), np.empty(n)
     for t in range(n - 1, -1, -1):
-        rest[t] = table[m - 1]
-        squares = np.sort(squared(B[t, t + 1 :]))[::-1][: m - 1]
-        norms = sums_above(np.cumsum(squares), m - 1)
-        for q in range(m, 0, -1):
-            value = float(B[t, t])
-            if q > 1 and len(norms):
-                coupling = float(norms[min(q - 1, len(norms)) - 1])
-                value = root_above(value, coupling, float(table[q - 1]))
-            if q == m:
-                first[t] = value
-            else:
-                value = min(value, known[q])
-            table[q] = max(table[q], value)
+        alone, coupling, before = diagonal[t], norms[t], table[m - 1]
+        first[t], rest[t] = root_above(alone, coupling[m - 2], before), before
+        for q in range(min(m - 1, n - t), 0, -1):
+            value = alone
+            if q > 1:
+                value = root_above(alone, coupling[q - 2], table[q - 1])
+            if value > least[q]:
+                value = least[q]
+            if value > table[q]:
+                table[q] = value
     return first, rest
