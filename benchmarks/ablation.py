@@ -111,6 +111,8 @@ def scaled(value: Any, factor: float) -> Any:
         return tuple(scaled(part, factor) for part in value)
     if isinstance(value, int):
         return max(1, round(value * factor))
+    if value > 1 and value * factor <= 1:  # what does not grow may never end
+        return (1 + value) / 2
     return value * factor
 
 
