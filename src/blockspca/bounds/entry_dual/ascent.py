@@ -34,10 +34,6 @@ _LEAST_GAP = 1e-7  # relative to the target, below which nothing is to be gained
 _LEAST_MU = 1e-8
 _STALE = 8  # steps over which progress is looked at
 _PROGRESS = 0.01  # of the gap, that such steps have to gain
-_OUTSIDE = 0.04  # of the density; more calls for a larger core
-_OUTSIDE_AT_END = 0.002  # the same where steps gain no more,
-_SLOW = 0.3  # or less than this part of the gap between two looks
-_LOOKS = 20  # steps after which that is looked at: another core begins without history
 _GAIN = 0.05  # of the gap, that all steps with one μ have to gain
 
 
@@ -52,9 +48,10 @@ class Point:
 
 
 class Ascent:
-    """One core, from a start to wherever time, the target or progress end it.
+    """From a start to wherever time, the target or progress end it.
 
-    With less than 1 as `patience`, steps go on that gain as much less.
+    For few features, all of which are in the core: more take proximal steps. With less
+    than 1 as `patience`, steps go on that gain as much less.
     """
 
     progress = _PROGRESS
@@ -64,22 +61,19 @@ class Ascent:
         matrix: DualMatrix,
         start: Point,
         target: float,
-        may_grow: bool = False,
         enough: float = -np.inf,
         patience: float = 1.0,
     ) -> None:
-        self.matrix, self.target, self.may_grow = matrix, target, may_grow
-        self.patience = patience
+        self.matrix, self.target, self.patience = matrix, target, patience
         self.enough = max(enough, target)  # a value that ends it
         self.kind = matrix.kind
         self.best = replace(start, shares=start.shares.astype(self.kind))
         self.evaluations = 0
-        self.looked = np.inf  # best value when the core was looked at
 
     def run(self, steps: int, deadline: Deadline) -> Point:
         """Take steps with falling μ; return the best point."""
         point, level = self.best, 0
-        while steps > 0 and deadline.affords_step() and not self.leaves_core(steps):
+        while steps > 0 and deadline.affords_step():
             before = self.best.value
             gap = before - self.target
             if before <= self.enough:
@@ -94,31 +88,11 @@ class Ascent:
             steps -= taken
             least = self.patience * _GAIN * gap
             if np.isfinite(before) and before - self.best.value < least:
-                if self._outside() > _OUTSIDE_AT_END:
-                    break  # a larger core gains more than a sharper μ
                 level += 1
                 if level == _LEVELS:
                     break
                 point = self.best
         return self.best
-
-    def leaves_core(self, steps: int) -> bool:
-        """Whether the density is outside the core, and that could be larger.
-
-        Little of it is enough where steps have gained little since the last look.
-        """
-        if steps % _LOOKS or not self.may_grow or self.best.presence is None:
-            return False
-        gained = self.looked - self.best.value
-        self.looked = self.best.value
-        is_slow = gained < _SLOW * (self.best.value - self.target)
-        return self._outside() > (_OUTSIDE_AT_END if is_slow else _OUTSIDE)
-
-    def _outside(self) -> float:
-        """How much of the density is outside a core that could be larger."""
-        if not self.may_grow or self.best.presence is None:
-            return 0.0
-        return 1.0 - float(self.best.presence[self.matrix.core].sum())
 
     def _evaluated(self, w: FloatArray, V: FloatArray, mu: float) -> Slope:
         slope = self.matrix.slope(w, V, mu)
@@ -185,7 +159,7 @@ class Ascent:
                 history.append((step, change, curvature))
             w, V, slope = new_w, new_V, found
             values.append(slope.value)
-            if self.best.value <= self.enough or self.leaves_core(steps - taken):
+            if self.best.value <= self.enough:
                 break
             if len(values) > _STALE:
                 least = self.patience * self.progress * (self.best.value - self.target)

@@ -64,10 +64,10 @@ _TIES = 1e-6  # of the density: where there is none, features near the component
 _LARGEST_CORE = 2500
 _GRACE = 0.3  # seconds, that a last proof may take beyond the limit,
 _GRACE_SHARE = 0.8  # and part of it: estimates have room
-# How fast cores grow, and steps with a larger one, for which there must be time: of
-# the ascent, and proximal ones, each of which goes as far as twenty.
-_GROWTH = (1.6, 15)
-_GROWTH_PROXIMAL = (2.0, 5)
+# How fast cores grow, and proximal steps with a larger one, for which there must be
+# time. Cores that the smoothed ascent is for have all features, and cannot grow.
+_GROWTH = 2.0
+_STEPS_AFTER_GROWTH = 5
 _OFTEN = 25  # a proof on the way may take this part of the time that is left
 _LONELY = 0.97  # of the objective, from which M_ii counts also without strong entries
 _GAIN = 0.1  # of the gap, that an ascent has to gain for another with its core
@@ -139,7 +139,7 @@ class GrowingCore:
         self.evaluations = self.iterations = 0
         self.core: NDArray[np.intp] = np.empty(0, np.intp)
         self.vectors = np.zeros((len(self.diagonal), 0))  # leading, at the last point
-        self.work, self.is_proximal = 0.0, False  # of a step with the last core
+        self.work = 0.0  # of a step with the last core
         self.density = np.zeros((len(self.diagonal), 0))  # of proximal steps
         self.nearness = np.zeros(len(self.diagonal))  # |Ax|, at most 1
         self.point: Point | None = None
@@ -265,14 +265,11 @@ class GrowingCore:
 
     def _next_size(self, size: int, deadline: Deadline) -> int:
         """A larger core, if there is time for a few steps with it and a proof."""
-        growth, steps = _GROWTH
-        if self.is_proximal:
-            growth, steps = _GROWTH_PROXIMAL
-        larger = min(int(growth * size), self._largest_core())
+        larger = min(int(_GROWTH * size), self._largest_core())
         # What is beside the core costs no more with a larger one.
-        beside = self.work - size**2 if self.is_proximal else 0.0
+        beside = self.work - size**2
         step = deadline.step * (larger**2 + beside) / (size**2 + beside)
-        seconds = steps * step + self._proof_seconds(np.arange(larger))
+        seconds = _STEPS_AFTER_GROWTH * step + self._proof_seconds(np.arange(larger))
         return larger if deadline.affords(seconds) else size
 
     def _listed_level(self) -> float:
@@ -374,7 +371,6 @@ class GrowingCore:
         if self.until_fixable:
             enough += self._enough()
         ascent = self._ascent(matrix, start, may_grow, enough, inner)
-        self.is_proximal = isinstance(ascent, Proximal)
         if isinstance(ascent, Proximal):
             ascent.density = self.density[features]
         best = ascent.run(self.iterations, inner)
@@ -401,9 +397,10 @@ class GrowingCore:
         deadline: Deadline,
     ) -> Ascent | Proximal:
         """By proximal steps, or by smoothed ones of a small core."""
-        kind = Proximal if is_worthwhile(matrix, deadline) else Ascent
         patience = _PATIENCE[self.patience]
-        return kind(matrix, start, self.target, may_grow, enough, patience)
+        if not is_worthwhile(matrix, deadline):
+            return Ascent(matrix, start, self.target, enough, patience)
+        return Proximal(matrix, start, self.target, may_grow, enough, patience)
 
     def _looked_at_again(self, point: Point, core: NDArray[np.intp]) -> Point:
         """Find the leading eigenvectors from nothing.
