@@ -27,6 +27,7 @@ from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.bounds.entry_dual.check import checked_value
 from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.adaptive_screening import Candidates
+from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.proof_settings import ProofSettings
 from blockspca.search import averaging as growth
@@ -290,12 +291,11 @@ def closed_forms(case: Case) -> Iterator[Wrong]:
         yield Wrong("psd_shift", d, f"λmin is {-low!r} and the shift {shift!r}")
     for k in {case.some_k(), case.some_k()}:
         epsilon = float(abs(case.rng.choice(A.ravel())) * case.rng.choice([1.0, 0.5]))
-        trace = trace_bound(np.diagonal(A), k, shift=shift)
+        trace = trace_bound(np.diagonal(A) + shift, k) - shift
         yield from below("row sums", k, row_sum_bound(A, k))
         yield from below("trace", k, trace)
-        hard = threshold_bound(A, k, epsilon, soft=False)
-        yield from below("hard threshold", k, hard)
-        yield from below("soft threshold", k, threshold_bound(A, k, epsilon))
+        soft = threshold_bound(A, k, epsilon, Deadline(None))
+        yield from below("soft threshold", k, soft)
         upper = np.full(k, np.inf)
         for m in range(1, k):
             above = case.matrix.reached[m] + 1e-13 * case.matrix.scale(m)

@@ -258,13 +258,13 @@ def test_the_dual_does_without_short_columns_if_all_take_too_long() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 400)) * np.where(np.arange(400) < 20, 3.0, 0.1)
     cov = bs.Covariance.from_data(X)
-    everything = dual_problem.make_problem(cov, 5, None, None, short=True)
+    everything = dual_problem.make_problem(cov, 5, None, short=True)
     costs = dual_problem._Costs.of(cov, np.arange(400), sparse=False)
     some = dual_problem.make_problem(
-        cov, 5, None, None, short=True, deadline=Deadline(0.5 * costs.seconds)
+        cov, 5, None, short=True, deadline=Deadline(0.5 * costs.seconds)
     )
     with pytest.raises(dual_problem.NotAffordable):
-        dual_problem.make_problem(cov, 5, None, None, deadline=Deadline(0.0))
+        dual_problem.make_problem(cov, 5, None, deadline=Deadline(0.0))
     assert dual_bound(cov, 5, time_limit=0.0).cut_short
     assert everything is not None
     assert some is not None

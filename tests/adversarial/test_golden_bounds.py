@@ -16,6 +16,7 @@ from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.bounds.entry_dual.check import checked_value
 from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.covariance.covariance import Covariance
+from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import eigenvalue_ceiling, is_below, psd_shift
 from blockspca.search.schur_tree import rounding_allowance
 from dual_problems import direction_bound
@@ -38,10 +39,9 @@ def formulas() -> Numbers:
         ]
         for k in (1, 2, 3, 5):
             found[f"{name} {k}"] = [
-                trace_bound(np.diagonal(A), k, shift=0.5),
-                threshold_bound(A, k, 0.15),
-                threshold_bound(A, k, 0.15, soft=False),
-                *best_threshold_bound(A, k, evaluations=6),
+                trace_bound(np.diagonal(A), k),
+                threshold_bound(A, k, 0.15, Deadline(None)),
+                *best_threshold_bound(A, k),
             ]
     wide, tall = data()
     for X in (wide, tall):
@@ -87,8 +87,6 @@ def duals() -> Numbers:
                         said.nodes,
                         listed(said.better),
                     ]
-            few = dual_bound(cov, k, survivors=[0, 2, 3, 4, 5, 6], iterations=4)
-            found[f"{name} {k} survivors"] = few.value
             for share in (1.0, 1.3):
                 best = best_bound(
                     cov,

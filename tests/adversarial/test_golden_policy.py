@@ -146,7 +146,7 @@ def columns() -> Numbers:
         for memory in (None, 100, 3000, 10**6):
             count = dual_problem._most_columns(cov, 2, memory)
             try:
-                made = make_problem(cov, 3, None, None, memory=memory)
+                made = make_problem(cov, 3, None, memory=memory)
                 said: Any = None if made is None else made.columns.shape[1]
             except NotAffordable:
                 said = "not affordable"
@@ -159,9 +159,7 @@ def columns() -> Numbers:
         ]
     X = data()[0].copy()
     X[:, -1] = 1.0
-    found["a variance of 0"] = (
-        make_problem(Covariance.from_data(X), 2, None, None) is None
-    )
+    found["a variance of 0"] = make_problem(Covariance.from_data(X), 2, None) is None
     return found
 
 

@@ -109,6 +109,7 @@ def exactly_sparse(X: np.ndarray, rng: np.random.Generator) -> sp.csr_array:
 def test_random_data(monkeypatch, kind, center):
     monkeypatch.setattr(passes, "TILE_SIZE", 8)
     monkeypatch.setattr(passes, "SPARSE_SLICE", 50)
+    monkeypatch.setattr(passes, "ALONE_UP_TO", 0)
     for seed in range(25):
         rng = np.random.default_rng(seed)
         X = random_data(kind, rng)
@@ -116,15 +117,16 @@ def test_random_data(monkeypatch, kind, center):
         C = X - X.mean(axis=0) if center else X
         A = C.T @ C / (len(X) - 1)
         threads = int(rng.integers(1, 4))
+        monkeypatch.setattr(passes, "scan_threads", lambda threads=threads: threads)
         data = [X, exactly_sparse(X, rng)]
         for cov in (bs.Covariance.from_data(x, center=center) for x in data):
-            found = scan(cov, width, threads=threads)
+            found = scan(cov, width)
             assert_scan(found, A)
             some = np.sort(rng.permutation(len(A))[: max(1, len(A) // 2)])
-            part = scan(cov, width, features=some, threads=threads)
+            part = scan(cov, width, features=some)
             assert_scan(part, A[np.ix_(some, some)])
         if center:
-            scanned = scan(bs.Covariance.from_matrix(A), width, threads=threads)
+            scanned = scan(bs.Covariance.from_matrix(A), width)
             assert_scan(scanned, A)
             assert scanned.rounding == 0
             assert_scan(scan(bs.Covariance.from_matrix(sp.csr_array(A)), width), A)

@@ -11,7 +11,7 @@ from .._kernels.loading import load
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
-from ..progress import Event, Listener, silent
+from ..progress import Event, Listener
 from ..result import Result, Status, Visit
 from ..scan.lists import scan, scan_kernels
 from ..solvers.base import Solver, SolverError
@@ -31,9 +31,9 @@ def solve_blocks(
     strategy: ThresholdStrategy,
     limits: Limits,
     *,
-    n_jobs: int | None = None,
-    seed: int = 0,
-    callback: Listener = silent,
+    n_jobs: int | None,
+    seed: int,
+    callback: Listener,
 ) -> Result:
     """Solve at the thresholds that the strategy chooses; return the best.
 

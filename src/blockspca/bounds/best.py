@@ -397,9 +397,7 @@ class _Run:
         if not self.is_open() or self.dense is None:
             return
         with single_threaded():
-            found = best_threshold_bound(
-                self.dense, problem.k, deadline=problem.deadline
-            )
+            found = best_threshold_bound(self.dense, problem.k, problem.deadline)
         value = found[0] + problem.error
         self.known.append(NamedBound(value, BoundName.SOFT_THRESHOLD))
 

@@ -7,7 +7,6 @@ opt(A) = opt(A + δI) − δ carries bounds for PSD matrices over to all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -29,8 +28,7 @@ _LARGEST_ORDER = 3000  # of a matrix that is held as a whole
 _ENTRIES_AT_ONCE = 2**21  # of rows whose largest are looked for: 16 MiB
 SMALL = 300  # features of a block whose eigenvalues are cheap beside solving it
 _LARGEST_BLOCK = 2000  # of which golden sections compute eigenvalues time and again
-
-BlockBound = Callable[[FloatArray, int], float]
+_SECTIONS = 12  # golden sections: they narrow ε to a 300th of where they began
 
 
 def _top_sum(values: FloatArray, k: int) -> FloatArray:
@@ -206,24 +204,20 @@ def above_target(bound: float, dominance: Dominance) -> float:
     return bound if excess == 0 else sum_above([bound, excess])
 
 
-def trace_bound(diagonal: FloatArray, k: int, *, shift: float = 0.0) -> float:
-    """Return Σ of the k largest (A_ii + δ), less δ, where A + δI is PSD.
+def trace_bound(diagonal: FloatArray, k: int) -> float:
+    """Return the sum of the k largest variances, of a positive semidefinite matrix.
 
-    The largest eigenvalue of a PSD matrix is at most its trace. Needs a PSD matrix, or
-    a `shift` δ that makes it one (`psd_shift`).
+    Its largest eigenvalue is at most its trace.
     """
-    shifted = np.asarray(diagonal) + shift
-    total = float(_top_sum(shifted, k))
-    return total - shift + 2 * (k + 2) * EPS * (total + shift)
+    total = float(_top_sum(np.asarray(diagonal), k))
+    return total + 2 * (k + 2) * EPS * total
 
 
 def threshold_bound(
     A: FloatArray,
     k: int,
     epsilon: float,
-    *,
-    soft: bool = True,
-    block_bound: BlockBound | None = None,
+    deadline: Deadline,
 ) -> float:
     """Return max over blocks of (a bound on the block) + (k − 1) ε.
 
@@ -232,28 +226,26 @@ def threshold_bound(
         −x'Ux ≤ ε ((Σ|x_i|)² − Σx_i²) ≤ ε (k − 1),
 
     so opt(A) ≤ opt(A + U) + (k − 1) ε. Dropping the off-diagonal entries |A_ij| ≤ ε is
-    one such U (`soft=False`); moving every off-diagonal entry towards zero by ε is
-    another and usually better. A + U falls into blocks, and the best k-sparse vector of
-    a block-diagonal matrix lives in one block.
+    one such U; moving every off-diagonal entry towards zero by ε is another, usually
+    better, and taken here. A + U falls into blocks, and the best k-sparse vector of a
+    block-diagonal matrix lives in one block.
 
     Parameters
     ----------
     A : array of shape (d, d)
     k : int
     epsilon : float
-    soft : bool
-    block_bound : callable (block, k) → float, optional
-        Any upper bound for a block; λmax and row sums by default.
+    deadline : Deadline
+        By which eigenvalues of blocks are computed; row sums always are.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     A = np.asarray(A, dtype=np.float64)
-    block_bound = _cheap_block_bound if block_bound is None else block_bound
     size = np.abs(A)
     kept = size > epsilon
     np.fill_diagonal(kept, True)
-    B = np.where(kept, np.copysign(size - epsilon, A) if soft else A, 0.0)
+    B = np.where(kept, np.copysign(size - epsilon, A), 0.0)
     np.fill_diagonal(B, np.diagonal(A))
     graph: Any = csr_array(kept)
     _, labels = connected_components(graph, directed=False)
@@ -262,7 +254,7 @@ def threshold_bound(
     bounds = [
         float(A[block[0], block[0]])
         if len(block) == 1
-        else block_bound(B[np.ix_(block, block)], min(k, len(block)))
+        else _cheap_block_bound(B[np.ix_(block, block)], min(k, len(block)), deadline)
         for block in blocks
     ]
     # ε ± an ulp of A_ij is what was subtracted in floating point
@@ -273,8 +265,6 @@ def threshold_bound(
 def best_threshold_bound(
     A: FloatArray,
     k: int,
-    *,
-    evaluations: int = 12,
     deadline: Deadline | None = None,
 ) -> tuple[float, float]:
     """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
@@ -285,19 +275,16 @@ def best_threshold_bound(
     ratio = (np.sqrt(5) - 1) / 2
     off = np.abs(A - np.diag(np.diagonal(A)))
     low, high = 0.0, float(off.max(initial=0.0))
-    best = (threshold_bound(A, k, high), high)
+    best = (threshold_bound(A, k, high, deadline), high)
 
     def bound_at(epsilon: float) -> float:
         if deadline.passed():
             return float("inf")
-        return threshold_bound(A, k, epsilon, block_bound=block_bound)
-
-    def block_bound(B: FloatArray, k: int) -> float:
-        return _cheap_block_bound(B, k, deadline)
+        return threshold_bound(A, k, epsilon, deadline)
 
     inner = [high - ratio * (high - low), low + ratio * (high - low)]
     values = [bound_at(epsilon) for epsilon in inner]
-    for _ in range(evaluations):
+    for _ in range(_SECTIONS):
         best = min(best, *zip(values, inner, strict=True))
         if deadline.passed():
             break
@@ -312,12 +299,9 @@ def best_threshold_bound(
     return min(best, *zip(values, inner, strict=True))
 
 
-def _cheap_block_bound(
-    B: FloatArray, k: int, deadline: Deadline | None = None
-) -> float:
+def _cheap_block_bound(B: FloatArray, k: int, deadline: Deadline) -> float:
     bound = row_sum_bound(B, k)
     seconds = _cost.eigenvalues(len(B)) + 2 * _cost.cholesky(len(B))
-    late = deadline is not None and not deadline.affords(seconds)
-    if late or len(B) > _LARGEST_BLOCK:
+    if len(B) > _LARGEST_BLOCK or not deadline.affords(seconds):
         return bound
     return min(bound, eigenvalue_ceiling(B))

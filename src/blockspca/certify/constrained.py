@@ -89,7 +89,7 @@ def solve_part_of_all_k(
     rules: Rules,
     limits: Limits,
     options: ProofOptions,
-    start: Sequence[int] = (),
+    start: Sequence[int],
 ) -> dict[int, Result]:
     """Solve k = 1, …, k_max in one walk, for rules without include and signs.
 

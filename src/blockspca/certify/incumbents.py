@@ -76,8 +76,8 @@ class Incumbents:
         k_max: int,
         start: NDArray[np.int64],
         given: Mapping[int, Sequence[int]],
-        affords: Callable[[float], bool] = lambda seconds: True,
-        groups: GroupLimits | None = None,
+        affords: Callable[[float], bool],
+        groups: GroupLimits | None,
     ) -> None:
         self._affords, self._groups = affords, groups
         self.pool = Pool(cov, unit)

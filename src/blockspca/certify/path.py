@@ -175,7 +175,7 @@ class PathProver:
         given: Mapping[int, Sequence[int]],
         budget: Budget,
         settings: ProofSettings,
-        groups: GroupLimits | None = None,
+        groups: GroupLimits | None,
     ) -> None:
         self.cov, self.candidates, self.budget = cov, candidates, budget
         self.groups = groups

@@ -228,7 +228,7 @@ class CertifiedResults(Mapping[int, Result]):
         steps: Mapping[int, CertifiedStep],
         ks: range,
         gap: float | None,
-        nodes_before: int = 0,
+        nodes_before: int,
     ) -> None:
         self._cov, self._steps, self._ks, self._gap = cov, steps, ks, gap
         self._nodes_before = nodes_before

@@ -64,7 +64,7 @@ class Screening:
         self,
         scan: Scan,
         unit: float,
-        candidates: NDArray[np.int64] | None = None,
+        candidates: NDArray[np.int64] | None,
         variances: FloatArray | None = None,
         groups: GroupLimits | None = None,
     ) -> None:

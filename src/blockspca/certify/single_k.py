@@ -28,7 +28,7 @@ from ..heuristics.truncated_power import truncated_power
 from ..limits import Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, Listener, silent
-from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
+from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP, Status, is_within_gap
 from ..stopping import status_of_gap
 from .compositions import bound_by_compositions
@@ -141,9 +141,9 @@ def prove_single_k(
     cov: Covariance,
     k: int,
     limits: Limits,
-    given: Sequence[int] | NDArray[np.intp] | None = None,
-    callback: Listener = silent,
-    settings: ProofSettings = DEFAULT_SETTINGS,
+    given: Sequence[int] | NDArray[np.intp] | None,
+    callback: Listener,
+    settings: ProofSettings,
 ) -> CertifiedStep:
     """Solve for k alone and bound it without the chain.
 

@@ -17,7 +17,7 @@ _NEXT = 1.25  # above it, times the last k that was
 
 
 def steps_from_variances(
-    cov: Covariance, k_max: int, status: Status, groups: GroupLimits | None = None
+    cov: Covariance, k_max: int, status: Status, groups: GroupLimits | None
 ) -> dict[int, CertifiedStep]:
     """Stopped before the pass over A ended: the variances are all there is.
 

@@ -162,7 +162,7 @@ def certificate_name(index: int) -> str:
     return f"certificate-{index + 1}.json"
 
 
-def summarise(found: Fit, folder: Path | None = None) -> dict[str, Any]:
+def summarise(found: Fit, folder: Path | None) -> dict[str, Any]:
     """Return everything about a fit that is not a table, ready for JSON."""
     from .. import __version__
 

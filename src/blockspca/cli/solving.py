@@ -122,7 +122,7 @@ def fit_components(
     asked: ComponentOptions,
     solving: SolveOptions,
     display: Display,
-    constraining: ConstraintOptions | None = None,
+    constraining: ConstraintOptions | None,
     *,
     proof: bool = False,
 ) -> Fit:

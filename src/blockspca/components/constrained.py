@@ -191,7 +191,7 @@ def search_constrained(
     normals: FloatArray,
     k: int,
     starts: Sequence[NDArray[np.intp]],
-    deadline: Deadline | None = None,
+    deadline: Deadline | None,
 ) -> Found | None:
     """Return the best of the supports that ascents from the starts lead to."""
     best: Found | None = None

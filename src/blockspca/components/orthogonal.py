@@ -218,7 +218,7 @@ def search_orthogonal(
     basis: FloatArray,
     k: int,
     starts: Sequence[NDArray[np.intp]],
-    deadline: Deadline | None = None,
+    deadline: Deadline | None,
 ) -> FloatArray | None:
     """Improve supports by swaps, each with its best loadings orthogonal to the basis.
 

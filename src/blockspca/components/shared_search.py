@@ -87,7 +87,6 @@ class SharedSearch:
                     cov,
                     k,
                     best.support,
-                    None,
                     self.is_small or len(include) > 0,
                     budget,
                     budget.limits.memory,

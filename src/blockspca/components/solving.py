@@ -97,7 +97,7 @@ def _but(start: Sequence[int] | None, used: NDArray[np.intp]) -> list[int]:
     return [i for i in start or () if i not in out]
 
 
-def shared_out(budget: Budget, to_go: int, part: float = 1.0) -> Limits:
+def shared_out(budget: Budget, to_go: int, part: float) -> Limits:
     """Return an equal share, for the solves to go, of a part of what is left."""
     left = budget.left()
     time, nodes = left.time, left.nodes

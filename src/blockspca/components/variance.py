@@ -90,7 +90,7 @@ def predicted(cov: Covariance, components: FloatArray) -> float:
 
 
 def leading_eigenvalues(
-    cov: Covariance, deadline: Deadline | None = None
+    cov: Covariance, deadline: Deadline | None
 ) -> tuple[FloatArray | None, float]:
     """Return the eigenvalues of A, largest first, and what rounding may make of each.
 
@@ -179,10 +179,10 @@ def joint_upper_bound(
     cov: Covariance,
     first: Result,
     sparsities: Sequence[int],
-    deadline: Deadline | None = None,
-    shared: float = math.inf,
-    orthogonal: Mapping[str, float] | None = None,
-    as_strict: Sequence[bool] | None = None,
+    deadline: Deadline | None,
+    shared: float,
+    orthogonal: Mapping[str, float] | None,
+    as_strict: Sequence[bool] | None,
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 

@@ -276,7 +276,7 @@ def dask_tops(
     width: int,
     features: NDArray[np.int64] | None,
     tick: Callable[[int, int], None],
-    correction: tuple[FloatArray, FloatArray] | None = None,
+    correction: tuple[FloatArray, FloatArray] | None,
 ) -> Tops:
     """The `width` largest |A_ij| of every row, computed where the chunks are.
 

@@ -52,7 +52,7 @@ class FormedSource(MomentSource):
 
 
 def worth_forming(
-    source: Source, deadline: Deadline | None = None, memory: int | None = None
+    source: Source, deadline: Deadline | None, memory: int | None
 ) -> bool:
     """Tell whether A is formed: it is smaller than the data, and fits memory and time.
 

@@ -58,7 +58,7 @@ class PairwiseSource(WithoutFactor):
         observed: FloatArray,
         ddof: int,
         center: bool,
-        rest: FloatArray | None = None,
+        rest: FloatArray | None,
     ) -> None:
         self.X, self.observed = X, observed
         self.ddof, self.center = ddof, center

@@ -103,8 +103,8 @@ def factored_error(
     uncentred: float,
     summed: int,
     *,
-    products: int | None = None,
-    squares: int | None = None,
+    products: int | None,
+    squares: int | None,
 ) -> float:
     """Bound |fl(c_i'c_j) − A_ij| for columns centred twice, then scaled.
 

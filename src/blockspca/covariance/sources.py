@@ -202,8 +202,8 @@ class MappedDataSource:
         X: Any,
         mean: FloatArray,
         factor: FloatArray,
-        rest: FloatArray | None = None,
-        units: np.ndarray | None = None,
+        rest: FloatArray | None,
+        units: np.ndarray | None,
     ) -> None:
         self.X, self.mean, self.factor = X, mean, factor
         self.rest, self.units = rest, units

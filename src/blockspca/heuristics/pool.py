@@ -159,7 +159,7 @@ def extended_at_once(
     matrix: FloatArray,
     support: NDArray[np.int64],
     size: int,
-    groups: GroupLimits | None = None,
+    groups: GroupLimits | None,
 ) -> NDArray[np.int64]:
     """Add the features that `extended` would look at first, all in one step.
 

@@ -84,9 +84,7 @@ def entries_of(
     return Entries(key, scores, loadings, facts)
 
 
-def write_into(
-    source: Path, target: Path, entries: Entries, *, force: bool = False
-) -> Path:
+def write_into(source: Path, target: Path, entries: Entries, *, force: bool) -> Path:
     """Write a copy of an h5ad file that has the entries as well, whole or not at all.
 
     With `force`, the target may be the source itself.

@@ -20,7 +20,7 @@ def text_lines(path: Path, asked: Argument) -> list[str]:
 
 
 def read_groups(
-    source: str, data: Path, names: tuple[str, ...] | None = None
+    source: str, data: Path, names: tuple[str, ...] | None
 ) -> list[str] | dict[str, str]:
     """Read a label for each feature.
 

@@ -97,6 +97,6 @@ def start_level(report: Report, levels: FloatArray) -> int:
     return int(np.searchsorted(levels, epsilon, side="right")) - 1
 
 
-def as_list(values: Any, digits: int = 5) -> list[float]:
+def as_list(values: Any, digits: int) -> list[float]:
     """Return an array as short numbers for JSON."""
     return [float(f"{value:.{digits}g}") for value in np.ravel(values)]

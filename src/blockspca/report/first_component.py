@@ -20,8 +20,8 @@ def path_of(
     limits: Limits,
     spent: float = 0.0,
     *,
-    n_jobs: int | None = None,
-    progress: Listener | bool | None = None,
+    n_jobs: int | None,
+    progress: Listener | bool | None,
 ) -> SparsityPath:
     """Return the path up to twice the largest k, and up to 10 at least.
 

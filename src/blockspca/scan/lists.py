@@ -94,7 +94,6 @@ def scan(
     features: NDArray[np.int64] | None = None,
     *,
     memory: int | None = None,
-    threads: int | None = None,
     progress: Progress | None = None,
 ) -> Scan:
     """Find the `width` largest |A_ij|, j ≠ i, of every row in one pass over A.
@@ -113,9 +112,6 @@ def scan(
     memory : int, optional
         Bytes that the pass may hold above the data. Tiles shrink to fit, then the
         lists, to 8 entries at the shortest; `MemoryLimitError` if that is not enough.
-    threads : int, optional
-        By default as many as `n_jobs` of the call under way allows, all cores if it
-        says nothing. The values do not depend on it.
     progress : callable, optional
         Called with the work done and the total, between tiles.
 
@@ -127,13 +123,16 @@ def scan(
     nnz(x_s)²) plus the list entries. Of entries equal to the last of a full list, which
     ones are listed is not defined.
 
+    It takes as many threads as `n_jobs` of the call under way allows, all cores if it
+    says nothing. The values do not depend on it.
+
     The widest full scan of a covariance is kept as long as the covariance is, and
     returned again where it is wide enough.
     """
     width = check_positive_integer(width, "width")
     if features is None and (known := known_scan(cov, width)) is not None:
         return known
-    job = Pass(cov, width, check, features, memory, threads, progress)
+    job = Pass(cov, width, check, features, memory, progress)
     found = Scan(*job.run())
     if features is None:
         _known[cov] = found

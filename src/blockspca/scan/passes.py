@@ -46,17 +46,14 @@ class Pass:
         check: Callable[[], None] | None,
         features: NDArray[np.int64] | None,
         memory: int | None,
-        threads: int | None,
         progress: Progress | None,
     ) -> None:
         self.cov = cov
         self.features = features
         self.d = cov.n_features if features is None else len(features)
         self.memory = memory
-        if threads is None:
-            # Starting a thread takes longer than a small scan.
-            threads = 1 if self.d <= ALONE_UP_TO else scan_threads()
-        self.threads = threads
+        # Starting a thread takes longer than a small scan.
+        self.threads = 1 if self.d <= ALONE_UP_TO else scan_threads()
         self._check = check
         self._progress = progress
         self.width = max(1, min(width, self.d - 1))

@@ -115,7 +115,7 @@ class StepProof:
         return self._run_reduced(matrix, tau, fixing, self.statistics.nodes + nodes)
 
     def _search_part(
-        self, matrix: FloatArray, tau: float, rounds: int | None = None
+        self, matrix: FloatArray, tau: float, rounds: int | None
     ) -> Outcome:
         """Search one connected part.
 

@@ -260,7 +260,7 @@ def run_tree(
     tree: ProofTree,
     statistics: TreeStatistics,
     may_go_on: Callable[[int], int],
-    n_jobs: int = 1,
+    n_jobs: int,
 ) -> Outcome:
     """Advance a tree until it ends or `may_go_on(nodes)` allows no more nodes.
 

@@ -82,7 +82,7 @@ def spectral_fixing(
     A: FloatArray,
     k: int,
     tau: float,
-    p: int = 2,
+    p: int,
     stop: Callable[[], bool] = lambda: False,
 ) -> Fixing:
     """Fix features in or out by the spectral bound until nothing changes.

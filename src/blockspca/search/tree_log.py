@@ -57,7 +57,7 @@ def tree_text(
     upper: FloatArray,
     max_nodes: int,
     max_entries: int,
-    groups: GroupLimits | None = None,
+    groups: GroupLimits | None,
 ) -> tuple[str | None, int]:
     """Return the text of a tree for no k-set above τ, and how many nodes it has.
 

@@ -35,7 +35,7 @@ class Relaxation(BaseSolver):
     _positive_integers = ("max_iterations",)
     _positive_numbers = ("tolerance",)
 
-    def __init__(self, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
+    def __init__(self, tolerance: float, max_iterations: int) -> None:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 

@@ -36,7 +36,7 @@ def test_only_what_cannot_be_otherwise_is_fixed(
     kind: str, k: int, seed: int, steps: int, share: float, deflates: bool
 ) -> None:
     cov = covariance(kind, np.random.default_rng(seed))
-    problem = make_problem(cov, k, None, None, short=True)
+    problem = make_problem(cov, k, None, short=True)
     assert problem is not None
     p = problem.columns.shape[1]
     C = problem.columns.combine(np.eye(p))
@@ -83,7 +83,7 @@ def test_deflation_fixes_more() -> None:
     for seed in range(20):
         C = np.random.default_rng(seed).standard_normal((12, 40))
         C[:, :8] *= 1.5
-        problem = make_problem(Covariance.from_data(C), 8, None, None, short=True)
+        problem = make_problem(Covariance.from_data(C), 8, None, short=True)
         assert problem is not None
         columns = problem.columns
         start = np.argsort(-(columns.project(problem.leading[:, None])[0] ** 2))[:8]
@@ -115,7 +115,7 @@ def test_fixing_is_that_of_the_eigenvalues(kind: str) -> None:
     made = [0, 0]
     for _ in range(10):
         cov = covariance(kind, rng)
-        problem = make_problem(cov, 3, None, None, short=True)
+        problem = make_problem(cov, 3, None, short=True)
         assert problem is not None
         columns = problem.columns
         p = columns.shape[1]
@@ -142,7 +142,7 @@ def test_what_columns_reach_and_which_are_ruled_out(kind: str) -> None:
     rng = np.random.default_rng(12)
     shorter = ruled_out = 0
     for _ in range(10):
-        problem = make_problem(covariance(kind, rng), 3, None, None, short=True)
+        problem = make_problem(covariance(kind, rng), 3, None, short=True)
         assert problem is not None
         columns = problem.columns
         n, p = columns.shape
@@ -204,7 +204,7 @@ def test_nothing_is_fixed_by_rounding_alone() -> None:
         X = np.outer(rng.standard_normal(4), rng.standard_normal(6))
         X += 0.1 * rng.standard_normal((4, 6))
         cov = Covariance.from_data(X, center=False)
-        problem = make_problem(cov, 2, None, None, short=True)
+        problem = make_problem(cov, 2, None, short=True)
         assert problem is not None
         node = root_of(problem)
         ascent = Ascent(problem, node)
@@ -227,7 +227,7 @@ def test_ruling_out_the_features_without_a_column_counts(
 ) -> None:
     """Sets with them are then at or below the target: the bound cannot be less."""
     X = np.random.default_rng(5).standard_normal((8, 20))
-    problem = make_problem(Covariance.from_data(X), 3, None, None, short=True)
+    problem = make_problem(Covariance.from_data(X), 3, None, short=True)
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
     node = search.open[0][2]

@@ -112,14 +112,14 @@ def test_sparse_data_stay_sparse_unless_their_means_are_large() -> None:
     X = sp.random_array((15, 40), density=0.2, random_state=rng).tolil()
     X[0, :] = 1.0
     cov = Covariance.from_data(X.tocsr())
-    problem = make_problem(cov, 3, None, None, short=True)
+    problem = make_problem(cov, 3, None, short=True)
     assert problem is not None
     assert isinstance(problem.columns, SparseColumns)
     large = rng.normal(size=(3000, 40)) + 1e6
     np.fill_diagonal(large, 0)  # a column without a zero is shifted, and stays sparse
     with pytest.warns(UserWarning, match="means that are large"):
         cov = Covariance.from_data(sp.csr_array(large))
-    problem = make_problem(cov, 3, None, None, short=True)
+    problem = make_problem(cov, 3, None, short=True)
     assert problem is not None
     assert isinstance(problem.columns, DenseColumns)
 

@@ -122,7 +122,7 @@ def test_features_without_a_column_stay_in_the_bound(
     for seed in range(10):
         rng = np.random.default_rng(seed)
         cov = Covariance.from_data(rng.standard_normal((8, 12)))
-        problem = make_problem(cov, 3, None, None, short=True)
+        problem = make_problem(cov, 3, None, short=True)
         assert problem is not None
         assert problem.columns.shape[1] < 12
         assert problem.min_multiplier > 0

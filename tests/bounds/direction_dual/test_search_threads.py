@@ -216,7 +216,7 @@ def test_nodes_that_cannot_be_split_are_not(threads: Callable[[int], None]) -> N
     """As where only features without a column are left, or none is above the target."""
     threads(1)
     X = np.random.default_rng(5).standard_normal((8, 14))
-    problem = make_problem(Covariance.from_data(X), 3, None, None, short=True)
+    problem = make_problem(Covariance.from_data(X), 3, None, short=True)
     assert problem is not None
     search = dual_bound_module._Search(problem, 4.0, Deadline(None), None)
     node = search.open[0][2]

@@ -110,7 +110,7 @@ def direction_point(
         return None
     with single_threaded():
         try:
-            problem = make_problem(cov, k, start, None, False, deadline, memory)
+            problem = make_problem(cov, k, start, False, deadline, memory)
         except NotAffordable:
             return None
         if problem is None or problem.columns.shape[0] != cov.n_samples:
@@ -138,9 +138,7 @@ def direction_rounds(
         return None
     with single_threaded():
         try:
-            problem = make_problem(
-                cov, k, start, None, True, deadline, memory, _IN_SAMPLES
-            )
+            problem = make_problem(cov, k, start, True, deadline, memory, _IN_SAMPLES)
         except NotAffordable:
             return None
         if (

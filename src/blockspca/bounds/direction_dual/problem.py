@@ -87,7 +87,6 @@ def make_problem(
     cov: Covariance,
     k: int,
     start: Sequence[int] | NDArray[np.intp] | None,
-    survivors: Sequence[int] | NDArray[np.intp] | None,
     short: bool = False,
     deadline: Deadline | None = None,
     memory: int | None = None,
@@ -101,8 +100,6 @@ def make_problem(
     k : int
     start : sequence of int, optional
         A support to take ρ and the leading direction from.
-    survivors : sequence of int, optional
-        The features to choose from, all by default.
     short : bool
         Choose columns that are shorter than √ρ too, if there is room: those of features
         that are to be fixed.
@@ -120,32 +117,26 @@ def make_problem(
         If time or memory do not suffice.
     """
     deadline = deadline or Deadline(None)
-    everything = np.arange(cov.n_features)
-    features = everything if survivors is None else np.asarray(survivors, dtype=np.intp)
-    k = min(k, len(features))
+    d = cov.n_features
     shift = 0.0
     if not cov.known_psd:
         if cov.n_features > _LARGEST_DENSE:
             return None
-        shift = psd_shift(cov.submatrix(features), deadline)
+        shift = psd_shift(cov.submatrix(slice(None)), deadline)
         if shift == np.inf:
             raise NotAffordable
-    diagonal = cov.diagonal()[features] + shift
+    diagonal = cov.diagonal() + shift
     if not diagonal.max() > 0:
         return None
     unit = power_of_four(float(diagonal.max()))
     diagonal /= unit
     shift /= unit
-    start = (
-        truncated_power_support(cov, k, features)
-        if start is None
-        else np.asarray(start)
-    )
+    start = truncated_power_support(cov, k) if start is None else np.asarray(start)
     x = np.zeros(cov.n_features)
     x[start] = leading_eigenvector(cov.submatrix(start) / unit)
     image = cov.matvec(x) / unit + shift * x
-    scores = image[features] ** 2 / max(float(x @ image), TINY)
-    multiplier = float(np.partition(scores, len(features) - k)[len(features) - k])
+    scores = image**2 / max(float(x @ image), TINY)
+    multiplier = float(np.partition(scores, d - k)[d - k])
     multiplier = max(multiplier, 1e-3 * float(np.sort(diagonal)[-k:].mean()))
     # By Cauchy's inequality no score exceeds its variance; of a matrix that is nothing
     # but rounding it may, and then no column would be left.
@@ -154,10 +145,10 @@ def make_problem(
     count = 0
     for least in (0.0, 0.8 * multiplier) if short else (0.8 * multiplier,):
         count = int((diagonal > least).sum())
-        sparse = _stays_sparse(cov, features[order[:count]])
+        sparse = _stays_sparse(cov, order[:count])
         if not sparse:
             count = min(count, _most_columns(cov, k, memory))
-        costs = _Costs.of(cov, features[order[:count]], sparse)
+        costs = _Costs.of(cov, order[:count], sparse)
         fits = memory is None or costs.bytes <= memory
         if fits and deadline.affords(costs.seconds):
             break
@@ -165,7 +156,7 @@ def make_problem(
         raise NotAffordable
     if sparse and not _kernel_is_ready(deadline):
         raise NotAffordable
-    chosen = features[order[:count]]
+    chosen = order[:count]
     shortest = float(diagonal[order[count]]) if count < len(order) else 0.0
     shortest *= 1 + 8 * ((cov.n_samples or 0) + 4) * EPS
     lengths = diagonal[order[:count]]
@@ -282,22 +273,19 @@ def _make_columns(
     return DenseColumns(np.ascontiguousarray(C)), 2 * slack
 
 
-def truncated_power_support(
-    cov: Covariance, k: int, features: NDArray[np.intp]
-) -> NDArray[np.intp]:
+def truncated_power_support(cov: Covariance, k: int) -> NDArray[np.intp]:
     """Truncated power steps from the feature of the largest variance."""
-    diagonal = cov.diagonal()[features]
+    diagonal = cov.diagonal()
     x = np.zeros(cov.n_features)
-    x[features[int(diagonal.argmax())]] = 1.0
-    chosen = features[:0]
+    x[int(diagonal.argmax())] = 1.0
+    chosen: NDArray[np.intp] = np.empty(0, np.intp)
     for _ in range(20):
-        image = cov.matvec(x)[features]
-        image += max(0.0, -float(diagonal.min())) * x[features]
+        image = cov.matvec(x) + max(0.0, -float(diagonal.min())) * x
         image /= max(float(np.abs(image).max()), TINY)
         top = np.argpartition(-np.abs(image), k - 1)[:k]
-        if np.array_equal(np.sort(features[top]), np.sort(chosen)):
+        if np.array_equal(np.sort(top), chosen):
             break
-        chosen = features[top]
         x[:] = 0.0
-        x[chosen] = image[top] / max(float(np.linalg.norm(image[top])), TINY)
-    return np.sort(chosen)
+        x[top] = image[top] / max(float(np.linalg.norm(image[top])), TINY)
+        chosen = np.sort(top)
+    return chosen

@@ -85,7 +85,6 @@ def dual_bound(
     k: int,
     *,
     start: Sequence[int] | NDArray[np.intp] | None = None,
-    survivors: Sequence[int] | NDArray[np.intp] | None = None,
     target: float = -np.inf,
     time_limit: float = 10.0,
     iterations: int = 150,
@@ -106,8 +105,6 @@ def dual_bound(
     start : sequence of int, optional
         A good support. The better it is, the fewer steps are needed; the bound holds
         for any.
-    survivors : sequence of int, optional
-        Bound the optimum over these features only.
     target : float
         Stop as soon as the bound is this low.
     time_limit, iterations : float, int
@@ -144,7 +141,6 @@ def dual_bound(
                 as_covariance(cov),
                 k,
                 start,
-                survivors,
                 nodes > 1,
                 deadline,
                 memory,

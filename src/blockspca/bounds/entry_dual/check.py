@@ -68,7 +68,7 @@ def checked_value(
 
 
 def checked_pairs(
-    cov: Covariance, record: EntryRecord, deadline: Deadline | None = None
+    cov: Covariance, record: EntryRecord, deadline: Deadline | None
 ) -> Pairs:
     """The pairs above w_i w_j of a record that keeps its inequalities, in its units."""
     record.check()

@@ -59,6 +59,7 @@ _SETTLED = 1e-6  # relative change of v that ends it
 _FLOOR = 1e-6  # of v, beside its largest entry
 _HALF = 0.5  # of t − M_ii, that features of R may add to one of K
 _GROWTHS = 6  # times that K is enlarged
+_MOST_DENSE = 3000  # features of K: 72 MB, and a factor of it takes 0.2 s
 _ABOVE = 1e-8  # relative: t beside the estimate of λmax
 _LOST = 1e-5  # relative: what the split into K and the rest may cost
 _BY_LANCZOS = 200  # order from which an estimate of λmax saves time
@@ -133,13 +134,7 @@ def priced_matrix(
     return Priced(diagonal + paid + errors, core, M, kept, rounding)
 
 
-def largest_eigenvalue(
-    M: Priced,
-    presence: FloatArray,
-    estimate: float,
-    deadline: Deadline | None = None,
-    most: int = 3000,
-) -> float:
+def largest_eigenvalue(M: Priced, presence: FloatArray, estimate: float) -> float:
     """Bound λmax(M) from above.
 
     Parameters
@@ -150,15 +145,12 @@ def largest_eigenvalue(
         features K begins with. The bound holds for any.
     estimate : float
         Of λmax(M).
-    most : int
-        Features that K may have.
     """
-    inside, grown, rows = dense_features(M, presence, estimate, most)
-    return bound_beside(M, inside, grown, rows, deadline)
+    return bound_beside(M, *dense_features(M, presence, estimate), None)
 
 
 def dense_features(
-    M: Priced, presence: FloatArray, estimate: float, most: int = 3000
+    M: Priced, presence: FloatArray, estimate: float
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
     """Choose K; return it with v and the rows of the rest, as `largest_eigenvalue`."""
     inside = np.zeros(M.order, dtype=bool)
@@ -168,7 +160,7 @@ def dense_features(
     t = estimate + _ABOVE * abs(estimate)
     grown, rows = grown_from(M, inside, v, t)
     for _ in range(_GROWTHS):
-        room = most - int(inside.sum())
+        room = _MOST_DENSE - int(inside.sum())
         wanted = _wanted(grown, rows, t - M.diagonal, inside, t)
         if not len(wanted) or room <= 0:
             break
@@ -182,7 +174,7 @@ def bound_beside(
     inside: NDArray[np.bool_],
     grown: FloatArray,
     rows: FloatArray,
-    deadline: Deadline | None = None,
+    deadline: Deadline | None,
 ) -> float:
     """Bound λmax(M) by K, v and the rows of the rest; infinite if there is no time."""
     order = np.flatnonzero(inside)
