@@ -183,7 +183,7 @@ def open_explorer(
     )
 
 
-def _as_table(data: Any, names: tuple[str, ...] | None, matrix: bool) -> Any:
+def _as_table(data: Any, names: tuple[str, ...], matrix: bool) -> Any:
     from .io import Table
 
     index = getattr(data, "index", None)  # of a pandas DataFrame

@@ -258,7 +258,7 @@ def steps() -> Numbers:
             made, _ = within.step(B, size, 1e-3, [], [], float(np.trace(B)), large)
             found[f"within {most} {size}"] = [floats(made.weights), made.rest]
     for count in (1, 2):
-        onto = start.onto(sectors[:count], 0.01)
+        onto = start.onto(sectors[:count], 0.01, DEFAULT)
         found[f"onto {count}"] = [floats(onto.weights), onto.rest, onto.order]
     return found
 

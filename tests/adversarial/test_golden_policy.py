@@ -133,7 +133,7 @@ def affordable() -> Numbers:
                 for memory in (None, 800, 24 * 49, 10**6):
                     with patch.object(best, "_LARGEST_DENSE", largest):
                         said = best._eigenvalue_is_affordable(
-                            cov, is_matrix, Clock(9.0, 0.0), memory
+                            cov, is_matrix, Clock(9.0, 0.0), memory, 1.0
                         )
                     found[f"{name} {is_matrix} {largest} {memory}"] = said
     return found

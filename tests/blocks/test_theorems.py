@@ -152,6 +152,16 @@ def test_block_solve_upper_bound_uses_the_entries_between_blocks():
     A = block_diag([[2.0, 1.0], [1.0, 2.0]], [[2.5]])
     A[0, 2] = A[2, 0] = 0.2
     path = bs.threshold_path(A)
-    solved = block_solve(bs.Covariance.from_matrix(A), 2, 0.5, Exhaustive(), path=path)
+    solved = block_solve(
+        bs.Covariance.from_matrix(A),
+        2,
+        0.5,
+        Exhaustive(),
+        path=path,
+        limits=bs.Limits(),
+        n_jobs=None,
+        seed=0,
+        callback=lambda event: None,
+    )
     assert solved.objective == pytest.approx(3.0)
     assert solved.upper_bound == pytest.approx(3.0 + (2 - 1) * 0.2)

@@ -44,7 +44,7 @@ def test_no_set_exceeds_the_bound_of_its_composition(seed: int) -> None:
         off = q * problem.cov.entry_error
         assert table.upper[q] * unit + off >= reference.reached[q]
     tau = float(np.median(reference.eigenvalues[k])) / unit
-    found = table.above(tau, 10**6)
+    found = table.above(tau, 10**6, table.k, Deadline(None))
     assert found is not None
     bounds = {composition.counts: composition.bound for composition in found}
     for S, value in zip(
@@ -79,11 +79,11 @@ def test_compositions_of_fewer_features() -> None:
     parts = [np.arange(4), np.arange(4, 8)]
     longer = Compositions(cov, 6, parts, 0.0, 1.0)
     shorter = Compositions(cov, 4, parts, 0.0, 1.0)
-    found, same = longer.above(0.5, 50, 4), shorter.above(0.5, 50)
+    found, same = (t.above(0.5, 50, 4, Deadline(None)) for t in (longer, shorter))
     assert found is not None
     assert same is not None
     assert [c.counts for c in found] == [c.counts for c in same]
-    assert longer.above(0.5, 1) is None
+    assert longer.above(0.5, 1, 6, Deadline(None)) is None
 
 
 def test_parts_leave_no_entry_above_the_level_between_others() -> None:
@@ -154,5 +154,5 @@ def test_products_that_vanish_are_rounded_up() -> None:
 def test_nothing_is_looked_for_after_the_deadline() -> None:
     cov = Covariance.from_matrix(zoo.modules([4, 4]))
     table = Compositions(cov, 6, [np.arange(4), np.arange(4, 8)], 0.0, 1.0)
-    assert table.above(0.5, 50, None, Deadline(0.0)) is None
-    assert table.above(0.5, 50, None, Deadline(None)) is not None
+    assert table.above(0.5, 50, table.k, Deadline(0.0)) is None
+    assert table.above(0.5, 50, table.k, Deadline(None)) is not None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from blockspca import Status
+from blockspca.limits import Deadline
 from blockspca.solvers import Greedy, Limits, LocalSearch
 from blockspca.solvers.greedy import best_addition
 from strategies import problems
@@ -37,7 +38,7 @@ def test_no_swap_improves(problem):
 def test_best_addition(problem):
     A, k = problem
     support = np.arange(k - 1)
-    j, best = best_addition(A, support)
+    j, best = best_addition(A, support, Deadline(None))
     values = {i: value(A, [*support, i]) for i in range(k - 1, len(A))}
     assert best == pytest.approx(max(values.values()), abs=1e-12)
     assert values[j] == pytest.approx(best, abs=1e-12)

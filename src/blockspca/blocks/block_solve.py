@@ -21,7 +21,7 @@ from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..numerics.rounding import power_of_two
 from ..numerics.threads import blas_limited_to
-from ..progress import Event, Listener, silent
+from ..progress import Event, Listener
 from ..result import Blocks, BlockStatus, Status, relative_gap
 from ..solvers.base import Solution, Solver, SolverError
 from ..stopping import claim
@@ -153,10 +153,10 @@ def block_solve(
     solver: Solver,
     *,
     path: ThresholdPath,
-    limits: Limits | None = None,
-    n_jobs: int | None = None,
-    seed: int = 0,
-    callback: Listener = silent,
+    limits: Limits,
+    n_jobs: int | None,
+    seed: int,
+    callback: Listener,
 ) -> BlockSolve:
     """Solve max x'Ax over the blocks of A at threshold ε (Algorithm 3).
 

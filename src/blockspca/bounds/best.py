@@ -407,7 +407,7 @@ def _eigenvalue_is_affordable(
     is_matrix: bool,
     deadline: Deadline,
     memory: int | None,
-    share: float = 1.0,
+    share: float,
 ) -> bool:
     """Tell whether a share of the time, and memory, suffice for λmax, of A or CC'."""
     d = cov.n_features

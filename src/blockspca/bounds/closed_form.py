@@ -117,7 +117,7 @@ def row_sum_bound(A: FloatArray, k: int, deadline: Deadline | None = None) -> fl
     return bound
 
 
-def cheap_bound(A: FloatArray, k: int, deadline: Deadline | None = None) -> float:
+def cheap_bound(A: FloatArray, k: int, deadline: Deadline) -> float:
     """Return the least of the bounds that are cheap beside solving the block."""
     bound = row_sum_bound(A, k, deadline)
     if len(A) <= SMALL:

@@ -276,22 +276,17 @@ class Compositions:
     # -- compositions --------------------------------------------------------------
 
     def above(
-        self,
-        tau: float,
-        most: int,
-        total: int | None = None,
-        deadline: Deadline | None = None,
+        self, tau: float, most: int, total: int, deadline: Deadline
     ) -> list[Composition] | None:
-        """Return all compositions of k whose bound is above τ, the largest first.
+        """Return all compositions of `total` with a bound above τ, the largest first.
 
         None if there are more than `most`, or many more beginnings of some, or it is
-        late. With `total`, of a smaller number of features.
+        late.
         """
         found: list[Composition] = []
-        search = self._search((), -np.inf, total or self.k, tau)
+        search = self._search((), -np.inf, total, tau)
         for steps, composition in enumerate(search):
-            is_late = deadline is not None and deadline.passed()
-            if is_late or steps >= 16 * most:
+            if deadline.passed() or steps >= 16 * most:
                 return None
             if composition is not None:
                 found.append(composition)

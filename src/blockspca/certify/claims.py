@@ -12,8 +12,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import (
@@ -46,6 +48,8 @@ DUAL_SECONDS = 60.0
 DUAL_AGREEMENT = 1e-3
 LAPACK_AGREEMENT = 1e-11  # some d eps of the thousands of features that are dense here
 MOST_DENSE = 5000  # features of a matrix that is held as a whole
+
+Read = TypeVar("Read")
 
 
 class BoundChecks(SearchedClaims):
@@ -276,25 +280,34 @@ class BoundChecks(SearchedClaims):
         )
         return "the direction dual was not reached again"
 
+    def _read(self, k: int, what: str, compute: Callable[[], Read]) -> Read | None:
+        """What is computed from A and a record; None if there is no time for it."""
+        try:
+            return compute()
+        except ValueError as error:
+            raise VerificationError(f"k = {k}: {error}") from None
+        except OutOfTime:
+            self.unchecked.append(
+                f"k = {k}: {what} needs more than {self.deadline.seconds:g} s; raise "
+                "time_limit"
+            )
+            return None
+
     def _entry_dual(self, claim: StepClaim) -> str:
         """λmax of the matrix that the certificate's point gives, or its search."""
         require(
             claim.dual is not None, f"k = {claim.k}: the entry dual is not written down"
         )
-        try:
+
+        def value() -> float:
             record = read_record(claim.dual or "", self.cov.n_features)
             with single_threaded():
                 if isinstance(record, SearchRecord):
-                    bound = searched_again(self.cov, claim.k, record, self.deadline)
-                else:
-                    bound = checked_value(self.cov, claim.k, record, self.deadline)
-        except ValueError as error:
-            raise VerificationError(f"k = {claim.k}: {error}") from None
-        except OutOfTime:
-            self.unchecked.append(
-                f"k = {claim.k}: the entry dual's pass over the matrix needs more "
-                f"than {self.deadline.seconds:g} s; raise time_limit"
-            )
+                    return searched_again(self.cov, claim.k, record, self.deadline)
+                return checked_value(self.cov, claim.k, record, self.deadline)
+
+        bound = self._read(claim.k, "the entry dual's pass over the matrix", value)
+        if bound is None:
             return "the entry dual was not computed again"
         if bound == math.inf:
             self.unchecked.append(f"k = {claim.k}: the entry dual's search is another")
@@ -304,17 +317,15 @@ class BoundChecks(SearchedClaims):
     def _compositions(self, claim: StepClaim) -> str:
         """Count again what parts can give, and search what that leaves."""
         k, unit = claim.k, power_of_two(abs(claim.upper_bound))
-        try:
+
+        def level_and_parts() -> tuple[float, list[NDArray[np.intp]]]:
             level = level_of(claim.dual)
-            parts = parts_above(self.cov, level, self.deadline)
-        except ValueError as error:
-            raise VerificationError(f"k = {k}: {error}") from None
-        except OutOfTime:
-            self.unchecked.append(
-                f"k = {k}: the pass over the matrix for its parts needs more than "
-                f"{self.deadline.seconds:g} s; raise time_limit"
-            )
+            return level, parts_above(self.cov, level, self.deadline)
+
+        found = self._read(k, "the pass over the matrix for its parts", level_and_parts)
+        if found is None:
             return "the compositions were not counted again"
+        level, parts = found
         require(
             Compositions.is_affordable(self.cov, k, parts),
             f"k = {k}: the parts at {level:.6g} are too many, or too large, to count",

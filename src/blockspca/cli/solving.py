@@ -122,16 +122,14 @@ def fit_components(
     asked: ComponentOptions,
     solving: SolveOptions,
     display: Display,
-    constraining: ConstraintOptions | None,
+    constraining: ConstraintOptions,
     *,
     proof: bool = False,
 ) -> Fit:
     """Solve for the components, with a log on terminals; None chooses k."""
     k, n_components, scheme = asked.sparsity(), asked.n_components, asked.scheme
-    constraints, start = None, None
-    if constraining is not None:
-        constraints = constraining.read(loaded)
-        start = constraining.starts(loaded, n_components)
+    constraints = constraining.read(loaded)
+    start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
         from ..covariance.pca import pca_variances

@@ -80,13 +80,12 @@ def ascend(
     normals: FloatArray,
     k: int,
     start: NDArray[np.intp],
-    deadline: Deadline | None = None,
+    deadline: Deadline,
 ) -> Found | None:
     """Improve a support; None if it admits no vector. See the module.
 
     It may have fewer than k features; those with the largest gradients are added.
     """
-    deadline = deadline or Deadline(None)
     now = _on(cov, normals, start)
     for _ in range(MOST_ASCENTS if now is not None else 0):
         assert now is not None
@@ -191,12 +190,12 @@ def search_constrained(
     normals: FloatArray,
     k: int,
     starts: Sequence[NDArray[np.intp]],
-    deadline: Deadline | None,
+    deadline: Deadline,
 ) -> Found | None:
     """Return the best of the supports that ascents from the starts lead to."""
     best: Found | None = None
     for start in starts:
-        if best is not None and deadline is not None and deadline.passed():
+        if best is not None and deadline.passed():
             break
         found = ascend(cov, normals, k, start, deadline)
         if found is not None and (best is None or found.objective > best.objective):

@@ -218,7 +218,7 @@ def search_orthogonal(
     basis: FloatArray,
     k: int,
     starts: Sequence[NDArray[np.intp]],
-    deadline: Deadline | None,
+    deadline: Deadline,
 ) -> FloatArray | None:
     """Improve supports by swaps, each with its best loadings orthogonal to the basis.
 
@@ -233,7 +233,7 @@ def search_orthogonal(
     best_value, best_x = -np.inf, None
     for start in starts:
         support = np.searchsorted(pool, start).tolist()
-        value, support = _swapped(A, Q, k, support, deadline or Deadline(None))
+        value, support = _swapped(A, Q, k, support, deadline)
         if value > best_value:
             found = best_orthogonal(A[np.ix_(support, support)], Q[support])
             assert found is not None

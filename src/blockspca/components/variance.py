@@ -179,10 +179,10 @@ def joint_upper_bound(
     cov: Covariance,
     first: Result,
     sparsities: Sequence[int],
-    deadline: Deadline | None,
+    deadline: Deadline,
     shared: float,
-    orthogonal: Mapping[str, float] | None,
-    as_strict: Sequence[bool] | None,
+    orthogonal: Mapping[str, float],
+    as_strict: Sequence[bool],
 ) -> tuple[float, str]:
     """Bound the adjusted variance of every set of components with these sparsities.
 

@@ -58,13 +58,13 @@ class PairwiseSource(WithoutFactor):
         observed: FloatArray,
         ddof: int,
         center: bool,
-        rest: FloatArray | None,
+        rest: FloatArray,
     ) -> None:
         self.X, self.observed = X, observed
         self.ddof, self.center = ddof, center
         self.scale: FloatArray | None = None
         self.n_features = X.shape[1]
-        self.rest = np.zeros(self.n_features) if rest is None else np.abs(rest)
+        self.rest = np.abs(rest)
 
     def counts(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         return self.observed[:, rows].T @ self.observed[:, columns]

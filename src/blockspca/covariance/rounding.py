@@ -103,8 +103,8 @@ def factored_error(
     uncentred: float,
     summed: int,
     *,
-    products: int | None,
-    squares: int | None,
+    products: int,
+    squares: int,
 ) -> float:
     """Bound |fl(c_i'c_j) − A_ij| for columns centred twice, then scaled.
 
@@ -119,9 +119,9 @@ def factored_error(
     summed : int
         How many numbers went into the sum of a mean, one after the other, times any
         factor by which ‖c₀‖ has to be enlarged to bound its terms.
-    products, squares : int, optional
+    products, squares : int
         Roundings of a sum of n products, and of the n squares that a standard deviation
-        is computed from (`additions`); n by default, which holds for any order.
+        is computed from (`additions`); n holds for any order.
 
     Notes
     -----
@@ -138,7 +138,7 @@ def factored_error(
     second order, for which 1.01 (p + s) are counted. What underflows adds τ/2 for each
     of n products, and τ/2 for each entry of C, of norm √n τ/2, against ‖c_j‖ ≤ √L.
     """
-    sums = (n if products is None else products) + (n if squares is None else squares)
+    sums = products + squares
     summing = (1.01 * sums / 2 + 12) * EPS * largest
     centring = 2 * EPS * math.sqrt(uncentred) * math.sqrt(largest)
     shifts = 2 * ((summed + 3) * UNIT_ROUNDOFF) ** 2 * uncentred

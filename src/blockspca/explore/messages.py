@@ -120,7 +120,7 @@ def progress(event: Event, component: int) -> dict[str, Any]:
     }
 
 
-def path(walked: SparsityPath, ceiling: float | None) -> dict[str, Any]:
+def path(walked: SparsityPath, ceiling: float) -> dict[str, Any]:
     """The curve over k with its bounds; `ceiling` is the variance of PCA's first."""
     results = [walked[k] for k in walked]
     return {
@@ -129,7 +129,7 @@ def path(walked: SparsityPath, ceiling: float | None) -> dict[str, Any]:
         "objective": [number(result.objective) for result in results],
         "upper_bound": [number(result.upper_bound) for result in results],
         "proved": [result.status is Status.OPTIMAL for result in results],
-        "ceiling": None if ceiling is None else number(ceiling),
+        "ceiling": number(ceiling),
     }
 
 

@@ -21,7 +21,7 @@ def path_of(
     spent: float = 0.0,
     *,
     n_jobs: int | None,
-    progress: Listener | bool | None,
+    progress: Listener | bool,
 ) -> SparsityPath:
     """Return the path up to twice the largest k, and up to 10 at least.
 

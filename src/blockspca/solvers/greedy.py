@@ -13,7 +13,7 @@ CANDIDATES_AT_ONCE = 16
 
 
 def best_addition(
-    A: FloatArray, support: NDArray[np.intp], deadline: Deadline | None = None
+    A: FloatArray, support: NDArray[np.intp], deadline: Deadline
 ) -> tuple[int, float]:
     """Return the j outside `support` with the largest λmax(A_SS ∪ {j}), and that value.
 
@@ -37,7 +37,7 @@ def best_addition(
     for start in range(0, len(order), CANDIDATES_AT_ONCE):
         if bounds[order[start]] <= best_value:
             break
-        if best >= 0 and deadline is not None and deadline.passed():
+        if best >= 0 and deadline.passed():
             break
         batch = outside[order[start : start + CANDIDATES_AT_ONCE]]
         sets = np.column_stack([np.tile(support, (len(batch), 1)), batch])

@@ -89,7 +89,7 @@ class Density:
         self,
         sectors: Sequence[Sector],
         min_weight: float,
-        settings: DualSettings = DEFAULT,
+        settings: DualSettings,
     ) -> Density:
         """Return the density in the given sectors that is nearest to this one.
 
@@ -171,8 +171,8 @@ class Density:
         B: FloatArray,
         sectors: Sequence[Sector],
         more: FloatArray | None,
-        powers: int = 1,
-        settings: DualSettings = DEFAULT,
+        powers: int,
+        settings: DualSettings,
     ) -> FloatArray | None:
         """Return a basis that nearly holds what steps along B lead to; None for all.
 
