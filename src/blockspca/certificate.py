@@ -23,7 +23,9 @@ VERSION = 3  # 1 has no gap, 2 no duals
 WITH_CONSTRAINTS = 4  # of certificates that have some; the others stay what they were
 LATEST = 5  # of those that have claims by `LATER`, with constraints or without
 LATER = (BoundName.TARGET, BoundName.COMPOSITIONS)
+# Of text that is read; as objects of Python it takes several times as much.
 MAX_CHARACTERS = 256 * 2**20
+# More would ask for a vector of gigabytes before anything is checked.
 MAX_FEATURES = 10**9
 MAX_TARGETS = 20  # contrasts of contrasts, of which there are hardly two
 
@@ -188,6 +190,7 @@ class Certificate:
     parts: tuple[PartClaim, ...] = ()
 
     def __post_init__(self) -> None:
+        # Older releases refuse a version that they do not know, instead of a claim.
         if self.version >= VERSION and any(s.bound_name in LATER for s in self._said()):
             object.__setattr__(self, "version", LATEST)
 

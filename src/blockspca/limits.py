@@ -139,6 +139,8 @@ class Deadline:
         self.start = time.perf_counter()
         self.seconds = seconds
         self.step = 0.0  # seconds, of the steps of late
+        # Where it was made, not where it is asked: worker threads have contexts of
+        # their own.
         self._event = _called_off.get()
 
     def elapsed(self) -> float:
@@ -247,6 +249,7 @@ class Budget(Deadline):
         """Return the limits of what comes next; one node is always left."""
         nodes = self.limits.nodes
         if nodes is not None:
+            # Limits refuse zero, and one node makes every search give an answer.
             nodes = max(1, nodes - self.nodes)
         return replace(self.limits, time=self.remaining(), nodes=nodes)
 
@@ -273,6 +276,8 @@ class Budget(Deadline):
         """
         self._step_ends = math.inf
         if self.limits.time is not None and not last:
+            # Half of the rest, step by step: an early k that is hard leaves time for
+            # those after it.
             self._step_ends = (self.elapsed() + self.limits.time) / 2
 
 

@@ -287,6 +287,8 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
     cov, budget = run.cov, run.budget
     half = budget.left()
     if half.time is not None:
+        # The price needs both problems; and where the component without constraints
+        # keeps them, all is proved at once.
         half = replace(half, time=half.time / 2)
     free = solve(
         cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
@@ -335,6 +337,7 @@ def _before_any_block(cov: Covariance, found: Result) -> Result:
     at_once = Limits(time=0)
     k, prover = found.k, choose_prover(cov, found.k, found.k)
     ks = range(k, k + 1)
+    # Without any time, a walk still says what variances prove.
     known = certified_results(cov, ks, at_once, {}, ProofOptions(prover))[k]
     if known.objective < found.objective:
         return found

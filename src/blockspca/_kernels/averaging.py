@@ -133,6 +133,8 @@ def _forward(N, i, a, L, W, gain):
             W[2, new] = w
             gain[new] += w * w
         return
+    # Most sets are small: for their rows one pass over d does, where a pass for each
+    # earlier row would read and write W again and again.
     f0, f1, f2 = L[a, 0], L[a, 1], L[a, 2]
     for new in range(d):
         w = N[i, new] + f0 * W[0, new] + f1 * W[1, new] + f2 * W[2, new]
@@ -303,6 +305,7 @@ def couple(N, members, room, W, Z, gain, length):
     d = N.shape[0]
     s = members.shape[0]
     L = np.empty((s, s))
+    # The first asks for room; the second leaves the factor of I − N_TT itself in L.
     if _reaches(N, members, s, -1, 1.0 - room, L):
         return False
     if _reaches(N, members, s, -1, 1.0, L):

@@ -134,6 +134,7 @@ def dive(problem, node, n_in, n_free, start, x, y, chosen):
         value = 0.0
         for q in range(count):
             value += x[chosen[q]] * y[chosen[q]]
+        # Enough for a support, of which loadings are computed anew.
         if value - previous <= 1e-6 * abs(value):
             break
         previous = value

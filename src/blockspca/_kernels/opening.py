@@ -54,6 +54,7 @@ def best_pair(A, first, last, best, pair):
             other = A[j, j]
             coupling = abs(A[i, j])
             slack = 16 * EPS * (abs(own) + abs(other) + coupling)
+            # By Gershgorin: few pairs need a root.
             if max(own, other) + coupling + slack > best:
                 half = (own - other) / 2
                 value = (own + other) / 2 + np.sqrt(half * half + coupling * coupling)

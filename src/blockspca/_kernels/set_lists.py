@@ -48,6 +48,7 @@ def list_singles(
             continue
         value = B[start + p * n + j]
         gain = value * value / remaining
+        # Also what is no number: a list may be too long, never too short.
         above = remaining <= 0.0 or gain != gain or B[start + j * n + j] + gain > tau
         if above and not _list(
             level, orders, cursors, labels, labels[level, p], labels[level, j], listed,

@@ -72,6 +72,8 @@ def add_rows(
             for j in range(i, d):
                 before, added = row[j], part[j]
                 after = before + added
+                # Knuth's sum of two: what rounding takes of it is exact, and goes into
+                # `rest`.
                 back = after - before
                 rest[j] += (before - (after - back)) + (added - back)
                 row[j] = after

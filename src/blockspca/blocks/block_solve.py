@@ -113,6 +113,7 @@ class _Ledger:
         # What the entries between blocks, and rounding in computed ones, may add.
         self.outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
         self.support = np.array([best], dtype=np.intp)
+        # A set of one feature needs no solver, and blocks below it are skipped at once.
         self.objective = float(variances[best])
         for b in np.flatnonzero(self.sizes == 1):
             self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
@@ -134,6 +135,8 @@ class _Ledger:
         if outcome.support is None:
             return
         self.objectives[b] = outcome.objective
+        # The cheap bound holds whatever a solver says; and rounding may put either
+        # below what was reached.
         self.upper_bounds[b] = max(
             outcome.objective, min(self.upper_bounds[b], outcome.upper_bound)
         )
@@ -202,6 +205,7 @@ def block_solve(
     for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
         if ledger.statuses[b] is BlockStatus.SKIPPED:
             ledger.statuses[b] = BlockStatus(ended.value)
+    # Smaller blocks are PCA, and no solver was asked.
     given = tuple(b for b in done if ledger.sizes[b] > k)
     return _conclude(ledger, budget.limits, stopped, given)
 
@@ -215,6 +219,7 @@ def _queue(ledger: _Ledger, solver: Solver, budget: Budget) -> list[int]:
         if budget.passed():
             break
         size = int(ledger.sizes[b])
+        # Before the block is formed: forming it is what would need the memory.
         if memory is not None and 8 * COPIES_IN_USE * size**2 > memory:
             ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
             ledger.messages[b] = f"{size} features need more than limits.memory"
@@ -227,6 +232,8 @@ def _queue(ledger: _Ledger, solver: Solver, budget: Budget) -> list[int]:
             _refuse_indefinite(A, b, solver)
         ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), budget)
         queue.append(b)
+    # Good components come from blocks with large bounds, and let the others be skipped;
+    # equals by number, so that every run takes the same order.
     return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
 
 
@@ -325,6 +332,7 @@ def _solve_block(
     largest = float(np.abs(A).max())
     if until is not None:
         limits = replace(limits, time=max(0.0, until - time.time()))
+        # A solver that is given no time may still need some to start.
         if limits.time == 0:
             return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:
@@ -412,6 +420,7 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
 def _conclude(
     ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
 ) -> BlockSolve:
+    # From A itself: solvers had the block in units of their own.
     x, objective = on_support(ledger.cov, ledger.support)
     bound = max(objective, ledger.upper_bound())
     return BlockSolve(

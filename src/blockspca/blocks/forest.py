@@ -72,6 +72,7 @@ def path_to_size(
     if path.complete_above == 0 or path.crowded_below > max_block_size:
         return path
     d = len(found.diagonal)
+    # A list with room left has every entry of its row, and nothing is in doubt.
     last = np.where(found.indices[:, -1] >= 0, found.values[:, -1], 0.0)
     doubtful = np.argsort(-last, kind="stable")[: np.count_nonzero(last)]
     forest = _listed_forest(found, max_block_size, check)

@@ -323,6 +323,7 @@ class _RowsAhead:
 
         if self.deadline.passed():
             raise TimeoutError("the time was up before the threshold path was complete")
+        # The oldest were guesses that have not come true for longest.
         while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))
         strength = np.where(self.strength == IN_TREE, -1, self.strength)

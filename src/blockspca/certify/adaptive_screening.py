@@ -66,6 +66,7 @@ class Candidates:
         self._scanning = None if callback is silent else self._report
         self._callback = callback
         size = max(settings.first_candidates, 6 * k_max)
+        # Of a matrix that may be indefinite, variances do not bound the other entries.
         partly = cov.known_psd and cov.n_features > max(
             settings.scan_all_up_to, 2 * size
         )
@@ -120,6 +121,8 @@ class Candidates:
         """Features that may be in a k-set above τ, given upper ≥ opt(k − 1)."""
         while missing := self.screening.unscanned(k, tau, upper):
             assert self.screening.candidates is not None
+            # Twice as many take four times as long: all scans before the last one
+            # together take no more than a third of it.
             size = 2 * len(self.screening.candidates) + missing
             features = None
             # Of sparse data a part costs nearly as much as the whole.

@@ -91,6 +91,8 @@ def bound_by_compositions(
     settings : ProofSettings
     """
     support = np.asarray(support)
+    # Parts need all entries of A; and one feature has no entry that says which are
+    # strong.
     if not cov.in_memory or len(support) < 2:
         return _NONE
     within = cov.submatrix(support)
@@ -123,6 +125,8 @@ def _tau(cov: Covariance, k: int, reached: float, target: float, unit: float) ->
     allowed = k * cov.entry_error / unit
     allowed += rounding_allowance(k, target / unit, target / unit, 0.0)
     allowed += AGREED * abs(target) / unit
+    # Half of what "optimal" allows: the other half is for what rounding adds to the
+    # bound.
     least = reached + 0.5 * OPTIMAL_GAP * abs(reached)
     return max(target / unit - 2 * allowed, least / unit)
 
@@ -173,6 +177,8 @@ def least_bound(
             if hidden is None:
                 break
             proved, left = max(proved, tau + hidden), left[1:]
+        # Of k itself, what was not searched is bounded by the table; a bound above τ on
+        # fewer features is of no use to the trees of more.
         if left and q < k:
             break
         upper[q] = min(upper[q], max([proved, *(c.bound for c in left)]))
@@ -212,6 +218,7 @@ class _Search:
         if outcome.counterexample is not None:
             chosen = outcome.counterexample
             within = problem.matrix[np.ix_(chosen, chosen)]
+            # The tree rounds: its counterexample may be none.
             if rayleigh(within, leading_eigenvector(within)) > tau:
                 self.better = np.sort(problem.features[chosen])
         if not outcome.exhausted:

@@ -78,6 +78,8 @@ def solve_constrained(
             begun = _allowed_start(cov, k, rules, start)
             parts = solve_parts(run, Part.whole(rules), begun)
         bounds = [part.upper_bound for part in parts if not part.void]
+        # A bound without rules holds under them, and parts that a limit has ended may
+        # prove less.
         if not claims or max(bounds) <= claims[0].upper_bound:
             claims = parts
     return _as_result(run, claims)
@@ -99,6 +101,7 @@ def solve_part_of_all_k(
     problem = problem_of(cov, k_max, rules, part, None, limited=True)
     kept = _allowed_start(cov, k_max, rules, start)
     at = np.searchsorted(problem.rest, kept).tolist()
+    # What is kept of a start may have fewer features: it is one for a smaller k.
     begun = {len(at): at} if at else {}
     options = replace(options, groups=problem.groups)
     ks = range(1, k_max + 1)
@@ -151,6 +154,7 @@ def _as_result_of(
     """Put a component and the claims of all parts together."""
     limits = budget.limits
     bounds = [claim.upper_bound for claim in claims if not claim.void]
+    # A bound may be below the objective by rounding; void parts have no component.
     upper = max(best.value, *bounds)
     status = status_of_gap(best.value, upper, limits.gap, stopped)
     step = StepClaim(k, upper, BoundName.CONSTRAINED)

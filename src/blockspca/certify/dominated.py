@@ -63,7 +63,9 @@ class Contrast:
             found = self._targets(ks, at_first, {}, of_target)
             limits = budget.left()
             if self.interrupted:
+                # Components are still wanted, but no time is to be spent on them.
                 limits = replace(limits, time=0.0)
+        # The provers make no events where nobody listens, and know that by `silent`.
         heard = silent if self.tell is silent else self._hear
         options = replace(self.options, callback=heard)
         results = own(self.cov, ks, limits, incumbents, options)
@@ -112,6 +114,7 @@ class Contrast:
             return False
         within = dominance.matrix.submatrix(result.support)
         reached = rayleigh(within, leading_eigenvector(within))
+        # The target's optimum is at least what it has on this support.
         return reached + dominance.excess < result.upper_bound
 
     def _is_target_first(self) -> bool:

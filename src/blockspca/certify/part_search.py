@@ -250,6 +250,7 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
             claim = made
         if not run.goes_on():
             break
+        # By more than rounding, or rounds would go on between two equal sets.
         better = value > before + 1e-12 * abs(before)
         if part.include and better and not run.is_closed(claim.upper_bound):
             start = found
@@ -315,6 +316,8 @@ def levels(run: Run, part: Part) -> Iterator[float]:
     margin = margin or TINY
     while True:
         yield value + margin
+        # How near λmax(A_FF) is too near is known only to the one who factorizes: a few
+        # attempts reach any distance.
         margin *= 4
 
 
@@ -333,6 +336,7 @@ def _first_set(
     chosen = np.array(part.include, dtype=np.intp)
     matrix = run.matrix(part)
     diagonal = run.cov.diagonal()[rest]
+    # What a feature has of itself, and what it adds to those that are in anyway.
     pull = np.linalg.norm(matrix.submatrix(chosen, rest), axis=0)
     order = np.argsort(-(diagonal + pull), kind="stable")
     size = min(len(rest), max(_POOL, 10 * places))

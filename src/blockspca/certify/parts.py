@@ -113,6 +113,7 @@ def groups_left(
         for group in rules.groups
         if len(group) <= room and not {*group.tolist()} & (taken | out)
     )
+    # The smallest first: whichever are taken, no more of them fit.
     sizes = np.cumsum(np.sort([len(group) for group in left]))
     return left, int((sizes <= room).sum())
 
@@ -188,6 +189,8 @@ def first_uncovered(
                 counts[i] = counts.get(i, 0) + (0 if apart else 1)
         if not counts:
             return loaded, zero
+        # What most parts are told apart by ends the search soonest; of equals the
+        # first, so that it is the same search everywhere.
         i = max(counts, key=lambda feature: (counts[feature], -feature))
         decided = rules.group_of(i) if rules.whole_groups else {i}
         waiting.append((loaded | decided, zero))

@@ -148,6 +148,7 @@ class _Call:
         The latter is not begun if the chain has ended within its head start.
         """
         k, settings = self.ks[-1], self.options.settings
+        # Both provers tell of events, and listeners are written for one.
         lock = Lock()
 
         def hear(event: Event) -> None:
@@ -156,6 +157,7 @@ class _Call:
 
         answers, interrupted = side_by_side(
             [
+                # A core each: more threads would take that of the other.
                 lambda: self.walked(self.limits, hear, n_jobs=1),
                 lambda: {
                     k: self.by_itself(budget.left(), hear, settings.of_duals_alone())
@@ -188,6 +190,7 @@ class _Call:
             first = self.walked(replace(limits, time=part), self.report_proofs)
             if first[k].status in (*_PROVED, Status.INTERRUPTED):
                 return self.finished(first)
+            # What the chain has used counts for the call, and what it found is a start.
             budget.nodes = sum(step.nodes for step in first.values())
             self.incumbents[k] = first[k].support.tolist()
         direct = self.by_itself(budget.left(), self.report, options.settings)

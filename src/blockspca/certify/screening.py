@@ -107,6 +107,8 @@ class Screening:
         if k == 1:
             return int((self._outside > tau).sum())
         partners = float(self._largest[: k - 1].sum())
+        # Both sides have some roundings: a feature that is near to being ruled out is
+        # scanned.
         margin = max(tau - upper, 0.0) * (1 - 1e-12)
         return int((self._outside * partners > margin * (tau - self._outside)).sum())
 
@@ -163,6 +165,7 @@ class Screening:
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:
         """{i} ∪ {its k − 1 largest |A_ij|}, for the n_rows rows of largest norm."""
         last = self.indices[:, k - 2]
+        # Lists that are cut by groups, or short, name no k − 1 partners.
         complete = np.flatnonzero((last >= 0) & (last != np.arange(len(last))))
         norms = self.prefix[complete, k - 2] + self.diagonal[complete] ** 2
         best = complete[np.argsort(-norms, kind="stable")[:n_rows]]

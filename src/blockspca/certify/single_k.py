@@ -56,6 +56,8 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
 
 def _target(best: _Candidate, gap: float) -> float:
     """Where a bound is low enough."""
+    # Half of what "optimal" allows: the other half is for what rounding adds to a
+    # bound.
     slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
     return best.objective + slack
 
@@ -65,6 +67,7 @@ def _composed(
 ) -> tuple[NamedBound, _Candidate]:
     """Bound k by the parts of A; a set that is found on the way is started from."""
     nodes = 0
+    # A better set raises the target, above which there are fewer compositions.
     while True:
         limits = budget.left()
         if limits.time is not None:
@@ -207,6 +210,8 @@ def prove_single_k(
     if bound.better is not None:
         best = max(best, _on(cov, bound.better, str(bound.name)), key=_objective)
     objective = best.objective
+    # A bound below what is reached is a defect, of which `is_sound` warns: nothing is
+    # claimed by it.
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
         bound = NamedBound(np.inf, BoundName.NONE)
     bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))

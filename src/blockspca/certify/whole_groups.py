@@ -113,6 +113,7 @@ class _Open:
 def solve_whole_groups(run: Run, start: NDArray[np.intp]) -> list[PartClaim]:
     """Solve parts, the one of the largest bound first, until none can be better."""
     run.offer(start)
+    # Each group alone, before anything is bounded: a set to compare parts with.
     for group in rules_fit(run):
         run.offer(np.union1d(group, run.rules.include).astype(np.intp))
     claims: list[PartClaim] = []
@@ -166,6 +167,8 @@ def _solve(run: Run, part: Part) -> _Open:
         problem = group_problem(run.cov, run.k, run.rules, part, None, CLAIMED)
     assert problem is not None
     inner = run.certified(problem.cov, places, (), None)
+    # The groups that weigh most in the relaxation, as many as fit, are a good set; and
+    # the first of them decides most where it is branched on.
     by_loading = inner.support[np.argsort(-np.abs(inner.x[inner.support]))]
     fitted = set(part.include)
     for g in by_loading.tolist():

@@ -75,6 +75,7 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
     if isinstance(error, ClickError):
         text = one_line(error.format_message())  # type: ignore[attr-defined]
         return ExitCode.BAD_INPUT, text.rstrip(".") + "; --help lists the options."
+    # By name: its module would import the provers, to tell of a misspelt option.
     if type(error).__name__ == "VerificationError":
         return ExitCode.REFUTED, f"refuted: {one_line(str(error))}"
     if isinstance(error, MemoryError):

@@ -120,6 +120,7 @@ def _write(found: Fit, summary: dict[str, Any], writing: WriteOptions) -> list[s
     if writing.is_h5ad:
         return [write_h5ad(found, output, writing.force)]
     files = {SUMMARY: to_json(summary), **tables(found), **certificates(found)}
+    # Of a fit with more components, certificates would be left that belong to nothing.
     before = _files_of_previous(output) if writing.force else []
     written = write_files(output, files, force=writing.force)
     for path in before:

@@ -300,6 +300,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise Interrupted from None
 
+    # typer would look through it, and see the command's own parameters.
     del run.__wrapped__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}

@@ -73,6 +73,7 @@ def reproduce(
     seconds = asked.time_limit or (QUICK_SECONDS if quick else SECONDS)
     measurements = Measurements(Settings(data, seconds, quick, tell))
     with display.working("Compiling"):
+        # The paper's times are without compilation.
         warm_up()
     tables = []
     for name in names:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ..result import Result
     from .loading import Loaded
 
+# More than a certificate may have, and less than would fill the memory of a small
+# machine.
 MAX_BYTES = 512 * 2**20
 MAX_COMPONENTS = 10_000
 

@@ -25,6 +25,8 @@ from ..numerics.linalg import largest_entries, leading_eigenvector, with_sign
 
 NULL = 1e-12  # a singular value of W_S that counts as zero
 GAIN = 1e-12  # of the objective: less is rounding
+# Steps of one ascent. Each gains, so that it ends by itself; the cap keeps small gains
+# from taking all of the time.
 MOST_ASCENTS = 60
 MOST_DENSE = 1000  # features of a matrix all of whose rows are looked at
 FEWEST_SWAPPED, MOST_ADDED = 6, 8  # features of one round of exchanges, out and in

@@ -57,6 +57,7 @@ def adds_plain(scheme: Any) -> bool:
 
 def budget_of_sweeps(budget: Budget, scheme: Any) -> Budget:
     """Return what is left for sweeps, without the part of a joint search."""
+    # Only for these there is a joint search.
     part = 1.0 - SEARCH_SHARE if are_orthogonal(scheme) else 1.0
     return Budget(shared_out(budget, 1, part))
 
@@ -130,6 +131,8 @@ def entries_proof(
     if seconds > MOST_SECONDS or not budget.affords(seconds):
         return None
     mantissa, exponent = math.frexp(target)
+    # An ascent to a target that differs in its last bits ends at another point;
+    # components that are equal up to rounding are to have the same bound.
     mantissa = math.ldexp(round(math.ldexp(mantissa, TARGET_DIGITS)), -TARGET_DIGITS)
     return joint_entries(cov, k, m, math.ldexp(mantissa, exponent), budget)
 
@@ -167,9 +170,13 @@ def joint_proof(
         return None
     start = np.unique(np.concatenate([result.support for result in results]))[:k]
     total, known = between
+    # What is reached is above the bound that there is: no bound of this kind can be
+    # below it.
     if len(start) >= m and SharedSet.of(cov, start, m).objective >= known:
         return None
     nodes = min(NODES, budget.nodes_left) if d <= SEARCH_UP_TO else 1
+    # The root first: a search is begun only where there is half of the gap to gain by
+    # it.
     root = bound_shared(cov, k, m, start, budget, 1, steps)
     best = min(known, root.upper_bound)
     if nodes == 1 or not best - root.objective > WORTH * (best - total):

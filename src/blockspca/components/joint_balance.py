@@ -78,6 +78,7 @@ def _lowered(A: FloatArray, B: FloatArray, vectors: FloatArray, m: int) -> Float
         slope = B - (m / total) * (vectors * weights[:, None]).T @ along
         return value, 2 * slope.ravel()
 
+    # From the least smoothing alone, steps are short from the start.
     for smoothing in SMOOTHINGS:
         found = minimize(
             smoothed,
@@ -105,6 +106,8 @@ def sparse_vectors(
     order = np.argsort(-np.einsum("ij,ij->i", vectors @ M, vectors))
     near = vectors[order[: STARTS // 4]]
     rows = M[rng.permutation(d)[: STARTS // 4]]
+    # Half of them anywhere: B makes all that is known alike, and what is largest then
+    # need not be near any of it.
     random = rng.normal(size=(STARTS - len(near) - len(rows), d))
     starts = M @ np.vstack([near, rows, random]).T  # a step before anything is cut off
     X = power_iteration(

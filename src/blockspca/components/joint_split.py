@@ -110,7 +110,9 @@ def joint_split(
     within = Deadline(seconds)
     split = _Split(cov, k, m, supports, nodes, within)
     first = _directions(cov, entries)
+    # Two more B follow, each with a third.
     best = split.searched(first, seconds / 3)
+    # Those that are tried below have the columns of two.
     if best is None or 2 * m > MOST_COLUMNS:
         return best
     least = balanced(split.A, first, split.components(), k, within)
@@ -190,6 +192,8 @@ def _is_exact(B: FloatArray) -> bool:
     """
     if not np.isfinite(B).all() or B.shape[1] > MOST_COLUMNS:
         return False
+    # Half of the unit of `_rounded`, as rounding may have carried the largest entry to
+    # the next power of two.
     unit = power_of_two(float(np.abs(B).max(initial=0.0))) / DIGITS / 2
     if B.any() and unit < _LEAST_UNIT:
         return False

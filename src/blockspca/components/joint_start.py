@@ -118,6 +118,8 @@ def _variation(
     if trial % 3 == 2:
         return np.asarray(np.linalg.qr(rng.normal(size=(m, m)))[0] @ leading)
     if trial % 3 == 1:
+        # By turns: a few features are exchanged, components are turned among
+        # themselves, or all begins anew in the space of PCA.
         varied = best.copy()
         row = varied[int(rng.integers(m))]
         own, free = np.flatnonzero(row), np.flatnonzero(row == 0)

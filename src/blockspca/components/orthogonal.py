@@ -72,6 +72,8 @@ class Conditioned(_Deflation):
         relaxed = solve_one(problem, k, share=PROOF_SHARE)
         starts = [relaxed.support, *self._further_starts(cov, earlier, k, solve_one)]
         conditions = self.conditions(cov, earlier)
+        # The relaxation's own component need not be orthogonal; only its bound is used
+        # as it is.
         x = _best_under(cov, row_space(conditions.W.T), k, starts, solve_one)
         if x is None:
             raise ValueError(self._none_found(k, len(earlier), cov.n_features))

@@ -253,6 +253,7 @@ class Components(MayHaveProof):
                     check, cov, self.results, index, self.scheme, checks
                 )
             checks.append(check)
+        # What is said of the set is said once, with the last component.
         *others, last = checks
         return (*others, replace(last, checks=(*last.checks, *said)))
 
@@ -402,6 +403,7 @@ def solve_components(
             results = chosen_together(call, starts)
         else:
             results = in_turn(call, starts, HALF if sweeps else 1.0)
+        # After Ctrl-C there is no second look at any component.
         if results[-1].status is Status.INTERRUPTED:
             sweeps = 0
         first = results[0] if sweeps else None
@@ -421,6 +423,7 @@ def solve_components(
 def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:
     """Solve for each component again, given all others."""
     cov, scheme, budget = call.cov, call.scheme, call.budget
+    # Half of what is left: sweeps have the rest.
     share = shared_out(budget, 1, HALF)
     solve_one = SolveWithin(share, Deadline(share.time), call.tell, call.options)
     results = begun_together(cov, results, scheme, solve_one)
@@ -457,6 +460,8 @@ def collect(
     bound, name, proof = joint_claim(
         cov, results, first, scheme, (plain, total), budget, prove=prove
     )
+    # Both are sums with rounding; a bound that is lower by more is wrong, and is not to
+    # look like a proof.
     if bound < total - REGRESSION_AGREEMENT * np.abs(np.diagonal(scores)).sum():
         warn_caller(
             f"the joint bound by {name}, {bound:.12g}, is below what the components "

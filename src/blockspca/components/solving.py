@@ -104,6 +104,7 @@ def shared_out(budget: Budget, to_go: int, part: float) -> Limits:
     return replace(
         left,
         time=None if time is None else part * time / to_go,
+        # None at all would be a component without any search.
         nodes=None if nodes is None else max(1, int(part * nodes) // to_go),
     )
 

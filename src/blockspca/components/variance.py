@@ -56,6 +56,8 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
     left = np.array(scores, dtype=np.float64)
     m = len(left)
     pivots = np.diagonal(left).copy()
+    # A score that earlier ones explain up to rounding adds nothing; to divide by what
+    # is left of it would add noise to all later ones.
     smallest = PIVOT_TOLERANCE * np.abs(pivots)
     for j in range(m):
         pivots[j] = left[j, j]
@@ -115,6 +117,8 @@ def leading_eigenvalues(
     with blas_limited_to(1):  # threads of LAPACK wait for one another
         values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
     largest = float(np.abs(values).max())
+    # LAPACK's eigenvalues are those of a matrix that is off by a small multiple of n
+    # eps of its norm.
     rounding = 4 * len(matrix) * EPS * largest
     if len(matrix) < cov.n_features:
         trace = float(np.abs(np.diagonal(matrix)).sum())
@@ -148,6 +152,7 @@ def joint_bounds(
     """
     m = len(sparsities)
     values, rounding = leading_eigenvalues(cov, deadline)
+    # A claim is made with room for the rounding of who checks it.
     rounding *= margin
     # A matrix whose eigenvalues are at least −r as computed is PSD with 2r on its
     # diagonal. Schur complements grow with the matrix, so the bounds for that one hold.

@@ -96,8 +96,10 @@ def contrastive(
         error = view.entry_error()
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
         held = MomentSource(A - weight * B, error)
+        # A difference of two need not be, whatever its terms are.
         held.known_psd = False
         source = held
+        # Nothing is subtracted, and the entries stay exact.
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
     dominance = None
@@ -132,6 +134,7 @@ class ContrastOfData(DerivedCovariance):
         Both and their difference have to fit into the memory.
         """
         if self._formed is None:
+            # Two matrices, and their difference.
             room = None if memory is None else memory // 3
             target, background = (t.formed(deadline, room, tell) for t in self.terms)
             if target is self.terms[0] and background is self.terms[1]:
@@ -197,6 +200,7 @@ class ContrastDominance(Dominance):
             shift = psd_shift(B / unit) * unit
         shift += self.background.n_features * self.background.entry_error
         with np.errstate(over="ignore"):
+            # An excess of infinity says that there is no bound, which is true.
             return float(self.weight * shift * (1 + 4 * EPS) + SMALLEST)
 
 

@@ -60,12 +60,15 @@ def worth_forming(
     `MEMORY` of it is taken.
     """
     n, d = _samples(source), source.n_features
+    # The rest is for what is done with A.
     most = MEMORY if memory is None else memory // 2
+    # Of fewer samples than features, X is the smaller of the two.
     if n is None or n <= d or 8 * d * d > most:
         return False
     seconds = seconds_to_form(source)
     if not math.isfinite(seconds):
         return False
+    # As much again is left for the proof.
     return deadline is None or deadline.affords(2 * seconds)
 
 
@@ -87,6 +90,7 @@ def seconds_to_form(source: Source) -> float:
     if isinstance(source, dense) and n is not None:
         return _cost.product(d, n, d) / 2 + _cost.passes(4, d * d)
     if isinstance(source, PairwiseSource):
+        # Products of values, of what is observed, and of the two with each other.
         return 4 * _cost.product(d, len(source.X), d) + _cost.passes(8, d * d)
     return math.inf
 
@@ -221,6 +225,7 @@ def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> Floa
             for done, _ in enumerate(pool.map(rows, starts)):
                 tick(done, len(starts))
         except BaseException:
+            # Or Ctrl-C would wait for all rows that are left.
             pool.shutdown(cancel_futures=True)
             raise
     return A

@@ -137,6 +137,7 @@ def refuse_out_of_range(
     A single small variance is left alone: it is exact to within `entry_error`, which
     the largest one determines. `scale` makes variances of any size 1.
     """
+    # Sums of d variances, and some multiples of them, are formed later on.
     largest = np.finfo(float).max / (4 * len(variance))
     too_large = ~(variance <= largest)
     if too_large.any():
@@ -293,6 +294,7 @@ def sparse_scales(
 
 def warn_of_means(source: SparseDataSource, remedy: str) -> None:
     """Warn where means cost so many digits that proofs cannot close."""
+    # What "optimal" allows: with a larger error no bound comes that near.
     if source.entry_error() > 1e-9 * float(source.diagonal().max()) > 0:
         warn_caller(
             "X is sparse with means that are large beside its deviations: its "
@@ -317,6 +319,8 @@ def _sparse_moments(
     if prepare.center:
         constant = high == low
         mean = column_sums(columns.data, columns.indptr) / n
+        # A column without zeros is as dense as it can be: shifted, it costs nothing and
+        # keeps its digits.
         full = stored == n
         if full.any():
             shift = np.where(full, np.where(constant, high, mean), 0.0)
@@ -399,6 +403,8 @@ def _sums_on_disk(X: Any, units: np.ndarray | None) -> _Sums | None:
         sums.seen += part_fingerprint(block, part.start)
         block = in_units(block, units)
         sums.constant &= (block == first).all(axis=0)
+        # Differences from the first sample: of a large mean the sum itself would lose
+        # digits.
         sums.total += (block - first).sum(axis=0)
         np.maximum(sums.largest, block.max(axis=0), out=sums.largest)
         np.maximum(sums.largest, -block.min(axis=0), out=sums.largest)

@@ -130,6 +130,8 @@ def _on_data(
     C = source.C[:, used]
     scores = C @ V
     sizes = np.linalg.norm(scores, axis=0)
+    # More scores than samples depend on one another; one that is 0 everywhere has no
+    # direction.
     if m > n or not sizes.all():
         return m - 1 if sizes.all() else _least(sizes)
     units = _powers_of_two(sizes)
@@ -153,6 +155,7 @@ def _on_data(
     # ‖R⁻¹‖ ≤ ‖T‖ / (1 − ‖RT − I‖)
     smallest = np.sqrt(max(0.0, 1 - ROOM * defect)) * (1 - ROOM * off) / size_t / ROOM
     smallest -= apart
+    # Scores so nearly dependent that rounding decides on them: one is left out.
     if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
         return _least(pivots)
     error = ROOM * (defect + apart / smallest)
@@ -184,6 +187,7 @@ def _on_entries(
     factor = _cholesky(gram)
     if not isinstance(factor, np.ndarray):
         return factor
+    # Any T will do: how far T'GT is from I is measured below, and counted.
     T = np.linalg.inv(factor).T  # upper triangular, T'GT ≈ I
     sizes = np.abs(T)
     off = np.abs(V).T @ rounded[used]

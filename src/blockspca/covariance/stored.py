@@ -118,6 +118,7 @@ class StoredSparse:
     def read(self, rows: slice) -> Any:
         """Return a block of rows; refuses what is not finite."""
         block = self._by_column(rows) if self.by_column else self._by_row(rows)
+        # Files may store an entry twice; and kernels rely on ascending indices.
         block.sum_duplicates()
         if not np.isfinite(block.data).all():
             count = int((~np.isfinite(block.data)).sum())

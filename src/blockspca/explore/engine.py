@@ -101,6 +101,7 @@ class Recent(OrderedDict[Hashable, T]):
             if key in self:
                 self.move_to_end(key)
                 return self[key]
+        # Outside the lock: it may take seconds, and other tabs look up meanwhile.
         made = make()
         with self.lock:
             self[key] = made
@@ -175,6 +176,7 @@ class Problem:
         """The best that is known of the first component with k features."""
         known = [path[k] for path in self.paths if k in path]
         known += [self.singles[k]] if k in self.singles else []
+        # What was overtaken by another question is not what this one has to say.
         known = [result for result in known if result.status is not Status.INTERRUPTED]
         known.sort(key=lambda result: (result.status is not Status.OPTIMAL, result.gap))
         return known[0] if known else None
@@ -381,6 +383,7 @@ class Engine:
 
 def _could_be_tighter(result: Result, state: State) -> bool:
     """Whether a result that a limit stopped may gain from the time of this state."""
+    # Little more time than it had is not worth another wait.
     return result.status is Status.TIME_LIMIT and result.time < 0.8 * state.seconds
 
 

@@ -111,6 +111,7 @@ class Server:
     ) -> None:
         self.engine, self.state = engine, state
         self.ends_with_tab = ends_with_tab
+        # Other users of the machine can reach the port as well.
         self.token = secrets.token_urlsafe(24)
         self.worker = Worker()
         self.tabs: set[Socket] = set()

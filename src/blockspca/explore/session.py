@@ -30,6 +30,7 @@ from .state import State, StateError
 PACE = 0.04  # seconds between two messages of progress: the eye sees no more
 MAX_PRICED = 20  # constraints whose price is found
 MAX_SEARCH = 100  # characters
+# More than anybody waits for at a page; the library draws as many as one likes.
 MAX_RESAMPLES = 200
 MAX_WITHIN = 0.2  # share of the best, of sets that are listed
 
@@ -100,6 +101,7 @@ class Session:
         self.number = number
         state = State.checked(content, self.dataset.n_features)
         before, self.state = self.state, state
+        # Only what is shown differs, such as a colour: nothing is solved again.
         same = before is not None and before.question() == state.question()
         if same and self.answer is not None and self.answer.complete:
             self.send(messages.components(self.dataset, self.answer))

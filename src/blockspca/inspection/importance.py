@@ -154,6 +154,8 @@ def feature_importance(
                 ) from None
             left = budget.left()
             if left.time is not None:
+                # What one feature does not use of its share is there for those after
+                # it.
                 left = replace(left, time=left.time / (len(support) - number))
             one = solve_constrained(
                 cov,
@@ -166,6 +168,7 @@ def feature_importance(
             )
             budget.nodes += one.nodes
             found.append(one)
+            # Ctrl-C ended one solve, and has to end them all.
             if one.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
     values = np.array([one.objective for one in found])

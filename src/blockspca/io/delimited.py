@@ -51,6 +51,7 @@ class _Parser:
         self.separators = "commas, semicolons, tabs, | or spaces"
         if ".tsv" in path.name.lower():
             self.separators = "tabs, or give the file the ending .csv"
+        # Eight bytes a number; a list of floats would take four times as much.
         self.cells = array("d")
         self.na = frozenset(request.na)
         parsed = (as_number(word, request.decimal) for word in request.na)
@@ -164,6 +165,8 @@ class _Parser:
             row = row[:at] + row[at + 1 :]
         if not self.na and self.request.decimal == ".":
             with suppress(ValueError):
+                # A list first: had `extend` failed in the middle of a row, its first
+                # cells would be there twice.
                 self.cells.extend(list(map(float, row)))
                 return
         for column, cell in enumerate(row):
@@ -329,6 +332,7 @@ def _may_be_names(values: FloatArray) -> bool:
         return False
     if values.shape[0] == values.shape[1] and np.array_equal(values, values.T):
         return False
+    # Whole numbers above others that are not whole.
     if any(np.any(np.isfinite(row) & (row != np.round(row))) for row in body):
         return True
     if len(first) < 3 or np.any(np.diff(first) != 1):

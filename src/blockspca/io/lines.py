@@ -21,6 +21,8 @@ STANDARD_INPUT = Path("-")
 COMMENT = "#"
 SEPARATORS = ",;\t|"
 SPACES = " "  # any run of white space
+# Characters. A cell of more is a quotation mark that is not closed, and the rest of the
+# file.
 MAX_FIELD = 2**20
 
 

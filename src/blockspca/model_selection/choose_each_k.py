@@ -102,6 +102,7 @@ def choose_each_k(
     usable = refuse_constant(cov)
     k_max = min(K_MAX, usable)
     if is_disjoint(scheme):
+        # Otherwise the first components could leave no feature for the last.
         k_max = max(1, min(k_max, usable // n_components))
     *generators, shared = as_generator(rng).spawn(n_components + 1)
     ends = None if budget.limits.time is None else SHARE * budget.limits.time

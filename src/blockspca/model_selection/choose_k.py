@@ -28,6 +28,7 @@ FRACTION = 0.9
 N_PERMUTATIONS = 20  # 19 is the least for a p-value of 0.05
 FEW = 4  # permutations that are tried first; most data need no more
 FEWER = 2  # where the spread is known from an earlier component
+# The usual one, which N_PERMUTATIONS can show.
 SIGNIFICANCE = 0.05
 DOMINANT = 0.5  # share of the variance from which one feature decides every curve
 
@@ -110,6 +111,7 @@ class PermutationReference:
             return False
         measured = self.reference if self.earlier is None else self.earlier.reference
         quantile = float(student.ppf(1 - SIGNIFICANCE / tests, len(measured) - 1))
+        # Permutations of very large data differ by less than rounding shows.
         excess = self.gap_statistic[1:] / np.maximum(self.spread[1:], 1e-12)
         return bool(excess.max() > quantile * (1 + 1 / few) ** 0.5)
 
@@ -237,6 +239,7 @@ def choose_by_permutation(
         return ChoiceOfK(1, reason + hidden, found), path
     k = found.best_k
     ratio = float(np.exp(found.gap_statistic[k - 1]))
+    # A ratio of 1.00 would read as none.
     digits = 3 if ratio >= 1.01 else 6
     reason = (
         f"k = {k}: its variance is {ratio:.{digits}g} times that of permuted data, the "
@@ -361,6 +364,8 @@ def _reference(
         raise ValueError("n_permutations = 1 has no spread; pass at least 2.")
     n_jobs = check_n_jobs(n_jobs)
     k_max = checked_k_max(k_max, cov.n_features)
+    # One for each permutation, whether it is needed or not: b is the same data for
+    # every n_jobs and for every number of them.
     generators = as_generator(rng).spawn(most)
 
     def objectives(b: int) -> FloatArray | None:
@@ -381,6 +386,7 @@ def _reference(
     ks, observed = np.arange(1, k_max + 1), path.objectives
     earlier = columns.earlier
     few = FEW if earlier is None else FEWER
+    # A number that was asked for is kept, however clear the first ones are.
     few = few if n_permutations is None else most
     reference = list(each(objectives, range(few), n_jobs))
     found = PermutationReference(ks, observed, _rows(reference, k_max), earlier)

@@ -128,6 +128,7 @@ def choose_n_components(
     k = check_sparsity(k, cov.n_features)
     m = min(N_MAX, usable) if n_max is None else check_positive_integer(n_max, "n_max")
     n_permutations = check_positive_integer(n_permutations, "n_permutations")
+    # The least p-value of B permutations is 1 / (B + 1).
     if not 0 < significance < 1 or n_permutations + 1 < 1 / significance:
         raise ValueError(
             f"n_permutations = {n_permutations} cannot give a p-value of significance "
@@ -144,6 +145,7 @@ def choose_n_components(
 
     def permuted(generator: np.random.Generator) -> FloatArray:
         data = permuted_columns(rows, generator)
+        # What is wrong with a column was said of the data themselves.
         return variances(Covariance.from_data(data, **how, constant="ignore"))
 
     observed = variances(cov)
@@ -151,5 +153,6 @@ def choose_n_components(
     reference = np.array(each(permuted, generators, n_jobs))
     choice = ChoiceOfComponents(0, observed, reference, significance)
     counts = choice.p_values <= significance
+    # Up to the first that chance explains: what later ones have is what deflation left.
     number = len(counts) if counts.all() else int(np.argmin(counts))
     return ChoiceOfComponents(number, observed, reference, significance)

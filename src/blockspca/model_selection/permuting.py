@@ -84,6 +84,8 @@ class PermutedUnits:
         distances = rng.integers(n, size=len(self.columns))
         moved = np.empty_like(self.columns)
         for row, column, distance in zip(moved, self.columns, distances, strict=True):
+            # Columns were permuted once; to turn each by a random distance parts them
+            # anew, at the price of a copy.
             row[: n - distance] = column[distance:]
             row[n - distance :] = column[:distance]
         return moved
@@ -93,6 +95,8 @@ class PermutedUnits:
         if found is None:
             permuted = self.permuted(b)
             found = permuted @ permuted.T
+            # Later components ask for the first few again; more would be as many
+            # matrices of d × d.
             if b < self.kept:
                 self._correlations[b] = found
         return found
@@ -125,6 +129,7 @@ def permuted_columns(X: Any, rng: np.random.Generator) -> Any:
         for start, stop in zip(permuted.indptr, permuted.indptr[1:], strict=False):
             rows = rng.choice(X.shape[0], size=stop - start, replace=False)
             permuted.indices[start:stop] = rows
+        # SciPy believes what it found before the rows were changed.
         permuted.has_sorted_indices = False
         permuted.sort_indices()
         return permuted

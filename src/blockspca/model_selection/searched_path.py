@@ -141,6 +141,8 @@ def _pool(
     full = np.flatnonzero(partners[:, -1] >= 0)
     if len(full) == 0:
         return np.unique(np.concatenate([heaviest, largest])), none
+    # Rows that are heavy for a small k and for a large one are others; powers of two
+    # see both.
     at = [min(2**level, k_max - 1) - 1 for level in range(k_max.bit_length())]
     n = min(N_STARTS, len(full))
     chosen = np.argpartition(-weights[np.ix_(full, at)], n - 1, axis=0)[:n]

@@ -53,6 +53,7 @@ def blocks_at_levels(
     labels = [path.labels(level)[ordered] for level in levels]
     A = cov.submatrix(ordered)
     owner = np.zeros(cov.n_features, dtype=int)
+    # Of a feature that several components use the first is shown.
     for number, result in reversed(list(enumerate(results, start=1))):
         owner[result.support] = number
     return {

@@ -144,6 +144,7 @@ def build_report(report: Report) -> str:
     environment = Environment(
         loader=PackageLoader("blockspca.report", "assets"),
         autoescape=True,
+        # A name that is misspelt in the template is an error, not an empty place.
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -190,6 +191,8 @@ def embedded_json(content: Any) -> str:
     there is neither.
     """
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
+    # "</script>" in a name would end the element; the last two are line breaks to
+    # JavaScript, not to JSON.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text

@@ -110,6 +110,8 @@ def device_lists(
     done = 0
     for own in strips:
         tick(done, total)
+        # Tiles on the diagonal first: they fill all lists, so that of the others little
+        # enters.
         _narrow(kernels, kernels.product(own, own), lists, (own, own), width, ROWS)
         done += 1
     for a, rows in enumerate(strips):
@@ -134,6 +136,7 @@ def _enter(
     corner = (rows.start, columns.start)
     most = int(kernels.append(tile, lists, corner, whole, ROWS + COLUMNS))
     if most > CAPACITY:
+        # Entries beyond the counts of before do not count: nothing has happened.
         for strip, counts in zip(pair, before, strict=True):
             lists.counts[strip] = counts
         _narrow(kernels, tile, lists, pair, width, ROWS + COLUMNS)

@@ -158,6 +158,8 @@ class Pass:
         """Whether the sparse kernel beats BLAS on tiles."""
         per_sample = np.diff(X.tocsr().indptr).astype(np.float64)
         pairs = float((per_sample**2).sum()) * (self.d / self.cov.n_features) ** 2
+        # Against the half of A that tiles compute, n / 8 ns an entry, and a pass over
+        # its lists.
         return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
 
     def single_pays(self) -> bool:
@@ -212,6 +214,7 @@ class Pass:
                 work(task)
             self.tick(total, total)
             return
+        # Its popleft is atomic: workers need no lock.
         waiting = deque(tasks)
 
         def loop() -> None:
@@ -248,6 +251,8 @@ class Pass:
         from .._kernels.rowtops import add_rows
 
         labels = np.arange(self.d)
+        # 8 MiB of a matrix in memory, which are not copied: a thread has some rows of
+        # them.
         at_once = max(1, 2**17 // self.d) * 8
         if not self.cov.in_memory:  # enough for a matrix product, 4 MiB
             at_once = max(1, 2**19 // self.d)
@@ -327,6 +332,8 @@ class Pass:
                 factor[self.features],
             )
         shift = mean * factor * np.sqrt(n)
+        # By falling mean, so that what the means subtract bounds whole stretches of a
+        # row.
         order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
         self.check_within_task()  # each of these takes a part of a second
         by_feature = X.tocsc()[:, order]

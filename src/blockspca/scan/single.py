@@ -107,6 +107,7 @@ class SingleLists:
         job.values[self.order] = exact[:, :width] * self.unit**2
         listed = indices[:, :width].astype(np.int64)
         job.indices[self.order] = np.where(listed < 0, -1, self.order[listed])
+        # Entries that vanish in single precision may still be entries.
         short = (indices[:, -1] < 0) & (self.norms > 0)
         self.again(self.order[short])
 
@@ -163,6 +164,8 @@ class SingleTiles(SingleLists):
 
             with threadpool_limits(1, user_api="blas"):
                 self.job.distribute(pairs, lambda: SingleWorker(self))
+        # Before the data in double are made: both together would be the most that is
+        # held.
         del self.data
         self.finish(self.exact(), self.indices, self.values[:, -1].astype(np.float64))
 

@@ -36,6 +36,8 @@ class Tiles:
 
     def pass_over(self) -> None:
         n_strips = len(self.strips)
+        # The largest variances first: they raise the floors of all lists, and most of
+        # what follows is passed over.
         pairs = [(a, b) for a in range(n_strips) for b in range(a, n_strips)]
         if len(pairs) == 1 or self.job.threads == 1:
             self.job.distribute(pairs, lambda: TileWorker(self), threads=1)
@@ -80,6 +82,7 @@ class TileWorker:
         ]
         whole = len(rows) * len(columns)
         parts = len(open_rows) * len(columns) + len(rows) * len(open_columns)
+        # One large product is faster than two small ones of half its work.
         if 2 * parts > whole:
             block = self.product(rows, columns, left)
             if len(open_rows):
@@ -141,6 +144,7 @@ class TileWorker:
     ) -> None:
         """Put block = A[rows, columns] into the lists of its rows, or its columns."""
         lists = (block.view(np.int64), rows, columns, self.job.bits, self.job.indices)
+        # Tiles of two workers may have a strip in common.
         with self.tiles.locks[strip]:
             if by_column:
                 from .._kernels.columntops import add_columns

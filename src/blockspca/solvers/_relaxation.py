@@ -35,7 +35,7 @@ class Relaxation(BaseSolver):
     _positive_integers = ("max_iterations",)
     _positive_numbers = ("tolerance",)
 
-    def __init__(self, tolerance: float, max_iterations: int) -> None:
+    def __init__(self, tolerance: float = 1e-4, max_iterations: int = 2000) -> None:
         self.tolerance = tolerance
         self.max_iterations = max_iterations
 
@@ -54,6 +54,7 @@ class Relaxation(BaseSolver):
             last = run.nodes >= budget or run.deadline.passed()
             if run.nodes % CHECK_EVERY and not last:
                 continue
+            # Two ways to round X, neither of which is always better.
             run.offer_vector(np.diagonal(X))
             run.offer_vector(leading_eigenvector(X))
             if not run.deadline.passed():  # it costs as much as some iterations
@@ -61,6 +62,7 @@ class Relaxation(BaseSolver):
                 run.tighten(bounds[-1])
             if relative_gap(run.objective, run.upper_bound) <= goal:
                 return
+            # Whoever has the incumbent has no use for what is below it.
             if run.upper_bound <= run.incumbent or run.time_is_up():
                 return
             if last:

@@ -20,6 +20,7 @@ from .template import BaseSolver, SolverRun
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for
 NARROWEST = 1e-9  # half-width of the smallest box of directions
 SCORES_AT_ONCE = 2**19  # boxes in a batch, times d
+# Of a level: they take some megabytes.
 BOXES_KEPT = 2**18
 ENUMERATE_BELOW = 2**-6  # half-width at which few features are left undecided
 SUPPORTS_PER_BOX = 256
@@ -102,6 +103,7 @@ class LowRank(BaseSolver):
         run.offer(largest_entries(run.variances, k))
         run.tighten(row_sum_bound(A, k))
         eigenvalues, vectors = np.linalg.eigh(A)
+        # An indefinite A has no real factor V; adding δI moves every objective by δ.
         shift = max(0.0, -float(eigenvalues[0]))
         r = min(self.rank, len(A))
         V = vectors[:, -r:] * np.sqrt(np.maximum(eigenvalues[-r:] + shift, 0.0))
@@ -184,6 +186,7 @@ class _Directions:
         possible = np.flatnonzero(upper >= np.partition(lower, d - k)[d - k])
         certain = np.flatnonzero(lower > np.partition(upper, d - k - 1)[d - k - 1])
         undecided = np.setdiff1d(possible, certain)
+        # More supports take longer than to halve the box, which decides some features.
         if math.comb(len(undecided), k - len(certain)) > SUPPORTS_PER_BOX:
             return False
         key = (certain.tobytes(), undecided.tobytes())
@@ -225,6 +228,7 @@ class _Directions:
         kept: list[_Boxes] = []
         for start in range(0, len(boxes.faces), step):
             over = limits.nodes is not None and self.nodes >= limits.nodes
+            # One batch at least, or there would be no bound.
             if over or (self.nodes and deadline.passed()):
                 open_bound = max(
                     [float(boxes.bounds[start:].max())]
@@ -243,6 +247,8 @@ class _Directions:
             inside, outside = top[:, :k], top[:, k:]
             largest = np.partition(upper, d - k, axis=1)[:, d - k :]
             bounds = np.minimum(batch.bounds, np.einsum("ij,ij->i", largest, largest))
+            # A box in which the k largest stay the k largest has one best support,
+            # which is offered: nothing is left to look for.
             lower = np.take_along_axis(scores - reach, inside, axis=1).min(axis=1)
             above = np.take_along_axis(upper, outside, axis=1).max(
                 axis=1, initial=-math.inf

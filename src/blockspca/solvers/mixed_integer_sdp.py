@@ -89,6 +89,7 @@ class _BranchAndCut:
     def __init__(self, A: FloatArray, k: int, run: SolverRun) -> None:
         self.original, self.k, self.run = A, k, run
         largest = float(np.abs(A).max())
+        # The tolerances of HiGHS are absolute.
         self.scale = largest if largest > 0 else 1.0
         self.A = A / self.scale
         self.cuts = _Cuts()
@@ -108,6 +109,7 @@ class _BranchAndCut:
         start_locally(self.original, self.k, run)
         self.cuts.add(self.A, np.zeros((d, d)))
         lowest = float(np.linalg.eigvalsh(self.A)[0])
+        # P has to be semidefinite, in spite of rounding.
         shift = max(0.0, -lowest) + 1e-12 * d
         self.cuts.add(self.A, self.A + shift * np.eye(d))
         for _ in range(ROOT_ROUNDS):
@@ -155,6 +157,8 @@ class _BranchAndCut:
         if answer.bound == math.inf:  # the program has points, whatever the cuts
             raise SolverError("HiGHS says that there is no set of k features.")
         run.nodes += answer.nodes
+        # HiGHS minimises −w; by how much its bound may be off is within half of the
+        # gap.
         run.tighten(self.scale * (TOLERANCE / 2 - answer.bound))
         if answer.x is None or not answer.finished:
             run.stopped = Status.TIME_LIMIT
@@ -173,6 +177,8 @@ class _BranchAndCut:
         for share in SHARES:
             p = share * value
             u = np.where(outside, pull / p, pull / value)
+            # Which p is best depends on z. To try one, with and without a lesser weight
+            # outside, takes eigenvalues, and not another program.
             for vector in (u, pull / value):
                 P = p * np.outer(vector, vector)
                 top = float(np.linalg.eigvalsh(self.A - P)[-1])

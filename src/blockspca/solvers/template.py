@@ -94,6 +94,8 @@ class SolverRun:
     def offer(self, support: Support) -> None:
         """Take this support if it is better than the best so far."""
         support = np.sort(np.asarray(support, dtype=np.intp))
+        # Solvers round many vectors to the same few supports: their eigenvalues are
+        # computed once.
         key = support.tobytes()
         if key in self._seen:
             return
@@ -120,6 +122,8 @@ class SolverRun:
         else:
             matrix = self.matrix
             product = matrix.matvec if isinstance(matrix, Covariance) else matrix.dot
+            # Fewer than k nonzeros leave places: features that these pull most belong
+            # to them.
             order = np.lexsort((-np.abs(product(weights)), -size))
         self.offer(order[: self.k])
 
@@ -236,6 +240,8 @@ class BaseSolver(ABC):
             run.stopped = Status.INTERRUPTED
         if run.adopted is not None:
             return run.adopted
+        # Also where nothing was found: x falls back on variances, so that every end has
+        # an answer.
         x = run.x
         bound = max(run.upper_bound, run.objective)
         return Solution(x, bound, self._status(run), run.nodes)

@@ -203,5 +203,6 @@ def sparse_columns(
     Y = X[:, index].astype(np.float64).tocsc()
     Y.sort_indices()
     Y.data *= np.repeat(factors[index], np.diff(Y.indptr))
+    # The kernels are compiled for one type of index.
     Y.indptr, Y.indices = Y.indptr.astype(np.int32), Y.indices.astype(np.int32)
     return SparseColumns(Y, means[index] * factors[index], norms)

@@ -188,12 +188,14 @@ def reduced(
     C = np.column_stack([columns.dense(), *normals])
     V, R = np.linalg.qr(C)
     n, m = V.shape
+    # Nothing is assumed of LAPACK: what the factors miss of C is measured.
     residual = C - V @ R
     # Both are computed with the rounding of sums of m, and of n, products.
     away = np.sqrt(np.einsum("ij,ij->j", residual, residual))
     away += (m + 8) * EPS * np.sqrt(m) * np.sqrt(np.einsum("ij,ij->j", R, R))
     skew = float(np.linalg.norm(V.T @ V - np.eye(m))) + (n + 8) * EPS * m
     sizes = np.concatenate([columns.sizes, np.ones(len(normals))])
+    # A column of zeros is off by nothing, and must not divide by it.
     sizes = np.maximum(sizes, TINY)
     error = max(skew, float((away / sizes).max(initial=0.0)))
     column_error = 3 * error * columns.sizes**2

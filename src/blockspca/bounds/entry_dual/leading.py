@@ -13,7 +13,9 @@ BLOCK = 8  # directions that are followed at first: most densities have rank 1 t
 _MOST = 24  # directions, where densities have a higher rank
 _COLUMNS = 48  # of a space, and
 _LEAST_DEPTH = 4  # products with the matrix that it is made of at least
-_ROUNDS = 6  # spaces that are tried at most
+# Spaces that are tried at most, and of the first matrix, from random vectors. With half
+# as many spaces the gap of CovColon, k = 50, is 0.05 %, with these 0.015 %.
+_ROUNDS = 6
 _FIRST_ROUNDS = 12
 _SEED = 0
 _OVERLAP = 1e6  # machine precisions, of vectors that count as orthogonal
