@@ -61,5 +61,5 @@ def test_the_least_weight_follows_the_gap_and_stays_where_less_led_too_far() -> 
     control.on_failure(weight)
     for _ in range(60):
         weight = control.lower_weight(weight, gap=1e-6)
-    assert weight == pytest.approx(5e-5)
-    assert control.lower_weight(1e-6, gap=np.inf) == pytest.approx(5e-5)
+    assert weight == pytest.approx(1e-4)
+    assert control.lower_weight(1e-6, gap=np.inf) == pytest.approx(1e-4)

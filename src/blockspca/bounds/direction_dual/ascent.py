@@ -147,9 +147,9 @@ class Ascent:
                 if many and gap < 12 * node.multiplier:
                     self.stopped_to_reduce = True
                     break
-                begins = self._step_size.moves < settings.grace_steps
-                lost = begins and self.best.value > node.bound
-                if step % self._budget.patience == 0 and not lost:
+                # Above the bound of its parent a node has nothing to show for itself.
+                is_above = self.best.value > node.bound
+                if step % self._budget.patience == 0 and not is_above:
                     # A small part of the way: what is left is not for steps like these.
                     if gap > settings.stall_ratio * checked:
                         break

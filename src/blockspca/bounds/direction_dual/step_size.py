@@ -40,7 +40,7 @@ class StepSize:
         """Take smaller steps from where the bound was best, with that least weight."""
         self._scale /= 2
         self._boldness *= self.settings.calmer
-        self._least_weight = self.settings.kept_weight * min_weight
+        self._least_weight = min_weight
 
     def forget_value(self) -> None:
         """Compare the next density with none before it."""
