@@ -16,14 +16,15 @@ from .._validation import FloatArray, as_generator
 from ..components.requests import is_disjoint
 from ..components.schemes import Scheme
 from ..covariance.covariance import Covariance, refuse_constant
-from ..limits import Budget
+from ..limits import Budget, Deadline
 from ..result import Result
 from .choose_k import (
     FEWER,
     K_MAX,
     ChoiceOfK,
     choose_by_fraction,
-    choose_by_permutation,
+    choose_by_reference,
+    reference_of,
 )
 from .permuting import Columns, permuted_units
 
@@ -87,7 +88,7 @@ def choose_each_k(
     --------
     >>> import numpy as np
     >>> import blockspca as bs
-    >>> from blockspca.limits import Budget
+    >>> from blockspca.limits import Budget, Deadline
     >>> from blockspca.model_selection.choose_each_k import choose_each_k
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(80, 20))
@@ -122,8 +123,12 @@ def choose_each_k(
             factors = None if same else _factors(X, how, problem)
             known = choices[0].reference if choices else None
             columns = Columns(X, how, factors, known, units)
-            choice, path = choose_by_permutation(
-                problem, columns, k_max, None, n_jobs, generator, seconds=left
+            clock = Deadline(left)
+            found, path = reference_of(
+                problem, columns, k_max, None, n_jobs, generator, clock
+            )
+            choice = choose_by_reference(
+                problem, found, path, clock, scaled=bool(how["scale"])
             )
         choices.append(choice)
         earlier.append(path[choice.k])

@@ -208,35 +208,34 @@ def choose_k(
     rows = as_rows(data)
     rng = as_generator(rng)
     columns = Columns(rows, how, units=permuted_units(rows, rng))
-    return choose_by_permutation(cov, columns, k_max, n_permutations, n_jobs, rng)[0]
+    clock = Deadline(None)
+    found, path = reference_of(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
+    return choose_by_reference(cov, found, path, clock, scaled=scale)
 
 
-def choose_by_permutation(
+def choose_by_reference(
     cov: Covariance,
-    columns: Columns,
-    k_max: int | None,
-    n_permutations: int | None,
-    n_jobs: int | None,
-    rng: int | np.random.Generator | None,
+    found: PermutationReference,
+    path: SparsityPath,
+    clock: Deadline,
     *,
-    seconds: float | None = None,
-) -> tuple[ChoiceOfK, SparsityPath]:
-    """Choose k for a matrix by permuted columns; return the path of the choice too.
+    scaled: bool,
+) -> ChoiceOfK:
+    """Choose k on the path of a matrix, beside permuted columns.
 
-    Where the seconds, if limited, do not suffice for the permutations that it takes,
-    k is chosen by the share of the largest eigenvalue.
+    Where the time did not suffice for the permutations that it takes, k is chosen by
+    the share of the largest eigenvalue.
     """
-    clock = Deadline(seconds)
-    found, path = _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)
     if clock.passed() and not found.is_clear:
-        return choose_by_fraction(cov, k_max, path=path, why="the time was up; ")
-    hidden = "" if columns.how["scale"] else _about_one_variance(cov)
+        k_max = int(found.ks[-1])
+        return choose_by_fraction(cov, k_max, path=path, why="the time was up; ")[0]
+    hidden = "" if scaled else _about_one_variance(cov)
     if not found.is_clear and found.p_value > SIGNIFICANCE:
         reason = (
             f"k = 1: with their columns permuted, the data look as structured as they "
             f"are (p = {found.p_value:.2g}), so no set of features stands out."
         )
-        return ChoiceOfK(1, reason + hidden, found), path
+        return ChoiceOfK(1, reason + hidden, found)
     k = found.best_k
     ratio = float(np.exp(found.gap_statistic[k - 1]))
     # A ratio of 1.00 would read as none.
@@ -247,7 +246,7 @@ def choose_by_permutation(
     )
     if k == found.ks[-1]:
         reason += " More features may belong to it: the ratio still grows."
-    return ChoiceOfK(k, reason + hidden, found), path
+    return ChoiceOfK(k, reason + hidden, found)
 
 
 def _about_one_variance(cov: Covariance) -> str:
@@ -341,10 +340,10 @@ def permutation_reference(
     rng = as_generator(rng)
     columns = Columns(rows, how, units=permuted_units(rows, rng))
     clock = Deadline(None)
-    return _reference(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
+    return reference_of(cov, columns, k_max, n_permutations, n_jobs, rng, clock)[0]
 
 
-def _reference(
+def reference_of(
     cov: Covariance,
     columns: Columns,
     k_max: int | None,

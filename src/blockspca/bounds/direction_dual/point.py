@@ -106,14 +106,9 @@ def direction_point(
     None if A does not come from complete data with their samples as coordinates, or if
     time or memory do not suffice.
     """
-    if not cov.known_psd or not cov.has_columns:
-        return None
     with single_threaded():
-        try:
-            problem = make_problem(cov, k, start, False, deadline, memory)
-        except NotAffordable:
-            return None
-        if problem is None or problem.columns.shape[0] != cov.n_samples:
+        problem = _in_samples(cov, k, start, False, deadline, memory)
+        if problem is None:
             return None
         ascent = Ascent(problem, root_of(problem))
         ascent.run(_STEPS, problem.to_columns(target), deadline)
@@ -134,20 +129,26 @@ def direction_rounds(
 
     None if that does not come to an end without splitting.
     """
-    if not cov.known_psd or not cov.has_columns:
-        return None
     with single_threaded():
-        try:
-            problem = make_problem(cov, k, start, True, deadline, memory, _IN_SAMPLES)
-        except NotAffordable:
-            return None
+        problem = _in_samples(cov, k, start, True, deadline, memory, _IN_SAMPLES)
         if (
-            problem is None
-            or problem.columns.shape[0] != cov.n_samples
-            or problem.min_multiplier > 0  # features that are no columns
-        ):
+            problem is None or problem.min_multiplier > 0
+        ):  # features that are no columns
             return None
         return _Rounds(problem, bound, deadline).run()
+
+
+def _in_samples(cov: Covariance, *asked: Any) -> Problem | None:
+    """`make_problem`, if it has the samples of data as coordinates, as proofs do."""
+    if not cov.known_psd or not cov.has_columns:
+        return None
+    try:
+        problem = make_problem(cov, *asked)
+    except NotAffordable:
+        return None
+    if problem is None or problem.columns.shape[0] != cov.n_samples:
+        return None
+    return problem
 
 
 class _Rounds:
