@@ -14,7 +14,7 @@ from ._estimator_input import covariance_of, is_precomputed
 from ._warnings import warn_caller
 from .components import Components
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS, as_limits
+from .limits import DEFAULT_LIMITS, PROVED, as_limits
 from .numerics.linalg import rayleigh
 from .result import Result, Status
 
@@ -33,10 +33,6 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
-
-
-#: What a result may end with where a proof was asked for, without a warning.
-PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
 def warn_if_not_proved(

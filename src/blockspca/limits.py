@@ -31,6 +31,10 @@ class Status(str, Enum):
         return self.value
 
 
+#: What was asked for is proved.
+PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
+
+
 @dataclass(frozen=True)
 class Limits:
     """Limits of one call. None means no limit.

@@ -28,7 +28,7 @@ from .certify.options import ProofOptions
 from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
-from .limits import Budget, Limits, as_limits
+from .limits import PROVED, Budget, Limits, as_limits
 from .numerics.linalg import leading_eigenvector, rayleigh
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
@@ -150,7 +150,7 @@ def solve(
             if is_default and not certify:
                 result = raised(cov, result, given, budget)
     _tell_of_compilation(cut_short, [result])
-    if result.status in (Status.OPTIMAL, Status.GAP_LIMIT):
+    if result.status in PROVED:
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
         record = partial(recorded, cov, [result], budget.limits)

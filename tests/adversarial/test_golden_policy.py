@@ -15,9 +15,9 @@ from blockspca.bounds import best
 from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.direction_dual import problem as dual_problem
 from blockspca.bounds.direction_dual.problem import NotAffordable, make_problem
-from blockspca.certify.path import _first_pool
 from blockspca.components import shared_bounds
 from blockspca.covariance.covariance import Covariance
+from blockspca.heuristics.pool import first_pool
 from blockspca.limits import Deadline
 from blockspca.proof_settings import DEFAULT_SETTINGS
 from golden import Groups, Numbers, assert_as_written, data, matrices
@@ -176,7 +176,7 @@ def tables() -> Numbers:
 
 def pools() -> Numbers:
     """How many features the first supports of a path are made of."""
-    return {str(k): _first_pool(k) for k in (1, 5, 12, 30)}
+    return {str(k): first_pool(k) for k in (1, 5, 12, 30)}
 
 
 GROUPS: Groups = {

@@ -19,16 +19,13 @@ from ..bounds.entry_dual.pairs import seconds_of_pass
 from ..certificate import BoundName, StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
-from ..limits import Budget, Limits
+from ..limits import PROVED, Budget, Limits
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..progress import Event, silent
 from ..result import OPTIMAL_GAP, Result, Status
 from ..stopping import status_of_gap
 from .alarms import has_alarm
 from .options import ProofOptions
-
-_PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
-
 
 Incumbents = Mapping[int, Sequence[int]]
 #: Solves every k of a range for a matrix, within limits, from incumbents.
@@ -70,7 +67,7 @@ class Contrast:
         options = replace(self.options, callback=heard)
         results = own(self.cov, ks, limits, incumbents, options)
         budget.nodes += results[ks[-1]].nodes
-        left_open = [k for k in results if results[k].status not in _PROVED]
+        left_open = [k for k in results if results[k].status not in PROVED]
         if left_open and not found and self._may_help(results[left_open[-1]]):
             limits = self.settings.of_target(budget.left())
             start = {k: results[k].support.tolist() for k in left_open}
@@ -86,7 +83,7 @@ class Contrast:
 
     def _hear(self, event: Event) -> None:
         """Pass an event on; where a limit came first, k is not settled yet."""
-        if event.status in (None, *_PROVED):
+        if event.status in (None, *PROVED):
             self.tell(event)
         else:
             self.withheld[event.k] = event

@@ -24,7 +24,7 @@ from .._validation import FloatArray
 from ..certificate import PartClaim
 from ..covariance.covariance import Covariance
 from ..covariance.forced import LevelTooLow, forced
-from ..limits import Budget
+from ..limits import PROVED, Budget
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import EPS, TINY
 from ..progress import silent
@@ -138,7 +138,7 @@ class Run:
         ks = range(k, k + 1)
         result = certified_results(cov, ks, limits, begun, options)[k]
         self.budget.nodes += result.nodes
-        if result.status not in (Status.OPTIMAL, Status.GAP_LIMIT, Status.FEASIBLE):
+        if result.status not in (*PROVED, Status.FEASIBLE):
             self.stopped = result.status
         return result
 

@@ -19,6 +19,7 @@ from .._validation import check_sparsity
 from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
+from ..heuristics.pool import first_pool
 from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
@@ -44,8 +45,6 @@ _SURVIVOR_PASSES = 12
 
 # Relative: any bound is within it, so that a search without a proof ends at once
 _ANY_GAP = 1e6
-
-_NO_PROOF = (np.nan, np.nan, np.empty(0, dtype=np.int64))
 
 
 class Attempt(Enum):
@@ -159,11 +158,6 @@ def certified_path(
             return conclude(prover, Status.INTERRUPTED)
 
 
-def _first_pool(k_max: int) -> int:
-    """How many features the first supports are made of."""
-    return max(4 * k_max, min(10 * k_max, 100))
-
-
 class PathProver:
     """The state of one run; all values are in units of `candidates.unit`."""
 
@@ -184,7 +178,7 @@ class PathProver:
             cov,
             self.unit,
             k_max,
-            candidates.promising(_first_pool(k_max)),
+            candidates.promising(first_pool(k_max)),
             given,
             budget.affords,
             groups,

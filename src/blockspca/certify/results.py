@@ -14,7 +14,7 @@ import joblib
 from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
-from ..limits import Budget, Limits
+from ..limits import PROVED, Budget, Limits
 from ..numerics.threads import proof_threads
 from ..progress import Event, Listener, silent
 from ..proof_settings import ProofSettings, Prover
@@ -27,8 +27,6 @@ from .path import certified_path
 from .records import CertifiedStep
 from .side_by_side import side_by_side
 from .single_k import prove_single_k
-
-_PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
 
 
 def certified_results(
@@ -88,7 +86,7 @@ class _Call:
 
     def report_proofs(self, event: Event) -> None:
         """Of a walk that is not the last, limits settle nothing."""
-        self.report(event if event.status in _PROVED else replace(event, status=None))
+        self.report(event if event.status in PROVED else replace(event, status=None))
 
     def walked(
         self, within: Limits, heard: Listener, n_jobs: int | None = None
@@ -163,13 +161,13 @@ class _Call:
                     k: self.by_itself(budget.left(), hear, settings.of_duals_alone())
                 },
             ],
-            lambda found: found[k].status in (*_PROVED, Status.INTERRUPTED),
+            lambda found: found[k].status in (*PROVED, Status.INTERRUPTED),
             settings.head_start_of(self.limits),
         )
         steps = answers[0]
         direct = answers[1][k] if len(answers) > 1 else None
         interrupted |= direct is not None and direct.status is Status.INTERRUPTED
-        if interrupted and steps[k].status not in _PROVED:
+        if interrupted and steps[k].status not in PROVED:
             steps = {**steps, k: replace(steps[k], status=Status.INTERRUPTED)}
         return self.finished(steps, direct, 0 if direct is None else direct.nodes)
 
@@ -188,7 +186,7 @@ class _Call:
         if is_first:
             part = options.settings.chain_share(k) * (limits.time or 0.0)
             first = self.walked(replace(limits, time=part), self.report_proofs)
-            if first[k].status in (*_PROVED, Status.INTERRUPTED):
+            if first[k].status in (*PROVED, Status.INTERRUPTED):
                 return self.finished(first)
             # What the chain has used counts for the call, and what it found is a start.
             budget.nodes = sum(step.nodes for step in first.values())
@@ -300,7 +298,7 @@ def _tighter(
         return chained, True
     upper_bound = max(min(chained.upper_bound, direct.upper_bound), best.objective)
     ended = chained.status
-    stopped = None if ended in _PROVED else ended
+    stopped = None if ended in PROVED else ended
     status = status_of_gap(best.objective, upper_bound, gap, stopped)
     return replace(best, upper_bound=upper_bound, status=status), is_by_chain
 

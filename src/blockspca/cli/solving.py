@@ -207,7 +207,7 @@ def end(
     interrupted: bool = False,
 ) -> NoReturn:
     """End a command with the code that its results amount to; say what stopped it."""
-    from ..result import Status
+    from ..limits import PROVED, Status
 
     results = list(results)
     statuses = {result.status for result in results}
@@ -215,7 +215,7 @@ def end(
         display.note(said)
     if interrupted or Status.INTERRUPTED in statuses:
         raise typer.Exit(ExitCode.INTERRUPTED)
-    proved = statuses <= {Status.OPTIMAL, Status.GAP_LIMIT}
+    proved = statuses <= {*PROVED}
     raise typer.Exit(ExitCode.OK if proved else ExitCode.NOT_PROVED)
 
 

@@ -19,7 +19,7 @@ from ..certificate import BoundName, Certificate, StepClaim
 from ..certify.claims import left_to_components
 from ..certify.verification import Verification, VerificationError
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits
+from ..limits import PROVED, Deadline, Limits
 from ..numerics.blas import single_threaded
 from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
 from ..search.reference import NodeCapReached, Undecided
@@ -48,7 +48,7 @@ def finished(
     left = MAX_NODES
     if limits.nodes is not None:
         left = min(left, limits.nodes - result.nodes)
-    done = result.status in (Status.OPTIMAL, Status.GAP_LIMIT, Status.INTERRUPTED)
+    done = result.status in (*PROVED, Status.INTERRUPTED)
     if done or certificate is None or problem.n_features > LARGEST or left < 1:
         return result
     A = np.array(problem.submatrix(slice(None)))

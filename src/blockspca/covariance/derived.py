@@ -329,7 +329,7 @@ class MaskedSource:
 
 
 class LowRankSource(WithoutFactor):
-    """A − (L R' + R L'), entry by entry.
+    """A − (L R' + R L'), entry by entry; `error` is what L and R make of each.
 
     A correction that takes most of A away leaves the rounding errors of the larger
     matrix, which `entry_error` states. No factor is known, so it has no samples.
@@ -338,10 +338,15 @@ class LowRankSource(WithoutFactor):
     no_factor = "this one has a low-rank correction, and its factor is not known"
 
     def __init__(
-        self, base: Source, left: FloatArray, right: FloatArray, psd: bool
+        self,
+        base: Source,
+        left: FloatArray,
+        right: FloatArray,
+        psd: bool,
+        error: float = 0.0,
     ) -> None:
         self.base, self.left, self.right = base, left, right
-        self.known_psd = psd
+        self.known_psd, self.error = psd, error
         self.n_features = base.n_features
 
     @cached_property
@@ -355,7 +360,7 @@ class LowRankSource(WithoutFactor):
 
     def entry_error(self) -> float:
         rounding = correction_error(self.left.shape[1], self.size)
-        return self.base.entry_error() + rounding
+        return self.base.entry_error() + rounding + self.error
 
     def diagonal(self) -> FloatArray:
         both = np.einsum("ij,ij->i", self.left, self.right)
@@ -374,16 +379,3 @@ class LowRankSource(WithoutFactor):
     def matvec(self, x: FloatArray) -> FloatArray:
         correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)
         return self.base.matvec(x) - correction
-
-
-class ResidualSource(LowRankSource):
-    """A − F F', where F is known to within what makes each entry err by `error`."""
-
-    def __init__(
-        self, base: Source, factor: FloatArray, error: float, psd: bool
-    ) -> None:
-        super().__init__(base, factor, factor / 2, psd)
-        self.error = error
-
-    def entry_error(self) -> float:
-        return super().entry_error() + self.error

@@ -40,19 +40,6 @@ class LevelTooLow(ValueError):
     """The level is not above λmax(A_FF), or too little to tell."""
 
 
-class ForcedSource(LowRankSource):
-    """A + F F', where F is known to within what makes each entry err by `error`."""
-
-    def __init__(
-        self, base: Source, factor: FloatArray, error: float, psd: bool
-    ) -> None:
-        super().__init__(base, factor, -factor / 2, psd)
-        self.error = error
-
-    def entry_error(self) -> float:
-        return super().entry_error() + self.error
-
-
 def forced(
     cov: Covariance,
     chosen: NDArray[np.intp],
@@ -90,7 +77,7 @@ def forced(
         new = matrix
     else:
         base = SubsetSource(source, rest)
-        new = ForcedSource(base, factor.T, error, cov.known_psd)
+        new = LowRankSource(base, factor.T, -factor.T / 2, cov.known_psd, error)
     return DerivedCovariance(new, names, origin)
 
 

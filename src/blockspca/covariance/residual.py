@@ -34,8 +34,8 @@ from .._validation import FloatArray
 from .covariance import Covariance
 from .derived import (
     DerivedCovariance,
+    LowRankSource,
     ResidualDataSource,
-    ResidualSource,
     on_the_same_device,
 )
 from .rounding import EPS, SMALLEST
@@ -94,7 +94,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
         C = source.C - found.basis @ found.factor.T
         new = ResidualDataSource(C, _column_errors(source, found))
     elif isinstance(source, MatrixSource) and not source.sparse:
-        view = ResidualSource(source, found.factor, found.error, cov.known_psd)
+        view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
         matrix = source.A - (product + product.T) / 2
         error, psd = view.entry_error(), cov.known_psd
@@ -104,9 +104,14 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
             new = MomentSource(matrix, error)
             new.known_psd = psd
     else:
-        new = ResidualSource(source, found.factor, found.error, cov.known_psd)
+        new = _less(source, found, cov.known_psd)
     new = on_the_same_device(new, source)
     return DerivedCovariance(new, cov.feature_names, origin)
+
+
+def _less(source: Source, found: Regression, psd: bool) -> LowRankSource:
+    """A − F F', entry by entry."""
+    return LowRankSource(source, found.factor, found.factor / 2, psd, found.error)
 
 
 def _attempt(

@@ -72,6 +72,11 @@ class Pool:
         return _submatrix(self.matrix, at)
 
 
+def first_pool(k_max: int) -> int:
+    """How many features the first supports for 1, …, k_max are made of."""
+    return max(4 * k_max, min(10 * k_max, 100))
+
+
 def _submatrix(matrix: FloatArray, at: NDArray[np.int64]) -> FloatArray:
     return matrix.take(at, 0).take(at, 1)  # half the time of an index
 

@@ -27,7 +27,7 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
-from ..limits import Deadline, Limits, Status, as_limits
+from ..limits import PROVED, Deadline, Limits, as_limits
 
 _Z = 1.959963984540054  # of a two-sided interval of 95 %
 
@@ -244,8 +244,7 @@ def _selected(
     """The features of components, and whether all are proved."""
     found = solve_components(cov, k, n_components, limits=limits, **options)
     support = np.flatnonzero(found.components.any(axis=0))
-    good = (Status.OPTIMAL, Status.GAP_LIMIT)
-    return support, all(status in good for status in found.statuses)
+    return support, all(status in PROVED for status in found.statuses)
 
 
 def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:

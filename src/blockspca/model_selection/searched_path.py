@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._kernels.loading import load
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
-from ..heuristics.pool import Swapped, extended, leading_pair, swapped
+from ..heuristics.pool import Swapped, extended, first_pool, leading_pair, swapped
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import with_sign
@@ -135,7 +135,7 @@ def _pool(
     partners = found.indices[:, : k_max - 1]
     weights = np.cumsum(found.values[:, : k_max - 1] ** 2, axis=1)
     weights += (np.maximum(diagonal, 0.0) ** 2)[:, None]
-    size = min(max(4 * k_max, min(10 * k_max, 100)), len(weights))
+    size = min(first_pool(k_max), len(weights))
     heaviest = np.argpartition(-weights[:, -1], size - 1)[:size]
     # A row whose list is shorter than k_max − 1 is no set of k features for every k.
     full = np.flatnonzero(partners[:, -1] >= 0)
