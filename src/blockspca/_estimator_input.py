@@ -95,6 +95,7 @@ def components_wanted(
     most = min(*shape, usable)
     each = share_of(k, d)
     if is_disjoint(scheme) and isinstance(each, Integral):
+        # The last component may have fewer than k features.
         most = min(most, -(-usable // int(each)))
     return most
 

@@ -135,6 +135,7 @@ def standard_deviations(X: Any, mean: FloatArray) -> FloatArray:
         squares = squares + zeros * (mean / unit) ** 2
         return unit * np.sqrt(squares / (X.shape[0] - 1))
     centred = X - mean
+    # Squares of very large or small numbers would overflow, or vanish.
     size = np.nanmax(np.abs(centred), axis=0)
     unit = np.where(size > 0, size, 1.0)
     samples = (~np.isnan(centred)).sum(axis=0)

@@ -274,6 +274,7 @@ def _with_names(groups: Any, names: tuple[str, ...] | None) -> Any:
     labels = list(zip(named, groups, strict=True))
     known = set(names)
     if known <= set(named):
+        # A table of all genes may name more than were measured.
         labels = [(name, label) for name, label in labels if name in known]
         named = [name for name, _ in labels]
     feature_indices(named, len(names), names, "groups")  # each once

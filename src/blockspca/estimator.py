@@ -250,8 +250,11 @@ class SparsePCA(
         self
         """
         budget = Budget(as_limits(self._limits()))
+        # One for the choice of k and one for the fit, so that the fit is the same for a
+        # k that is passed.
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         precomputed = is_precomputed(self.covariance)
+        # As it was given: what is validated has lost its index and its names.
         self._data = X
         self._labels = column_labels(X, feature_names)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)

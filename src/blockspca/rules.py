@@ -264,6 +264,7 @@ class Rules:
         room = limits.room - limits.counts(held)
         room_beside = beside.room - beside.counts(held)
         chosen, out = set(map(int, held)), set(self.exclude)
+        # Room outside the overlap is what is short: places inside are taken first.
         inside_first = np.argsort(label == 0, kind="stable").tolist()
         for i in (*order, *inside_first):
             if len(chosen) == k:

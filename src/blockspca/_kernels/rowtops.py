@@ -21,6 +21,8 @@ _LABELS = types.Array(types.int64, 1, "C", readonly=True)
 _LISTS = types.Array(types.int64, 2, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
+# Entries whose maximum is looked at first. A chunk that enters something is read again,
+# so that 32 beat 64.
 CHUNK = 32
 
 

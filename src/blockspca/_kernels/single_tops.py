@@ -24,6 +24,7 @@ _DATA = types.Array(types.float64, 2, "C", readonly=True)
 _VALUES = types.Array(types.float64, 2, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFF
+# As in `rowtops`.
 CHUNK = 32
 ROWS, COLUMNS = 1, 2
 

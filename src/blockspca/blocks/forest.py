@@ -86,6 +86,8 @@ def path_to_size(
     done = 0
     while done < len(doubtful) and last[doubtful[done]] > floor:
         check()
+        # Rows take longer as there are more before them, with each of which they are
+        # compared.
         stop = done + max(1, at_once // (done + ROWS_AT_ONCE))
         # `doubtful` is by descending last entry: what follows is not doubtful.
         stop = done + int(np.searchsorted(-last[doubtful[done:stop]], -floor))

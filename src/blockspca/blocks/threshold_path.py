@@ -75,6 +75,8 @@ class ThresholdPath:
         largest = np.ones(len(self.weights) + 1, dtype=np.int64)
         for m, (i, j) in enumerate(self.edges.tolist()):
             a, b = _find(root, i), _find(root, j)
+            # The smaller tree goes under the larger one, which keeps the way to a root
+            # short.
             if size[a] < size[b]:
                 a, b = b, a
             root[b] = a
@@ -305,6 +307,7 @@ class _RowsAhead:
         self.strength = strength
         self.deadline = deadline
         rows = min(CACHE_BYTES, memory or CACHE_BYTES) // (8 * cov.n_features)
+        # Half of the rows that fit: the others are those computed ahead before.
         self.batch = max(1, min(LOOKAHEAD, rows // 2)) if memory else LOOKAHEAD
         if deadline.seconds is not None and cov.sparse_data() is None:
             row = _cost.product(1, cov.n_samples or 0, cov.n_features)

@@ -286,6 +286,8 @@ class Compositions:
         found: list[Composition] = []
         search = self._search((), -np.inf, total, tau)
         for steps, composition in enumerate(search):
+            # Beginnings that lead to nothing take time as well: where they are many, so
+            # will be the compositions.
             if deadline.passed() or steps >= 16 * most:
                 return None
             if composition is not None:

@@ -144,6 +144,7 @@ class Incumbents:
         matrix, last = self.pool.matrix, self.best[k - 1]
         self.take_over(k)
         starts = []
+        # Only the first and the last are looked at: all others are on the way.
         if k in (1, len(self.best) - 1):
             starts.append((last.positions, "extension"))
         given = self.given.get(k)

@@ -200,6 +200,7 @@ class PathProver:
         started = time.perf_counter()
         self.budget.start_step(last=k == len(self.chain.upper) - 1)
         try:
+            # The support first, before any limit: whatever ends this step, k has one.
             self.incumbents.start(k)
             self.budget.check()
             if not self.prove_quickly(k):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # More than a certificate may have, and less than would fill the memory of a small
 # machine.
 MAX_BYTES = 512 * 2**20
+# Of a summary that is read: each is a file that is looked for.
 MAX_COMPONENTS = 10_000
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+# A task holds so many results at a time; with 2, as many tasks again would be
+# scheduled.
 TREE_ARITY = 8
 
 

@@ -110,6 +110,7 @@ def _fetch(
         raise ImportError(
             "downloading needs pooch: pip install 'blockspca[data]'."
         ) from error
+    # It would tell of each file, with the checksum that is recorded below.
     pooch.get_logger().setLevel(logging.WARNING)
     name = f"{chosen.name}-{url.rsplit('/', 1)[1]}"
     known = recorded_sums(folder)
@@ -157,6 +158,7 @@ def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
         raise ValueError(f"the array is {array.shape}, not {chosen.shape}")
     if array.shape[1] != chosen.n_features:
         raise ValueError(f"{array.shape[1]} features, not {chosen.n_features}")
+    # What is computed from the file depends on the last bits of BLAS.
     recorded = "" if computed else chosen.sha256
     if recorded and fingerprint(array) != recorded:
         raise ValueError(
@@ -183,6 +185,8 @@ def _save(path: Path, array: Any, key: str) -> None:
 def _replace(path: Path, write: Any) -> None:
     """Write a file at once: what stops half-way leaves nothing behind."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, as only there it can be renamed at once; by process, as two
+    # may run.
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(part)

@@ -334,6 +334,8 @@ class Engine:
             path = solve_path(
                 problem.cov,
                 problem.largest_k,
+                # All k, of which the one that was asked for is answered already: nobody
+                # waits for them.
                 limits=Limits(time=2 * state.seconds),
                 n_jobs=self.n_jobs,
                 progress=tell,

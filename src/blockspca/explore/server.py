@@ -32,6 +32,7 @@ from .state import MAX_TEXT, State, StateError
 
 HOST = "127.0.0.1"
 LIBRARY = "plotly.min.js"
+# Each has a socket and its own questions, which one thread answers in turn.
 MAX_TABS = 20
 GRACE = 3.0  # seconds in which a tab that is loaded again is not a closed one
 

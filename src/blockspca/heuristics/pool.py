@@ -74,6 +74,8 @@ class Pool:
 
 def first_pool(k_max: int) -> int:
     """How many features the first supports for 1, …, k_max are made of."""
+    # Ten for each place where that is cheap; the pool holds all entries among its
+    # features, and swaps look at each of them.
     return max(4 * k_max, min(10 * k_max, 100))
 
 

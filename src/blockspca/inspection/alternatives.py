@@ -202,6 +202,8 @@ class _Search:
                 [best.support],
                 "the best objective is not positive: shares mean nothing",
             )
+        # Shares of a best that may not be the best would list sets that do not belong
+        # there.
         if best.status is not Status.OPTIMAL:
             return self._ended([best.support], "the best set itself is not proved")
         threshold = (1 - self.within) * best.objective

@@ -162,6 +162,7 @@ class Table:
         counts = observed.sum(axis=0)
         if center:
             X -= np.where(observed, X, 0.0).sum(axis=0) / counts
+        # A gap counts as the mean, as it does where scores are transformed.
         X[~observed] = 0.0
         if scale:
             X /= np.sqrt((X**2).sum(axis=0) / (counts - 1))
@@ -236,6 +237,7 @@ def _ending(path: Path) -> str:
         raise ReadError(f"{path} is a directory; give a file.")
     if not path.exists():
         raise ReadError(f"{path} does not exist; check the name.")
+    # The longest first: .csv.gz is not .gz.
     ending = next((e for e in sorted(_READERS, key=len)[::-1] if _ends(path, e)), None)
     if ending is None:
         what = f"ends with {path.suffix!r}" if path.suffix else "has no ending"
@@ -262,6 +264,7 @@ def tell_of_numbering(table: Table) -> None:
     in_file = hasattr(values, "columns_of")  # to be read in blocks, if at all
     if names is None or in_file or hasattr(values, "tocsr") or n < 3 or d < 2:
         return
+    # A few rows rule out nearly all columns; only what is left is read as a whole.
     first = np.asarray(values[:_ROWS])
     counts_up = np.all(np.diff(first, axis=0) == 1, axis=0)
     found = []
@@ -302,6 +305,7 @@ def tell_of_codes(table: Table) -> None:
     import numpy as np
 
     values = np.asarray(table.values)
+    # A code lies outside of what was measured: where it is no extreme, it is a number.
     extremes = (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
     for code in _CODES:
         suspects = np.flatnonzero((extremes[0] == code) | (extremes[1] == code))

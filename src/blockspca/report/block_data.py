@@ -21,6 +21,7 @@ from ..result import Result
 if TYPE_CHECKING:
     from .page import Report
 
+# Rows of the picture, whose cells are to be seen; a level more adds a label for each.
 MAX_SHOWN = 48
 MAX_LEVELS = 120
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .page import Report
 
 HEIGHT = 340
+# Each is an element of the page, which moves all of them when another component is
+# chosen.
 MAX_POINTS = 1500
 MAX_GROUPS = 16  # more are gathered as "other": nobody tells more apart
 MAX_ARROWS = 40

@@ -31,6 +31,7 @@ Timed = Callable[[Covariance, float], "Result | Solution"]
 SHORT = 1.0  # seconds; a run that is shorter is repeated, for the median
 REPEATS = 3
 TOGETHER = 0.5  # seconds; a few runs of a millisecond would measure the machine
+# Of runs of some microseconds, which would never add up to TOGETHER.
 MOST_REPEATS = 1000
 DELTA = 0.01  # δ of the paper, in units of ‖A‖∞
 LONGEST_BOUND = 60.0  # seconds for the bound of a large k
@@ -116,6 +117,7 @@ def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
         start = time.perf_counter()
         result = run()
         times.append(time.perf_counter() - start)
+        # Within the loop: a run that was interrupted is not to be measured again.
         go_on(getattr(result, "status", None))
         enough = len(times) >= repeats and sum(times) >= TOGETHER
         if times[0] > SHORT or repeats == 1 or enough or len(times) == MOST_REPEATS:
@@ -139,6 +141,7 @@ def warm_up() -> None:
     for matrix in (cov, dense):
         for solver in (BranchAndBound(), Chan()):
             solve(matrix, 3, solver=solver, certify=False)
+            # Both ways of each solver: they have kernels of their own.
             solver.solve_covariance(matrix, 3, limits=Limits())
         solve_path(matrix, 3)
 
@@ -289,6 +292,7 @@ def zero_share(cov: Covariance, epsilon: float) -> float:
     zeros = 0
     for i0, _, j0, _, tile in cov.tiles():
         count = int(np.count_nonzero(np.abs(tile) <= epsilon))
+        # Tiles are of the upper half.
         zeros += count if i0 == j0 else 2 * count
     return zeros / d**2
 

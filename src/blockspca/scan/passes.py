@@ -240,6 +240,8 @@ class Pass:
                 for future in ended:
                     future.result()
         except BaseException:
+            # Workers hear of it within their tasks; without it the pool would wait for
+            # them.
             self.stopped.set()
             raise
         finally:

@@ -9,6 +9,8 @@ from .._validation import FloatArray
 from .base import Deadline, Guarantee
 from .template import BaseSolver, SolverRun
 
+# LAPACK on a stack of small matrices spares the calls from Python; many more would be
+# computed in vain, as the best come first.
 CANDIDATES_AT_ONCE = 16
 
 
