@@ -95,7 +95,8 @@ def test_rows_that_cannot_be_strong_are_not_computed(monkeypatch, k):
     assert len(computed) < sample / 2
     # The strongest of the sample is among those that were computed.
     whole = np.random.default_rng(0).permutation(400)[:sample]
-    assert (rows[0] == A[whole[np.argmax(squares[whole])]]).all()
+    strongest = A[whole[np.argmax(squares[whole])]]
+    assert np.allclose(rows[0], strongest, rtol=1e-12)  # another product, other ulps
 
 
 @pytest.mark.parametrize(
