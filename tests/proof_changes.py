@@ -327,11 +327,11 @@ def change_nodes(draft: Draft, rng: Rng) -> None:
 
 
 def change_problem(draft: Draft, rng: Rng) -> None:
-    """Change what a header of version 7 or 8 says of the matrix and of the sets."""
+    """Change what a header of version 7 to 9 says of the matrix and of the sets."""
     header, d = draft.header, draft.Y.shape[1]
     said = header.get("constraints", {})
     words = ["level", "include", "groups", "vectors", "raised", "signs", "whole"]
-    word = rng.choice(words)
+    word = rng.choice([*words, "beside", "set"])
     if word == "level":
         if rng.random() < 0.2:
             del header["level"]
@@ -343,8 +343,17 @@ def change_problem(draft: Draft, rng: Rng) -> None:
             [rng.choice(said["include"])] if rng.random() < 0.6 else [rng.integers(d)]
         )
         said["include"] = sorted({*said["include"]} ^ {int(i) for i in change})
-    elif word == "groups":
-        groups = said["groups"]
+    elif word == "set":
+        names = header["claims"][-1]["set"]
+        if rng.random() < 0.5:
+            names[rng.integers(len(names))] = int(rng.integers(d))
+            names.sort()
+        else:
+            del header["claims"][-1]["set"], said["beside"]
+    elif word in ("groups", "beside"):
+        groups = said[word]
+        if word == "groups" and rng.random() < 0.1:
+            said["groups"], said["beside"] = said["beside"], groups
         group = groups[rng.integers(len(groups))]
         if rng.random() < 0.5:
             group["most"] += int(rng.choice([-1, 1]))

@@ -25,7 +25,6 @@ from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
-from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
 from .group_records import ALL_UNITS, group_tree
@@ -121,7 +120,9 @@ class Recording:
         wanted = self.targets.get(k, np.inf)
         target = max(wanted, above(previous))
         value, record = np.inf, None
-        if self.names.get(k) in _SEARCHED:
+        if self.subject.beside is not None and k not in self.claimed:
+            value, record = self._tree_below(k, target)
+        if record is None and self.names.get(k) in _SEARCHED:
             value, record = self._tree(k, target)
         if self.names.get(k) == BoundName.ENTRY_DUAL:
             value, record = self._entry(k)
@@ -337,7 +338,7 @@ class Recording:
                 self.upper[: k + 1],
                 most,
                 entries,
-                self._groups(survivors[order]),
+                *self.subject.limits_of(survivors[order]),
             )
             self.budget.nodes += nodes
             if text is not None:
@@ -347,9 +348,17 @@ class Recording:
                 break  # a set is above τ', or memory is short: in any order
         return _NOTHING
 
-    def _groups(self, features: NDArray[np.int64]) -> GroupLimits | None:
-        groups = self.subject.groups
-        return groups and GroupLimits(groups.label[features], groups.room)
+    def _tree_below(self, k: int, target: float) -> Found:
+        """A tree at a τ below that of the largest k, if the target is above that.
+
+        The targets are of sets that need not keep the limits beside groups. Those that
+        keep all have less than the claim, as a rule, and the chain needs that.
+        """
+        last = max(self.claimed)
+        wanted = self.targets[last]
+        tau = wanted - 3 * (last - k) * ROOM * abs(wanted)
+        is_needed = k > 1 and tau < target and above(float(self.upper[k - 1])) <= tau
+        return self._tree(k, tau) if is_needed else _NOTHING
 
     def _tree_record(self, survivors: NDArray[np.int64], tree: str) -> dict[str, Any]:
         features = self.features[survivors].tolist()
@@ -392,13 +401,20 @@ class Recording:
         slack = 4 * (len(x) + 2) * EPS * float(size @ np.abs(within) @ size)
         error = whole.entry_error + self.subject.whole.error
         slack += error * float(size.sum()) ** 2
-        return {
+        said = {
             "k": result.k,
             "support": support.tolist(),
             "x": [float(value).hex() for value in x],
             "objective": float(result.objective - slack).hex(),
             "upper_bound": float(bound).hex(),
         }
+        if "beside" in self.subject.header.get("constraints", {}):
+            assert result.certificate is not None
+            rules = result.certificate.constraints
+            assert rules is not None
+            held = np.union1d(support, rules.include).astype(np.intp)
+            said["set"] = rules.filled(held, result.k).tolist()
+        return said
 
     def _needed(self) -> tuple[dict[str, Any], ...]:
         """The records that a claim rests on, directly or through others."""

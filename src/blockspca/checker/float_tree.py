@@ -28,7 +28,7 @@ import numpy as np
 from .fields import ProofError
 from .integer_tree import skip_node
 from .positive import eliminate_all
-from .problem import Groups
+from .problem import Limits
 from .proof_file import Node, Record
 from .screening import TINY, UNIT, Level, above, below
 
@@ -70,7 +70,7 @@ class FloatTree:
         return ProofError(f"k = {self.k}: {what} is not shown to hold")
 
     def node(
-        self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None = None
+        self, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None = None
     ) -> None:
         node = next(self.nodes)
         if len(F) >= m and B.diagonal().max() > self.tau:
@@ -106,7 +106,7 @@ class FloatTree:
             keep, inside = keep[stays], inside[stays][:, stays]
         return keep[:0]
 
-    def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None) -> None:
+    def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None) -> None:
         """Close by too few features, or by all sets of one or two."""
         together = len(F) if groups is None else groups.capacity(F.tolist())
         if together < m or m == 1:  # `node` has compared the diagonal with τ₁
@@ -121,7 +121,7 @@ class FloatTree:
             raise self.fail(f"L with m = {m}")
 
     def split(
-        self, node: Node, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None
+        self, node: Node, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None
     ) -> None:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:

@@ -232,9 +232,7 @@ class FloatMatrix:
         B = self._block(features)
         tree = FloatTree(iter(record.tree), record, B, self.product_error)
         tree.begin({k: float(upper) for k, upper in uppers.items()})
-        groups = self.problem.rest
-        if groups is not None:
-            groups = groups.at(self.problem.kept[i] for i in features)
+        groups = self.problem.limits_of(features)
         tree.node(B, np.arange(len(features)), record.k, groups)
         self.nodes += len(record.tree)
 

@@ -322,9 +322,7 @@ class IntegerMatrix:
         M = [[-self.entry(i, j) for j in record.features] for i in record.features]
         for i, row in enumerate(M):
             row[i] += tau
-        groups = self.problem.rest
-        if groups is not None:
-            groups = groups.at(self.problem.kept[i] for i in record.features)
+        groups = self.problem.limits_of(record.features)
         tree = IntegerTree(iter(record.tree), record.k, chain)
         tree.node(M, 1, list(range(len(M))), record.k, groups)
         self.nodes += len(record.tree)

@@ -35,7 +35,7 @@ RULES = (
     *("variance", "rows", "average", "tree", "direction", "entry", "entry-tree"),
     "group-tree",
 )
-VERSION = 8
+VERSION = 9
 FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
@@ -199,6 +199,8 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         least = 8
     if type(said) is dict and "whole" in said:
         least = 8
+    if type(said) is dict and "beside" in said:
+        least = 9
     if (
         header["format"] != "blockspca-proof"
         or not least <= header["version"] <= VERSION
@@ -225,6 +227,7 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
 
 def _claim(value: Any, problem: Problem, where: str) -> Claim:
     where += ", claim"
+    more: dict[str, Reader] = {} if problem.beside is None else {"set": read_integers}
     found = take(
         value,
         where,
@@ -233,6 +236,7 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
         x=read_reals,
         objective=read_real,
         upper_bound=read_real,
+        **more,
     )
     k, support, groups = found["k"], found["support"], problem.groups
     places = k - len(problem.chosen)
@@ -255,7 +259,21 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
         raise ProofError(f"{where}: the support does not keep the constraints")
     if problem.nonnegative and min(found["x"]) < 0:
         raise ProofError(f"{where}: x has a negative entry")
+    if problem.beside is not None:
+        _check_set(found.pop("set"), held, k, problem, where)
     return Claim(**{**found, "support": tuple(support)}, places=places)
+
+
+def _check_set(
+    names: list[int], held: set[int], k: int, problem: Problem, where: str
+) -> None:
+    """Refuse what is no allowed set of k features with some of them in it."""
+    there = {i for i in names if 0 <= i < problem.d} - {*problem.without}
+    if len(names) != k or names != sorted(there) or not held <= there:
+        raise ProofError(f"{where}: set must be k features, with those of the claim")
+    for groups in (problem.groups, problem.beside):
+        if groups is not None and min(groups.after(there).room) < 0:
+            raise ProofError(f"{where}: the set does not keep the constraints")
 
 
 def _record(value: Any, where: str, section: Section) -> Record:
