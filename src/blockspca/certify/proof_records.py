@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bounds.compositions import Compositions, parts_above
 from ..bounds.direction_dual.point import direction_point, direction_rounds
 from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
+from ..bounds.entry_dual.pairs import OutOfTime
 from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
@@ -27,6 +29,8 @@ from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
+from .composition_records import COUNTED, CompositionWriter
+from .compositions import level_of
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import NotRecordable, Subject
 
@@ -126,6 +130,8 @@ class Recording:
             value, record = self._tree(k, target)
         if self.names.get(k) == BoundName.ENTRY_DUAL:
             value, record = self._entry(k)
+        if self.names.get(k) == BoundName.COMPOSITIONS:
+            value, record = self._compositions(k, wanted)
         if record is None:
             value, record = self._closed_form(k)
             if value > target and k > 1 and self.names.get(k) not in _SEARCHED:
@@ -255,6 +261,41 @@ class Recording:
         for key in ("core", "dense"):
             said[key] = self.features[said[key]].tolist()
         return self._with_room(value), {"rule": "entry", **said}
+
+    def _compositions(self, k: int, target: float) -> Found:
+        """Counts of features by parts; fewer features first, where the chain needs it.
+
+        As in the search, all are bounded by one τ, here a little less for fewer.
+        """
+        try:
+            parts = parts_above(self.cov, level := level_of(self.duals[k]), self.budget)
+        except OutOfTime:
+            return _NOTHING
+        memory = self.budget.limits.memory
+        if not Compositions.is_affordable(self.cov, k, parts, memory):
+            return _NOTHING
+        table = Compositions(self.cov, k, parts, level, self.unit)
+        found = None
+        for q in range(2, k + 1):
+            tau = target - 3 * (k - q) * ROOM * abs(target)
+            if q < k and table.upper[q] <= tau - COUNTED * abs(tau):
+                continue
+            writer = CompositionWriter(
+                table, self.upper[: k + 1], self.most_nodes, self.budget
+            )
+            found = writer.record(q, tau)
+            self.nodes += writer.nodes
+            if found is not None:
+                self._name_parts(found)
+                self._add(q, (tau, found))
+        return _NOTHING if found is None else (target, found)
+
+    def _name_parts(self, said: dict[str, Any]) -> None:
+        """Name the features of counted parts by their numbers in A."""
+        said["parts"] = [self.features[part].tolist() for part in said["parts"]]
+        for case in said["cases"]:
+            names = np.array(case["features"], dtype=np.intp)
+            case["features"] = self.features[names].tolist()
 
     def _with_room(self, value: float) -> float:
         return (value + ENTRY_ROOM * abs(value)) / self.unit
@@ -427,7 +468,7 @@ class Recording:
                     continue
                 needed.add(q)
                 record = self.records[q]
-                if record["rule"] == "tree":
+                if record["rule"] in ("tree", "compositions"):
                     waiting += range(1, q)
                 elif record["rule"] == "entry-tree":
                     waiting.append(q - 1)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled
+from .compositions import check_compositions
 from .data import as_data, data_hash, read_data
 from .entries import ExactEntries
 from .fields import ProofError
@@ -163,6 +164,8 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_group_tree(record, upper)
             of_units[record.k] = upper
             continue
+        elif record.composed is not None:
+            check_compositions(matrix, bounds, record, {**uppers, record.k: upper})
         elif record.direction is not None:
             matrix.check_direction(record.k, upper, record.direction)
         else:
@@ -251,7 +254,7 @@ class Screening:
             alive, rows = undecided_by_lists(
                 self.bounds, self.lists, level, record.features
             )
-        self.matrix.check_screening(alive, rows, k, tau, u)
+        self.matrix.check_screening(alive, rows, k, tau, u, self.groups)
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""

@@ -29,8 +29,9 @@ from .fields import ProofError
 from .integer_tree import skip_node
 from .positive import eliminate_all
 from .problem import Limits
-from .proof_file import Node, Record
+from .proof_file import Record
 from .screening import TINY, UNIT, Level, above, below
+from .tree_file import Node
 
 
 class FloatTree:

@@ -16,7 +16,7 @@ from math import isqrt
 from .fields import ProofError
 from .positive import Rows, eliminate, is_positive_semidefinite
 from .problem import Limits
-from .proof_file import Node
+from .tree_file import Node
 
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 

@@ -7,11 +7,11 @@ float64.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .composition_file import COMPOSED, Composed, read_composed
 from .entry_file import EntryNode, read_nodes, shares_of
 from .fields import (
     ProofError,
@@ -28,12 +28,12 @@ from .fields import (
     take,
 )
 from .problem import DERIVED, OPTIONAL, TAKING, Problem, read_problem
+from .tree_file import Node, read_tree
 
-WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
-DEEPEST = 300  # nodes within nodes; each is a call of a function
 RULES = (
     *("variance", "rows", "average", "tree", "direction", "entry", "entry-tree"),
     "group-tree",
+    "compositions",
 )
 VERSION = 9
 FARTHEST = 2.0**100  # of a scaling from 1, either way
@@ -53,14 +53,6 @@ class Claim:
     objective: float
     upper_bound: float
     places: int
-
-
-@dataclass(frozen=True)
-class Node:
-    """A token of a tree: its letter, and the positions that an `S` opens."""
-
-    letter: str
-    opened: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,6 +101,7 @@ class Record:
     direction: Direction | None = None
     entry: Entry | None = None
     nodes: tuple[EntryNode, ...] = ()
+    composed: Composed | None = None
 
 
 @dataclass(frozen=True)
@@ -297,6 +290,8 @@ def _record(value: Any, where: str, section: Section) -> Record:
             readers["scaling"] = read_reals
     if rule == "entry-tree":
         readers |= {"features": read_integers, "nodes": read_list}
+    if rule == "compositions":
+        readers |= COMPOSED
     found = take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
@@ -311,7 +306,7 @@ def _record(value: Any, where: str, section: Section) -> Record:
     if found["rule"] == "group-tree":
         _check_units(found["features"], where, section.problem)
     if found["rule"] in ("tree", "group-tree"):
-        tree, depth = _tree(found["tree"], len(features), where)
+        tree, depth = read_tree(found["tree"], len(features), where)
     source = found.get("from", 0)
     direction = _direction(found, where, section) if rule == "direction" else None
     if direction is not None and "rounds" in found:
@@ -330,7 +325,14 @@ def _record(value: Any, where: str, section: Section) -> Record:
         direction,
         _entry(found, where, section) if rule == "entry" else None,
         _nodes(found, where, section) if rule == "entry-tree" else (),
+        _composed(found, where, section) if rule == "compositions" else None,
     )
+
+
+def _composed(found: dict[str, Any], where: str, section: Section) -> Composed:
+    if section.version < 9:
+        raise ProofError(f"{where}: compositions are of version 9")
+    return read_composed(found, where, section.kept)
 
 
 def _check_units(names: list[int], where: str, problem: Problem) -> None:
@@ -400,41 +402,3 @@ def _round(value: Any, where: str, section: Section) -> Round:
         positions(found["free"], section.kept, where, True),
         vector,
     )
-
-
-def _tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
-    """Return the tokens of one node with all its children, and how deep it goes."""
-    tokens = text.split(" ")
-    nodes: list[Node] = []
-    waiting = [1]  # nodes still to be read at each depth
-    depth = at = 0
-    while at < len(tokens) and waiting:
-        token, at = tokens[at], at + 1
-        if token in ("L", "P"):
-            nodes.append(Node(token))
-            waiting[-1] -= 1
-        elif token == "D":
-            nodes.append(Node(token))
-        elif token[:1] == "S" and WHOLE.fullmatch(token[1:]):
-            opened = tokens[at : at + int(token[1:])]
-            at += int(token[1:])
-            if not all(WHOLE.fullmatch(position) for position in opened):
-                raise ProofError(f"{where}: positions are expected after {token}")
-            places = tuple(map(int, opened))
-            if len(places) != int(token[1:]) or list(places) != sorted(set(places)):
-                raise ProofError(f"{where}: ascending positions must follow {token}")
-            if places and places[-1] >= size:
-                raise ProofError(f"{where}: position {places[-1]} of {size} features")
-            nodes.append(Node("S", places))
-            waiting[-1] -= 1
-            waiting.append(len(places))
-            depth = max(depth, len(waiting) - 1)
-        else:
-            raise ProofError(f"{where}: the token {token[:20]!r} is not known")
-        while waiting and waiting[-1] == 0:
-            waiting.pop()
-    if waiting or at != len(tokens):
-        raise ProofError(f"{where}: the tree ends too early or too late")
-    if depth > DEEPEST:
-        raise ProofError(f"{where}: the tree is deeper than {DEEPEST}")
-    return tuple(nodes), depth
