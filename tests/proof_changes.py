@@ -326,6 +326,69 @@ def change_nodes(draft: Draft, rng: Rng) -> None:
         lower_together(draft, rng)
 
 
+def change_counts(draft: Draft, rng: Rng) -> None:
+    """Change parts, counts or cases of "compositions"; often lower the bounds, too."""
+    record = draft.records[-1]
+    if "parts" not in record:
+        return cheapen(draft, rng)
+    parts, cases, d = record["parts"], record["cases"], draft.Y.shape[1]
+    part = parts[rng.integers(len(parts))]
+    way = rng.integers(9)
+    if way == 0:  # in no part, in two of them, or in another
+        i = part.pop(int(rng.integers(len(part)))) if rng.random() < 0.7 else part[0]
+        if rng.random() < 0.7:
+            other = parts[rng.integers(len(parts))]
+            other[:] = sorted([*other, i])
+        if not part:
+            del record["bounds"][parts.index(part)], parts[parts.index(part)]
+    elif way == 1:
+        parts[parts.index(part)] = sorted({*part} ^ {int(rng.integers(d))})
+    elif way == 2:
+        at = parts.index(part)
+        del parts[at], record["bounds"][at]
+    elif way == 3:
+        level = float.fromhex(record["level"])
+        record["level"] = (level * float(rng.choice([0.0, 0.5, 0.9, 2.0]))).hex()
+    elif way == 4:
+        points = [point for items in record["bounds"] for point in items]
+        point = points[rng.integers(len(points))]
+        numbers, at = (point, "t") if rng.random() < 0.5 else (point["v"], 0)
+        numbers[at] = moved(float.fromhex(numbers[at]), rng).hex()
+    elif way == 5:
+        lists = record["bounds"] if rng.random() < 0.5 else cases
+        rng.shuffle(lists)
+    elif way == 6:
+        record["k"] += int(rng.choice([-1, 1]))
+    elif way == 7:
+        change_counted_tree(record, rng)
+    else:
+        case = cases[rng.integers(len(cases))]
+        names = case["features"]
+        if rng.random() < 0.5 and names:
+            names.pop(int(rng.integers(len(names))))
+        elif rng.random() < 0.5:
+            names.append(int(rng.integers(d)))
+        else:
+            case["tree"] = str(rng.choice(["L", "S0", "P", "D L", "D S0"]))
+    if rng.random() < 0.6:
+        lower_together(draft, rng)
+
+
+def change_counted_tree(record: Json, rng: Rng) -> None:
+    """Leave a count out, with its cases, or put another in its place."""
+    tokens = record["counts"].split(" ")
+    at = int(rng.integers(len(tokens)))
+    if tokens[at].isdigit():
+        tokens[at] = str(rng.integers(record["k"] + 1))
+        record["counts"] = " ".join(tokens)
+        return
+    closed = close_subtree(tokens, at)
+    first = tokens[:at].count("L")
+    gone = tokens[at : end_of_node(tokens, at)].count("L")
+    del record["cases"][first : first + gone]
+    record["counts"] = " ".join(closed)
+
+
 def change_problem(draft: Draft, rng: Rng) -> None:
     """Change what a header of version 7 to 9 says of the matrix and of the sets."""
     header, d = draft.header, draft.Y.shape[1]
@@ -439,6 +502,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_support,
     change_round,
     change_point,
+    change_counts,
     change_problem,
     truncate,
     change_byte,

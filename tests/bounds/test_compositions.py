@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import tracemalloc
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np

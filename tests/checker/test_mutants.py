@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import proof_mutations
-from blockspca.checker import check, integer_tree, integers
+from blockspca.checker import check, compositions, integer_tree, integers
 from proof_builder import Builder, as_bytes, describe, rounds_proof
 from proof_mutations import CHANGES, judge, judge_file, mutants
 
@@ -56,6 +56,10 @@ def broken_semidefinite(M, q=1):
     return True
 
 
+def unshown_bound(self, part, given, k):
+    return [self.number(given.t)] * (k + 1)
+
+
 def broken_rows(self, bounds, k, upper):
     return None
 
@@ -68,6 +72,9 @@ def broken_rows(self, bounds, k, upper):
         (integer_tree, "is_positive_semidefinite", broken_semidefinite),
         (integers.IntegerMatrix, "check_rows", broken_rows),
         (check.Screening, "check", lambda self, record, tau, u: None),
+        (compositions.Counts, "are_closed", lambda *given: True),
+        (compositions.CaseCheck, "check", lambda *given: None),
+        (integers.IntegerMatrix, "part_bound", unshown_bound),
         (check, "_check_variance", lambda *given: None),
         (check, "_check_average", lambda *given: None),
         (check, "_check_vector", lambda *given: None),

@@ -49,6 +49,16 @@ class Composed:
     counts: tuple[Node, ...]
     cases: tuple[ComposedCase, ...]
 
+    def counted(self) -> list[tuple[int, ...]]:
+        """The counts of the cases, in their order, without zeros at the end."""
+        found, waiting = [], [()]
+        for node in self.counts:
+            begun: tuple[int, ...] = waiting.pop()
+            waiting += [(*begun, s) for s in reversed(node.opened)]
+            if node.letter == "L":
+                found.append(begun)
+        return found
+
 
 COMPOSED: dict[str, Reader] = {
     "parts": many(read_integers),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from .._html import Markup, table
+from ..checker.composition_file import Composed
 from ..checker.proof_file import Claim, Node, Record, Section
 
 Name = Callable[[int], str]
@@ -38,6 +39,7 @@ RULES = {
     "entry": "every entry moved towards 0 by w_i w_j, for (k − 1) w_i² on the diagonal",
     "entry-tree": "features fixed and split, and what is left bounded by such weights",
     "group-tree": "a tree of all sets of whole groups, by norms of their blocks",
+    "compositions": "how many features a set takes from each part, and trees of the rest",
 }
 SCREENED = ("tree", "entry-tree")
 STEPS = {
@@ -164,8 +166,11 @@ def _bounds(section: Section, claims: dict[int, Claim]) -> str:
 
 
 def _nodes(record: Record) -> int:
+    trees = [record.tree]
+    if record.composed is not None:
+        trees += [record.composed.counts, *(one.tree for one in record.composed.cases)]
     closed = sum(node.kind != "fix" for node in record.nodes)
-    return closed + sum(node.letter != "D" for node in record.tree)
+    return closed + sum(node.letter != "D" for tree in trees for node in tree)
 
 
 def _details(section: Section, name: Name) -> str:
@@ -178,6 +183,8 @@ def _details(section: Section, name: Name) -> str:
             parts.append(_fixings(record, d, name))
         if record.rule == "group-tree":
             parts.append(_of_groups(record, name))
+        if record.composed is not None:
+            parts.append(_counted(record, record.composed, name))
         if record.rule != "tree":
             before = None
             continue
@@ -211,6 +218,32 @@ def _of_groups(record: Record, name: Name) -> str:
         f"{escape(_list(record.features, name))}.</p>"
         f"{''.join(_tree(record, name))}</details>"
     )
+
+
+def _counted(record: Record, given: Composed, name: Name) -> str:
+    """The parts, and the counts that have a tree of their own."""
+    lines = [
+        f"Part {number}, {len(part)} features: {_list(part, name)}."
+        for number, part in enumerate(given.parts, start=1)
+    ]
+    lines.append(
+        f"Features in none of them have no entry above {given.level:.4g} with one "
+        "another, and are one more part, the last."
+    )
+    for counts, case in list(zip(given.counted(), given.cases, strict=True))[
+        :_MOST_NODES
+    ]:
+        taken = ", ".join(map(str, counts))
+        nodes = sum(node.letter != "D" for node in case.tree)
+        lines.append(f"{taken} features of the parts in turn: a tree, {nodes} nodes.")
+    if len(given.cases) > _MOST_NODES:
+        lines.append(f"… and {len(given.cases) - _MOST_NODES} more, not shown.")
+    lines.append("All other counts are closed by the matrix of their bounds.")
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    summary = (
+        f"k = {record.k}: {len(given.parts)} parts, {len(given.cases)} counts left"
+    )
+    return f"<details><summary>{summary}</summary>{text}</details>"
 
 
 def _rounds(record: Record, d: int, name: Name) -> str:
