@@ -51,9 +51,10 @@ class Composed:
 
     def counted(self) -> list[tuple[int, ...]]:
         """The counts of the cases, in their order, without zeros at the end."""
-        found, waiting = [], [()]
+        found: list[tuple[int, ...]] = []
+        waiting: list[tuple[int, ...]] = [()]
         for node in self.counts:
-            begun: tuple[int, ...] = waiting.pop()
+            begun = waiting.pop()
             waiting += [(*begun, s) for s in reversed(node.opened)]
             if node.letter == "L":
                 found.append(begun)

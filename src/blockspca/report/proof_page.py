@@ -39,7 +39,7 @@ RULES = {
     "entry": "every entry moved towards 0 by w_i w_j, for (k − 1) w_i² on the diagonal",
     "entry-tree": "features fixed and split, and what is left bounded by such weights",
     "group-tree": "a tree of all sets of whole groups, by norms of their blocks",
-    "compositions": "how many features a set takes from each part, and trees of the rest",
+    "compositions": "how many features a set takes from each part, and trees",
 }
 SCREENED = ("tree", "entry-tree")
 STEPS = {
@@ -230,19 +230,16 @@ def _counted(record: Record, given: Composed, name: Name) -> str:
         f"Features in none of them have no entry above {given.level:.4g} with one "
         "another, and are one more part, the last."
     )
-    for counts, case in list(zip(given.counted(), given.cases, strict=True))[
-        :_MOST_NODES
-    ]:
+    cases = list(zip(given.counted(), given.cases, strict=True))
+    for counts, case in cases[:_MOST_NODES]:
         taken = ", ".join(map(str, counts))
         nodes = sum(node.letter != "D" for node in case.tree)
         lines.append(f"{taken} features of the parts in turn: a tree, {nodes} nodes.")
-    if len(given.cases) > _MOST_NODES:
-        lines.append(f"… and {len(given.cases) - _MOST_NODES} more, not shown.")
+    if len(cases) > _MOST_NODES:
+        lines.append(f"… and {len(cases) - _MOST_NODES} more, not shown.")
     lines.append("All other counts are closed by the matrix of their bounds.")
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    summary = (
-        f"k = {record.k}: {len(given.parts)} parts, {len(given.cases)} counts left"
-    )
+    summary = f"k = {record.k}: {len(given.parts)} parts, {len(cases)} counts left"
     return f"<details><summary>{summary}</summary>{text}</details>"
 
 
