@@ -14,16 +14,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.compositions import Composition, Compositions
+from ..bounds.compositions import Composition, Compositions, parts_above
+from ..bounds.entry_dual.pairs import OutOfTime
+from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached
 from ..rules import GroupLimits
-from ..search.tree_log import above, below, root_order, tree_text
+from ..search.tree_log import ROOM, above, below, root_order, tree_text
+from .compositions import level_of
 
 COUNTED = 2.0**-17  # room of counts, and of what tables say of fewer features
 _POINT = 2.0**-26  # of a bound vv' + tI, beside t and v'v
 _WEAK = 2.0**-22  # of an entry beside the parts, beside their largest variance
 _MOST = 400  # cases; a search has half as many
 _ALL = 200  # features of a case that are not screened
+
+
+def records_by_counts(
+    cov: Covariance,
+    k: int,
+    target: float,
+    dual: str | None,
+    unit: float,
+    upper: FloatArray,
+    limits: tuple[int, Budget],
+) -> tuple[dict[int, tuple[float, dict[str, Any]]], int]:
+    """Return the records of k and of fewer features that its trees need, and nodes.
+
+    As in the search, all are bounded by one τ, here a little less for fewer features.
+    `dual` is what the certificate says of the parts, and `limits` are the nodes of a
+    tree and the budget of all.
+    """
+    most_nodes, budget = limits
+    try:
+        parts = parts_above(cov, level := level_of(dual), budget)
+    except OutOfTime:
+        return {}, 0
+    if not Compositions.is_affordable(cov, k, parts, budget.limits.memory):
+        return {}, 0
+    table = Compositions(cov, k, parts, level, unit)
+    known, nodes = upper.copy(), 0
+    found: dict[int, tuple[float, dict[str, Any]]] = {}
+    for q in range(2, k + 1):
+        tau = target - 3 * (k - q) * ROOM * abs(target)
+        if q < k and table.upper[q] <= tau - COUNTED * abs(tau):
+            continue
+        writer = CompositionWriter(table, known, most_nodes, budget)
+        record = writer.record(q, tau)
+        nodes += writer.nodes
+        if record is not None:
+            found[q], known[q] = (tau, record), min(tau, known[q])
+    return found, nodes
 
 
 @dataclass

@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.compositions import Compositions, parts_above
 from ..bounds.direction_dual.point import direction_point, direction_rounds
 from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
-from ..bounds.entry_dual.pairs import OutOfTime
 from ..bounds.entry_dual.point import written_point, written_search
 from ..bounds.entry_dual.record import EntryRecord
 from ..bounds.smaller_k import bound_from_smaller_k
@@ -29,10 +27,10 @@ from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
-from .composition_records import COUNTED, CompositionWriter
-from .compositions import level_of
+from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import NotRecordable, Subject
+from .sign_records import sign_record
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -97,7 +95,8 @@ class Recording:
     candidates: Candidates
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     nodes: int = 0
-    of_units: dict[int, float] = field(default_factory=dict)
+    #: bounds on whole groups or by signs, which are not in `upper`
+    apart: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.cov, self.features = self.subject.cov, self.subject.features
@@ -149,6 +148,41 @@ class Recording:
             searched = self._entry_instead(k)
             value, record = min((value, record), searched, key=lambda found: found[0])
         self._add(k, (value, record))
+        is_signed = self.subject.header.get("constraints", {}).get("nonnegative")
+        if value > wanted and k in self.claimed and is_signed:
+            # the bound of a single set may be the set's own value, without any room
+            reached = above(self.claimed[k].objective / self.unit, ENTRY_ROOM / 2)
+            self._add_signs(k, wanted) or self._add_signs(k, max(wanted, reached))
+
+    def _add_signs(self, k: int, target: float) -> bool:
+        """Record trees for loadings that are not negative, in the place of others.
+
+        What is recorded of fewer features, for all signs, is kept where it is below the
+        target; the first that is not, and all after it, are bounded by signs as well.
+        """
+        certificate = self.claimed[k].certificate
+        assert certificate is not None
+        assert certificate.constraints is not None
+        inside = np.searchsorted(self.features, certificate.constraints.include)
+        by_signs: dict[int, tuple[float, dict[str, Any]]] = {}
+        for q in range(k if len(inside) else 2, k + 1):
+            tau = target - 3 * (k - q) * ROOM * abs(target)
+            if q < k and self.upper[q] <= tau and not by_signs:
+                continue
+            upper = self.upper[:q].copy()
+            upper[list(by_signs)] = np.inf
+            known = [by_signs.get(j, (self.apart.get(j, np.inf),))[0] for j in range(q)]
+            found = sign_record(
+                self.subject, self.candidates, inside.astype(np.intp), q, tau,
+                (upper, np.array(known)), (self.most_nodes, self.budget),
+            )  # fmt: skip
+            if found is None:
+                return False
+            by_signs[q] = tau, found
+        for q, (tau, found) in by_signs.items():
+            self.upper[q], self.apart[q] = np.inf, tau
+            self.records[q] = self._said(q, tau, found)
+        return True
 
     def add_units(self, k: int) -> None:
         """Record a tree of units for k; where there is none, what holds of all sets."""
@@ -181,7 +215,7 @@ class Recording:
         value, record = min((tau, tree), instead, key=lambda one: one[0])
         assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
-        self.of_units[k] = value
+        self.apart[k] = value
         self.records[k] = self._said(k, value, record)
 
     def _add(self, k: int, found: Found) -> None:
@@ -263,39 +297,23 @@ class Recording:
         return self._with_room(value), {"rule": "entry", **said}
 
     def _compositions(self, k: int, target: float) -> Found:
-        """Counts of features by parts; fewer features first, where the chain needs it.
+        """Counts of features by parts, also of fewer where the chain needs it."""
+        found, nodes = records_by_counts(
+            self.cov, k, target, self.duals[k], self.unit, self.upper[: k + 1],
+            (self.most_nodes, self.budget),
+        )  # fmt: skip
+        self.nodes += nodes
+        for q, (tau, record) in found.items():
+            record["parts"] = [self._names(part) for part in record["parts"]]
+            for case in record["cases"]:
+                case["features"] = self._names(case["features"])
+            self._add(q, (tau, record))
+        return found.get(k, _NOTHING)
 
-        As in the search, all are bounded by one τ, here a little less for fewer.
-        """
-        try:
-            parts = parts_above(self.cov, level := level_of(self.duals[k]), self.budget)
-        except OutOfTime:
-            return _NOTHING
-        memory = self.budget.limits.memory
-        if not Compositions.is_affordable(self.cov, k, parts, memory):
-            return _NOTHING
-        table = Compositions(self.cov, k, parts, level, self.unit)
-        found = None
-        for q in range(2, k + 1):
-            tau = target - 3 * (k - q) * ROOM * abs(target)
-            if q < k and table.upper[q] <= tau - COUNTED * abs(tau):
-                continue
-            writer = CompositionWriter(
-                table, self.upper[: k + 1], self.most_nodes, self.budget
-            )
-            found = writer.record(q, tau)
-            self.nodes += writer.nodes
-            if found is not None:
-                self._name_parts(found)
-                self._add(q, (tau, found))
-        return _NOTHING if found is None else (target, found)
-
-    def _name_parts(self, said: dict[str, Any]) -> None:
-        """Name the features of counted parts by their numbers in A."""
-        said["parts"] = [self.features[part].tolist() for part in said["parts"]]
-        for case in said["cases"]:
-            names = np.array(case["features"], dtype=np.intp)
-            case["features"] = self.features[names].tolist()
+    def _names(self, positions: Sequence[int]) -> list[int]:
+        """The numbers of features in A."""
+        names: list[int] = self.features[np.array(positions, dtype=np.intp)].tolist()
+        return names
 
     def _with_room(self, value: float) -> float:
         return (value + ENTRY_ROOM * abs(value)) / self.unit
@@ -415,7 +433,7 @@ class Recording:
             if self.subject.level is not None:
                 shown.append(self.subject.level)
             if k > 0:
-                value = self.of_units.get(k, float(self.upper[k]))
+                value = self.apart.get(k, float(self.upper[k]))
                 shown.append(above(value) * self.unit)
             bound = max(shown)
             claims.append(self._claim(result, bound))
@@ -468,7 +486,7 @@ class Recording:
                     continue
                 needed.add(q)
                 record = self.records[q]
-                if record["rule"] in ("tree", "compositions"):
+                if record["rule"] in ("tree", "compositions", "signs"):
                     waiting += range(1, q)
                 elif record["rule"] == "entry-tree":
                     waiting.append(q - 1)

@@ -175,14 +175,13 @@ def _bounds_of(subject: Subject, k: int, limits: Limits) -> tuple[StepClaim, ...
 
 
 def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int], ...]:
-    """The pairs whose negative entries are kept: those of the parts, and of x."""
+    """The pairs whose negative entries are kept: those of the one part, or of x."""
+    if len(certificate.parts) == 1:
+        return tuple(sorted(certificate.parts[0].restored))
     support = np.array(certificate.support)
     within = np.triu(cov.submatrix(support) < 0, 1)
     own = {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
-    parts = (pair for part in certificate.parts for pair in part.restored)
-    if len(certificate.parts) == 1:
-        return tuple(sorted(parts))
-    return tuple(sorted({*own, *parts}))
+    return tuple(sorted(own))
 
 
 def said_constraints(rules: Rules) -> dict[str, Any]:

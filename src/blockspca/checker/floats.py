@@ -44,6 +44,7 @@ from .screening import (
     below,
     rows_above,
 )
+from .sign_tree import FloatSignTree
 from .taken import FloatTaken, Taken
 
 
@@ -103,6 +104,7 @@ class FloatMatrix:
             self.error = 0.0 if same else 2 * UNIT
         self.factor = Fraction(2) ** -self.shift
         place = np.arange(len(kept))
+        self.plain = self.A.copy() if self.raised.is_used else self.A
         self.raised.apply(self.A, place, place)
         self.low = self.high = np.diagonal(self.A).copy()
         self.product_error = 0.0
@@ -225,16 +227,18 @@ class FloatMatrix:
             tree.node(np.arange(0), np.arange(len(features)))
         self.nodes += len(record.nodes)
 
-    def _block(self, features: list[int]) -> np.ndarray:
-        """Return Ã between features, within `product_error`."""
+    def _block(self, features: list[int], raised: bool = True) -> np.ndarray:
+        """Return Ã between features, within `product_error`; perhaps not raised."""
         if self.is_given:
-            return self.A[np.ix_(features, features)]
+            A = self.A if raised else self.plain
+            return A[np.ix_(features, features)]
         H = np.ascontiguousarray(self.A[:, features])
         B = H.T @ H
         B = np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
         place = np.array(features, dtype=np.int64)
         self.taken.subtract(B, place, place)
-        self.raised.apply(B, place, place)
+        if raised:
+            self.raised.apply(B, place, place)
         return B
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
@@ -296,6 +300,27 @@ class FloatMatrix:
         if len(chosen) < record.k:
             F = np.arange(len(record.features))
             tree.node(B, F, record.k - len(chosen), groups)
+
+    def check_signs(
+        self, record: Record, uppers: dict[int, Fraction], signs: dict[int, Fraction]
+    ) -> None:
+        """Rule "signs", after screening."""
+        place = {name: position for position, name in enumerate(self.problem.kept)}
+        inside = [place[i] for i in self.problem.include]
+        rows = [*inside, *record.features]
+        B, plain = self._block(rows), self._block(rows, raised=False)
+        limits = self.problem.limits_of(rows)
+        if limits is not None:
+            held = limits.after(range(len(inside)))
+            limits = held.at(range(len(inside), len(rows)))
+        tree = FloatSignTree(record, B, plain, self.product_error, inside)
+        bounds, of_signs = (
+            {k: float(upper) for k, upper in known.items()}
+            for known in (uppers, {} if inside else signs)
+        )
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            tree.check(B, bounds, of_signs, limits, self.number)
+        self.nodes += len(record.tree)
 
     def check_group_tree(self, record: Record, upper: Fraction) -> None:
         """Rule "group-tree"."""

@@ -46,6 +46,7 @@ from .screening import (
     rows_above,
     top_sum,
 )
+from .sign_tree import IntegerSignTree
 from .taken import FloatTaken, Taken
 
 BITS = 64
@@ -128,8 +129,8 @@ class IntegerMatrix:
         top, shift = self.taken.top(names[i], names[j]), -self.exponent
         return (top << max(shift, 0)) // (self.taken.bottom << max(-shift, 0))
 
-    def entry(self, i: int, j: int) -> int:
-        """Return Ã_ij in units."""
+    def entry(self, i: int, j: int, raised: bool = True) -> int:
+        """Return Ã_ij in units; perhaps as it is before it is raised."""
         if i == j:
             return self.diagonal[i]
         place = (i, j) if i < j else (j, i)
@@ -141,7 +142,7 @@ class IntegerMatrix:
                 found -= self._taken(i, j)
             self.known[place] = found
         found = self.known[place]
-        return found if found >= 0 or self.raised.keeps(i, j) else 0
+        return found if found >= 0 or self.raised.keeps(i, j) or not raised else 0
 
     # -- numbers --------------------------------------------------------------------
 
@@ -396,6 +397,29 @@ class IntegerMatrix:
         if len(chosen) < k:
             F = list(range(len(record.features)))
             tree.node(M, pivot, F, k - len(chosen), groups)
+
+    def check_signs(
+        self, record: Record, uppers: dict[int, int], signs: dict[int, int]
+    ) -> None:
+        """Rule "signs", after screening."""
+        place = {name: position for position, name in enumerate(self.problem.kept)}
+        inside = [place[i] for i in self.problem.include]
+        rows, tau = [*inside, *record.features], uppers[record.k]
+        if len(rows) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {record.k}: signs in integers are for {LARGEST_DENSE} rows"
+            )
+        plain = [[self.entry(i, j, raised=False) for j in rows] for i in rows]
+        M = [[-self.entry(i, j) for j in rows] for i in rows]
+        for i, row in enumerate(M):
+            row[i] += tau
+        limits = self.problem.limits_of(rows)
+        if limits is not None:
+            held = limits.after(range(len(inside)))
+            limits = held.at(range(len(inside), len(rows)))
+        tree = IntegerSignTree(record, plain, tau, inside)
+        tree.check(M, uppers, {} if inside else signs, limits, self.number)
+        self.nodes += len(record.tree)
 
     def check_group_tree(self, record: Record, upper: int) -> None:
         """Rule "group-tree"."""

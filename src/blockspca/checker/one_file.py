@@ -31,6 +31,7 @@ MODULES = (
     "float_tree",
     "group_tree",
     "compositions",
+    "sign_tree",
     "integer_entry_tree",
     "integer_direction",
     "integers",

@@ -104,6 +104,11 @@ class TwoGroups:
         names = list(features)
         return min(self.one.capacity(names), self.other.capacity(names))
 
+    def at(self, features: Iterable[int]) -> TwoGroups:
+        """Return the same of features that are named by their places in a list."""
+        names = list(features)
+        return TwoGroups(self.one.at(names), self.other.at(names))
+
 
 Limits = Groups | TwoGroups
 
@@ -158,6 +163,11 @@ class Problem:
     def places(self) -> Groups | None:
         """The same limits, of positions among the features kept."""
         return None if self.rest is None else self.rest.at(self.kept)
+
+    def fits(self, feature: int) -> bool:
+        """Say whether a feature has room beside those that are included."""
+        limits = (one for one in (self.groups, self.beside) if one is not None)
+        return all(one.after(self.include).has_room(feature) for one in limits)
 
     def limits_of(self, features: Iterable[int]) -> Limits | None:
         """All limits, of features by their places in a list of positions."""

@@ -34,6 +34,7 @@ RULES = (
     *("variance", "rows", "average", "tree", "direction", "entry", "entry-tree"),
     "group-tree",
     "compositions",
+    "signs",
 )
 VERSION = 9
 FARTHEST = 2.0**100  # of a scaling from 1, either way
@@ -88,6 +89,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Added:
+    """Numbers that are added to the entries of pairs of features: section 8."""
+
+    features: tuple[int, ...]
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
 class Record:
     """No set of k features has an eigenvalue above `upper`, by `rule`."""
 
@@ -102,6 +111,7 @@ class Record:
     entry: Entry | None = None
     nodes: tuple[EntryNode, ...] = ()
     composed: Composed | None = None
+    added: tuple[Added, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,8 +288,10 @@ def _record(value: Any, where: str, section: Section) -> Record:
     rule = value.get("rule") if type(value) is dict else None
     if rule == "average":
         readers["from"] = read_integer
-    if rule in ("tree", "group-tree"):
+    if rule in ("tree", "group-tree", "signs"):
         readers |= {"features": read_integers, "tree": read_text}
+    if rule == "signs":
+        readers["added"] = read_list
     if rule == "direction":
         readers |= DIRECTION
         if "rounds" in value:
@@ -305,8 +317,13 @@ def _record(value: Any, where: str, section: Section) -> Record:
     depth = 0
     if found["rule"] == "group-tree":
         _check_units(found["features"], where, section.problem)
-    if found["rule"] in ("tree", "group-tree"):
-        tree, depth = read_tree(found["tree"], len(features), where)
+    added = tuple(_added(item, where, kept) for item in found.get("added", []))
+    if found["rule"] == "signs" and (
+        section.version < 9 or not section.problem.nonnegative or section.problem.chosen
+    ):
+        raise ProofError(f"{where}: signs are of version 9, for no negative loadings")
+    if found["rule"] in ("tree", "group-tree", "signs"):
+        tree, depth = read_tree(found["tree"], len(features), where, len(added))
     source = found.get("from", 0)
     direction = _direction(found, where, section) if rule == "direction" else None
     if direction is not None and "rounds" in found:
@@ -326,7 +343,19 @@ def _record(value: Any, where: str, section: Section) -> Record:
         _entry(found, where, section) if rule == "entry" else None,
         _nodes(found, where, section) if rule == "entry-tree" else (),
         _composed(found, where, section) if rule == "compositions" else None,
+        added,
     )
+
+
+def _added(value: Any, where: str, kept: dict[int, int]) -> Added:
+    where += ", added"
+    found = take(value, where, features=read_integers, numbers=read_reals)
+    features, numbers = positions(found["features"], kept, where), found["numbers"]
+    if len(numbers) != len(features) * (len(features) - 1) // 2:
+        raise ProofError(f"{where}: a number is needed per pair of features")
+    if min(numbers, default=0.0) < 0:
+        raise ProofError(f"{where}: what is added must not be negative")
+    return Added(features, numbers)
 
 
 def _composed(found: dict[str, Any], where: str, section: Section) -> Composed:

@@ -17,10 +17,16 @@ class Node:
 
     letter: str
     opened: tuple[int, ...] = ()
+    number: int = 0  # of an `N`: which of the matrices that are added
 
 
-def read_tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
-    """Return the tokens of one node with all its children, and how deep it goes."""
+def read_tree(
+    text: str, size: int, where: str, added: int = 0
+) -> tuple[tuple[Node, ...], int]:
+    """Return the tokens of one node with all its children, and how deep it goes.
+
+    Of positions there are `size`, and of matrices that an `N` may name `added`.
+    """
     tokens = text.split(" ")
     nodes: list[Node] = []
     waiting = [1]  # nodes still to be read at each depth
@@ -29,6 +35,9 @@ def read_tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
         token, at = tokens[at], at + 1
         if token in ("L", "P"):
             nodes.append(Node(token))
+            waiting[-1] -= 1
+        elif token[:1] == "N" and WHOLE.fullmatch(token[1:]) and int(token[1:]) < added:
+            nodes.append(Node("N", number=int(token[1:])))
             waiting[-1] -= 1
         elif token == "D":
             nodes.append(Node(token))

@@ -40,12 +40,14 @@ RULES = {
     "entry-tree": "features fixed and split, and what is left bounded by such weights",
     "group-tree": "a tree of all sets of whole groups, by norms of their blocks",
     "compositions": "how many features a set takes from each part, and trees",
+    "signs": "a tree of all sets that screening leaves, for loadings without signs",
 }
-SCREENED = ("tree", "entry-tree")
+SCREENED = ("tree", "entry-tree", "signs")
 STEPS = {
     "D": "dropped: features i with Σ B_ij² ≤ (τ − B_ii)(τ − u), in no better set",
     "L": "closed: too few features are left, or every feature or pair is below τ",
     "P": "closed: τI − B is positive semidefinite, so nothing here is above τ",
+    "N": "closed: τI − A − N is positive semidefinite, N not negative",
 }
 
 
@@ -185,7 +187,7 @@ def _details(section: Section, name: Name) -> str:
             parts.append(_of_groups(record, name))
         if record.composed is not None:
             parts.append(_counted(record, record.composed, name))
-        if record.rule != "tree":
+        if record.rule not in ("tree", "signs"):
             before = None
             continue
         left = set(record.features)
