@@ -42,7 +42,7 @@ def sources() -> str:
         ROOT / "tests" / f"proof_{name}.py"
         for name in (
             *("builder", "changes", "compositions", "groups", "mutations"),
-            "problems",
+            *("problems", "signs"),
         )
     ]
     digest = hashlib.sha256()

@@ -389,6 +389,42 @@ def change_counted_tree(record: Json, rng: Rng) -> None:
     record["counts"] = " ".join(closed)
 
 
+def change_added(draft: Draft, rng: Rng) -> None:
+    """Change what is added by "signs", or what it is added to."""
+    records = [line for line in draft.records if line["rule"] == "signs"]
+    if not records:
+        return lower_together(draft, rng)
+    record = records[rng.integers(len(records))]
+    added, d, way = record["added"], draft.Y.shape[1], rng.integers(6)
+    one = added[rng.integers(len(added))] if added else {}
+    if way == 0 and one.get("numbers"):
+        at = rng.integers(len(one["numbers"]))
+        one["numbers"][at] = moved(float.fromhex(one["numbers"][at]) or 1.0, rng).hex()
+    elif way == 1 and one:  # of fewer features, or of others
+        at = int(rng.integers(len(one["features"])))
+        if rng.random() < 0.5:
+            del one["features"][at]
+        else:
+            one["features"][at] = int(rng.integers(d))
+        size = len(one["features"])
+        one["numbers"] = one["numbers"][: size * (size - 1) // 2]
+    elif way == 2:
+        rng.shuffle(added)
+    elif way == 3:  # a rule that all sets may rest on, or the other way round
+        other = draft.records[rng.integers(len(draft.records))]
+        other["rule"] = "signs" if other["rule"] == "tree" else "tree"
+        other.pop("added") if other["rule"] == "tree" else other.update(added=[])
+    elif way == 4:
+        tokens = record["tree"].split(" ")
+        at = int(rng.integers(len(tokens)))
+        tokens[at] = str(rng.choice(["N0", "N1", "L", "S0", "P"]))
+        record["tree"] = " ".join(tokens)
+    else:
+        record["features"].pop(int(rng.integers(len(record["features"]))))
+    if rng.random() < 0.6:
+        lower_together(draft, rng)
+
+
 def change_problem(draft: Draft, rng: Rng) -> None:
     """Change what a header of version 7 to 9 says of the matrix and of the sets."""
     header, d = draft.header, draft.Y.shape[1]
@@ -503,6 +539,7 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_round,
     change_point,
     change_counts,
+    change_added,
     change_problem,
     truncate,
     change_byte,

@@ -12,6 +12,7 @@ from blockspca.checker.proof_file import Direction, Node, Record, Round, read_pr
 from blockspca.report.proof_page import _rounds, _tree, proof_lines, proof_page
 from proof_builder import as_bytes, describe, entry_proof, entry_tree_proof
 from proof_compositions import composition_proof
+from proof_signs import sign_proof
 
 
 class Balanced(HTMLParser):
@@ -155,3 +156,15 @@ def test_the_page_shows_counts_of_parts():
             assert sum(one) == 3
             assert f"{', '.join(map(str, one))} features of the parts in turn" in text
         assert "from each part" in "\n".join(proof_lines(sections))
+
+
+def test_the_page_shows_what_is_added_for_signs():
+    shown = 0
+    for seed in range(40):
+        found = sign_proof(np.random.default_rng(seed), 5, 3)
+        if found is None:
+            continue
+        text = proof_page(read_proof(as_bytes(found[0])))
+        assert_well_formed(text)
+        shown += "N not negative" in text
+    assert shown > 3
