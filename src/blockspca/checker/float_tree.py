@@ -21,6 +21,7 @@ other; its margin is measured.)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -32,6 +33,14 @@ from .problem import Limits
 from .proof_file import Record
 from .screening import TINY, UNIT, Level, above, below
 from .tree_file import Node
+
+FEW_ROWS = 128  # rows of masks that are kept: most nodes have fewer
+
+
+@lru_cache(maxsize=FEW_ROWS)
+def strictly_above(n: int) -> np.ndarray:
+    """Return ones above the diagonal of n rows, and zeros elsewhere."""
+    return np.triu(np.ones((n, n)), 1)
 
 
 class FloatTree:
@@ -170,7 +179,8 @@ class FloatTree:
         if m > N:
             return np.zeros(0, dtype=np.int64)
         a = B.diagonal()
-        squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
+        later = strictly_above(N) if N <= FEW_ROWS else np.triu(np.ones((N, N)), 1)
+        squares = np.sort(B * B * later, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
         most, longest = max(a.max(), -a.min()), sqrt(sums.max(initial=0.0))
         size = 2 * most + (m + 1) * longest + self.growth
