@@ -174,14 +174,16 @@ class Recording:
             known = [by_signs.get(j, (self.apart.get(j, np.inf),))[0] for j in range(q)]
             found = sign_record(
                 self.subject, self.candidates, inside.astype(np.intp), q, tau,
-                (upper, np.array(known)), (self.most_nodes, self.budget),
+                (upper, np.array(known)),
+                (min(self.budget.nodes_left, self.most_nodes), self.budget),
             )  # fmt: skip
             if found is None:
                 return False
-            by_signs[q] = tau, found
-        for q, (tau, found) in by_signs.items():
+            by_signs[q] = tau, found[0]
+            self.nodes += found[1]
+        for q, (tau, record) in by_signs.items():
             self.upper[q], self.apart[q] = np.inf, tau
-            self.records[q] = self._said(q, tau, found)
+            self.records[q] = self._said(q, tau, record)
         return True
 
     def add_units(self, k: int) -> None:

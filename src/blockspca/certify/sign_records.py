@@ -286,12 +286,13 @@ def sign_record(
     tau: float,
     known: tuple[FloatArray, FloatArray],
     limits: tuple[int, Budget],
-) -> dict[str, Any] | None:
-    """Return a record for no x ≥ 0 above τ on k features, `inside` among them.
+) -> tuple[dict[str, Any], int] | None:
+    """Return a record for no x ≥ 0 above τ on k features, and the nodes of its tree.
 
     None if a set is above τ, or too near, or the nodes or the time do not suffice.
-    `known` are bounds for fewer features: for all x, and for x ≥ 0. Positions are those
-    of the subject's features, values in units of the candidates.
+    All sets have the features `inside`. `known` are bounds for fewer features: for all
+    x, and for x ≥ 0. Positions are those of the subject's features, values in units of
+    the candidates; `limits` are the nodes of the tree and the budget of all.
     """
     within, by_signs = known
     at_root = within if len(inside) else np.minimum(within, by_signs)
@@ -329,12 +330,10 @@ def sign_record(
         text, added = writer.write(unit)
     except (NotClosed, LimitReached):
         return None
-    return {
-        "rule": "signs",
-        "features": names[len(inside) :].tolist(),
-        "tree": text,
-        "added": [
-            {"features": names[list(held)].tolist(), "numbers": numbers}
-            for held, numbers in added
-        ],
-    }
+    budget.nodes += writer.nodes
+    said = [
+        {"features": names[list(held)].tolist(), "numbers": numbers}
+        for held, numbers in added
+    ]
+    record = {"rule": "signs", "features": names[len(inside) :].tolist(), "tree": text}
+    return {**record, "added": said}, writer.nodes
