@@ -40,7 +40,10 @@ def sources() -> str:
     checker = sorted((ROOT / "src" / "blockspca" / "checker").glob("*.py"))
     judges = [
         ROOT / "tests" / f"proof_{name}.py"
-        for name in ("builder", "changes", "groups", "mutations", "problems")
+        for name in (
+            *("builder", "changes", "compositions", "groups", "mutations"),
+            *("problems", "signs"),
+        )
     ]
     digest = hashlib.sha256()
     for path in [*checker, *judges]:

@@ -326,12 +326,111 @@ def change_nodes(draft: Draft, rng: Rng) -> None:
         lower_together(draft, rng)
 
 
+def change_counts(draft: Draft, rng: Rng) -> None:
+    """Change parts, counts or cases of "compositions"; often lower the bounds, too."""
+    record = draft.records[-1]
+    if "parts" not in record:
+        return cheapen(draft, rng)
+    parts, cases, d = record["parts"], record["cases"], draft.Y.shape[1]
+    part = parts[rng.integers(len(parts))]
+    way = rng.integers(9)
+    if way == 0:  # in no part, in two of them, or in another
+        i = part.pop(int(rng.integers(len(part)))) if rng.random() < 0.7 else part[0]
+        if rng.random() < 0.7:
+            other = parts[rng.integers(len(parts))]
+            other[:] = sorted([*other, i])
+        if not part:
+            del record["bounds"][parts.index(part)], parts[parts.index(part)]
+    elif way == 1:
+        parts[parts.index(part)] = sorted({*part} ^ {int(rng.integers(d))})
+    elif way == 2:
+        at = parts.index(part)
+        del parts[at], record["bounds"][at]
+    elif way == 3:
+        level = float.fromhex(record["level"])
+        record["level"] = (level * float(rng.choice([0.0, 0.5, 0.9, 2.0]))).hex()
+    elif way == 4:
+        points = [point for items in record["bounds"] for point in items]
+        point = points[rng.integers(len(points))]
+        numbers, at = (point, "t") if rng.random() < 0.5 else (point["v"], 0)
+        numbers[at] = moved(float.fromhex(numbers[at]), rng).hex()
+    elif way == 5:
+        lists = record["bounds"] if rng.random() < 0.5 else cases
+        rng.shuffle(lists)
+    elif way == 6:
+        record["k"] += int(rng.choice([-1, 1]))
+    elif way == 7:
+        change_counted_tree(record, rng)
+    else:
+        case = cases[rng.integers(len(cases))]
+        names = case["features"]
+        if rng.random() < 0.5 and names:
+            names.pop(int(rng.integers(len(names))))
+        elif rng.random() < 0.5:
+            names.append(int(rng.integers(d)))
+        else:
+            case["tree"] = str(rng.choice(["L", "S0", "P", "D L", "D S0"]))
+    if rng.random() < 0.6:
+        lower_together(draft, rng)
+
+
+def change_counted_tree(record: Json, rng: Rng) -> None:
+    """Leave a count out, with its cases, or put another in its place."""
+    tokens = record["counts"].split(" ")
+    at = int(rng.integers(len(tokens)))
+    if tokens[at].isdigit():
+        tokens[at] = str(rng.integers(record["k"] + 1))
+        record["counts"] = " ".join(tokens)
+        return
+    closed = close_subtree(tokens, at)
+    first = tokens[:at].count("L")
+    gone = tokens[at : end_of_node(tokens, at)].count("L")
+    del record["cases"][first : first + gone]
+    record["counts"] = " ".join(closed)
+
+
+def change_added(draft: Draft, rng: Rng) -> None:
+    """Change what is added by "signs", or what it is added to."""
+    records = [line for line in draft.records if line["rule"] == "signs"]
+    if not records:
+        return lower_together(draft, rng)
+    record = records[rng.integers(len(records))]
+    added, d, way = record["added"], draft.Y.shape[1], rng.integers(6)
+    one = added[rng.integers(len(added))] if added else {}
+    if way == 0 and one.get("numbers"):
+        at = rng.integers(len(one["numbers"]))
+        one["numbers"][at] = moved(float.fromhex(one["numbers"][at]) or 1.0, rng).hex()
+    elif way == 1 and one:  # of fewer features, or of others
+        at = int(rng.integers(len(one["features"])))
+        if rng.random() < 0.5:
+            del one["features"][at]
+        else:
+            one["features"][at] = int(rng.integers(d))
+        size = len(one["features"])
+        one["numbers"] = one["numbers"][: size * (size - 1) // 2]
+    elif way == 2:
+        rng.shuffle(added)
+    elif way == 3:  # a rule that all sets may rest on, or the other way round
+        other = draft.records[rng.integers(len(draft.records))]
+        other["rule"] = "signs" if other["rule"] == "tree" else "tree"
+        other.pop("added") if other["rule"] == "tree" else other.update(added=[])
+    elif way == 4:
+        tokens = record["tree"].split(" ")
+        at = int(rng.integers(len(tokens)))
+        tokens[at] = str(rng.choice(["N0", "N1", "L", "S0", "P"]))
+        record["tree"] = " ".join(tokens)
+    else:
+        record["features"].pop(int(rng.integers(len(record["features"]))))
+    if rng.random() < 0.6:
+        lower_together(draft, rng)
+
+
 def change_problem(draft: Draft, rng: Rng) -> None:
-    """Change what a header of version 7 or 8 says of the matrix and of the sets."""
+    """Change what a header of version 7 to 9 says of the matrix and of the sets."""
     header, d = draft.header, draft.Y.shape[1]
     said = header.get("constraints", {})
     words = ["level", "include", "groups", "vectors", "raised", "signs", "whole"]
-    word = rng.choice(words)
+    word = rng.choice([*words, "beside", "set"])
     if word == "level":
         if rng.random() < 0.2:
             del header["level"]
@@ -343,8 +442,17 @@ def change_problem(draft: Draft, rng: Rng) -> None:
             [rng.choice(said["include"])] if rng.random() < 0.6 else [rng.integers(d)]
         )
         said["include"] = sorted({*said["include"]} ^ {int(i) for i in change})
-    elif word == "groups":
-        groups = said["groups"]
+    elif word == "set":
+        names = header["claims"][-1]["set"]
+        if rng.random() < 0.5:
+            names[rng.integers(len(names))] = int(rng.integers(d))
+            names.sort()
+        else:
+            del header["claims"][-1]["set"], said["beside"]
+    elif word in ("groups", "beside"):
+        groups = said[word]
+        if word == "groups" and rng.random() < 0.1:
+            said["groups"], said["beside"] = said["beside"], groups
         group = groups[rng.integers(len(groups))]
         if rng.random() < 0.5:
             group["most"] += int(rng.choice([-1, 1]))
@@ -430,6 +538,8 @@ CHANGES: tuple[Callable[[Draft, Rng], None], ...] = (
     change_support,
     change_round,
     change_point,
+    change_counts,
+    change_added,
     change_problem,
     truncate,
     change_byte,

@@ -26,8 +26,10 @@ from proof_builder import (
     rounds_proof,
 )
 from proof_changes import CHANGES, Draft, Rng, change_data, change_options
+from proof_compositions import composition_proof
 from proof_groups import group_proof
 from proof_problems import Sets, derived_proof
+from proof_signs import sign_proof
 
 MODES = ({"exact": True}, {"floats": True}, {})
 
@@ -42,8 +44,12 @@ def mutants(seed: int, count: int) -> list[tuple[Draft, str]]:
     derived = None
     if seed % 4 == 1:
         derived = (group_proof if seed % 8 == 5 else derived_proof)(rng, d, k)
+    if seed % 8 == 2:
+        derived = sign_proof(rng, d, k)
     if derived is not None:
         lines, Y = derived
+    elif seed % 8 == 6:
+        lines, Y = composition_proof(rng, d, k)
     elif seed % 8 == 7:
         lines = entry_tree_proof(Y, data, k, rng)
     elif seed % 4 == 3:

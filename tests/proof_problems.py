@@ -1,4 +1,4 @@
-"""Small problems of versions 7 and 8: deflated, chosen features, groups, signs.
+"""Small problems of versions 7 to 9: deflated, chosen features, groups, signs.
 
 Written from docs/proof-format.md alone, as `proof_builder` is: `Sets` says from a
 header what is true, in fractions and by all sets, and `DerivedBuilder` writes proofs.
@@ -83,6 +83,9 @@ class Sets:
         self.groups = [
             (set(group["features"]), group["most"]) for group in said.get("groups", [])
         ]
+        self.beside = [
+            (set(group["features"]), group["most"]) for group in said.get("beside", [])
+        ]
         self.nonnegative = said.get("nonnegative", False)
         self.whole = said.get("whole", False)
 
@@ -102,7 +105,9 @@ class Sets:
             S
             for S in itertools.combinations(free, k)
             if self.include <= {*S}
-            and all(len({*S} & group) <= most for group, most in self.groups)
+            and all(
+                len({*S} & group) <= most for group, most in self.groups + self.beside
+            )
         ]
 
     def shifted(self, S: tuple[int, ...], value: float) -> Matrix:
@@ -186,6 +191,10 @@ def random_header(rng: np.random.Generator, data: Json, d: int) -> Json:
             "groups": groups,
             "nonnegative": nonnegative,
         }
+        if groups and rng.random() < 0.5:
+            members = sorted(order[: int(rng.integers(1, len(order) + 1))])
+            most = max(1, len({*members} & {*include}), int(rng.integers(1, 4)))
+            said["constraints"]["beside"] = [{"most": most, "features": members}]
         if nonnegative and rng.random() < 0.8:
             pairs = itertools.combinations(range(d), 2)
             said["raised"] = [list(pair) for pair in pairs if rng.random() < 0.2]
@@ -201,7 +210,8 @@ class DerivedBuilder(Builder):
         self.Y, self.data, self.rng = Y, data, rng
         how = said.get("deflated", {}).get("how")
         self.takes = how in ("hotelling", "orthogonal")  # of version 8
-        self.header: Json = {"format": "blockspca-proof", "version": 7 + self.takes}
+        version = 9 if "beside" in said.get("constraints", {}) else 7 + self.takes
+        self.header: Json = {"format": "blockspca-proof", "version": version}
         self.header |= {"data": data, **said}
         self.sets = Sets(self.header, Y)
         self.uppers: dict[int, float] = {}
@@ -231,11 +241,9 @@ class DerivedBuilder(Builder):
             self.header["level"] = level.hex()
             G = level * np.eye(len(chosen)) - own
             M = M + M[:, chosen] @ np.linalg.solve(G, M[chosen])
+        limits = self.sets.groups + self.sets.beside
         full = [
-            i
-            for group, most in self.sets.groups
-            if len(group & {*chosen}) >= most
-            for i in group
+            i for group, most in limits if len(group & {*chosen}) >= most for i in group
         ]
         out = {*self.sets.without, *chosen, *full}
         self.names = [i for i in range(len(M)) if i not in out]
@@ -247,6 +255,13 @@ class DerivedBuilder(Builder):
         self.label = [
             next((g for g, (group, _) in enumerate(self.sets.groups) if i in group), -1)
             for i in self.names
+        ]
+        self.beside = [
+            ({p for p, i in enumerate(self.names) if i in group}, most)
+            for group, most in (
+                (group, most - len(group & {*chosen}))
+                for group, most in self.sets.beside
+            )
         ]
         records = self.chain(places)
         bound = records and float.fromhex(records[-1]["upper"])
@@ -260,6 +275,7 @@ class DerivedBuilder(Builder):
                     "x": [float(entry).hex() for entry in x],
                     "objective": (value - ROOM * self.scale).hex(),
                     "upper_bound": float(bound + ROOM * self.scale).hex(),
+                    **({"set": list(S)} if self.sets.beside else {}),
                 }
             ],
         }
@@ -274,7 +290,8 @@ class DerivedBuilder(Builder):
                 if self.fits(S)
             ]
             within = (self.A[np.ix_(S, S)] for S in sets)
-            value = max(float(np.linalg.eigvalsh(B)[-1]) for B in within)
+            tops = (float(np.linalg.eigvalsh(B)[-1]) for B in within)
+            value = max(tops, default=float(np.diagonal(self.A).min()))
             record = self.record(q, value, 0.0)
             self.uppers[q] = float.fromhex(record["upper"])
             if "features" in record:
@@ -296,6 +313,10 @@ class DerivedBuilder(Builder):
         return super().closed_form(k)
 
     def fits(self, S: Any) -> bool:
+        beside = all(len(group & {*S}) <= most for group, most in self.beside)
+        return beside and self.fits_groups(S)
+
+    def fits_groups(self, S: Any) -> bool:
         labels = [self.label[i] for i in S]
         return all(labels.count(g) <= most for g, most in enumerate(self.room))
 
@@ -319,7 +340,7 @@ class DerivedBuilder(Builder):
         """The largest sum of a row that a set with feature i can meet."""
         held, total = [i], 0.0
         for j in sorted(range(len(row)), key=lambda j: -row[j]):
-            if j != i and len(held) <= most and self.fits([*held, j]):
+            if j != i and len(held) <= most and self.fits_groups([*held, j]):
                 held.append(j)
                 total += row[j]
         return total

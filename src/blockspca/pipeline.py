@@ -132,7 +132,7 @@ def solve(
     n_jobs, seed = check_n_jobs(n_jobs), check_seed(rng)
     given = _check_start(start, cov, k)
     if check_flag(proof, "proof"):
-        check_recordable(cov, certify, constraints)
+        check_recordable(cov, certify)
     is_default = solver is None and threshold is None
     rules = _as_rules(constraints, cov, k, is_default)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
@@ -401,7 +401,7 @@ def solve_path(
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     if check_flag(proof, "proof"):
-        check_recordable(cov, True, constraints)
+        check_recordable(cov, True)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov, callback = formed_or_interrupted(cov, budget, callback)
         run = _Run(cov, budget, given, n_jobs, callback)

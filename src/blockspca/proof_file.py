@@ -17,6 +17,8 @@ def needed_version(
 ) -> int:
     """Return the least version of the format that has all of a section."""
     rules = {record["rule"] for record in records}
+    if "beside" in header.get("constraints", {}) or rules & {"compositions", "signs"}:
+        return 9
     if header.get("deflated", {}).get("how") in ("hotelling", "orthogonal"):
         return 8
     if "whole" in header.get("constraints", {}):

@@ -80,32 +80,53 @@ def test_proofs_under_constraints_hold(name, kind):
     assert_true(text, Y)
     assert section.problem.include == tuple(constraints.include)
     assert section.claims[0].support == tuple(result.support)
-    if not constraints.nonnegative:
-        assert result.proof.message == ""
+    assert result.proof.message == ""
     checked = bs.verify(result, cov, data=Y)
     assert checked.complete
     # the level of a single set is a little above its bound
-    is_replayed = not result.proof.message and name != "all places"
+    is_replayed = name != "all places"
     assert any("replayed" in said for said in checked.checks) == is_replayed
 
 
-def test_signs_whose_parts_the_format_has_not_are_bounded_by_all_sets():
-    """The proof says less, and says so; the certificate still has the rest."""
-    weaker = 0
+@pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
+def test_signs_that_are_taken_apart_are_proved_by_one_tree(kind):
+    """By both checkers, by all sets, and a bound below the optimum is refused."""
+    apart = 0
     for seed in range(12):
-        Y, cov = data_of("matrix", seed)
-        result = bs.solve(
-            cov, 4, constraints=bs.Constraints(nonnegative=True), proof=True
-        )
+        Y, cov = data_of(kind, seed)
+        more = ({}, {"include": [2]}, {"groups": LABELS, "max_per_group": 2})[seed % 3]
+        rules = bs.Constraints(nonnegative=True, **more)
+        result = bs.solve(cov, 4, constraints=rules, proof=True)
+        assert result.proof.message == ""
         text = result.proof.to_text().encode()
         for mode in MODES:
-            check_proof(text, Y, **mode)
+            (section,) = check_proof(text, Y, **mode).sections
+        assert is_optimal(section.claims[0])
         assert_true(text, Y)
-        weaker += bool(result.proof.message)
+        assert bs.verify(result, cov, data=Y).complete
         parts = len(result.certificate.parts)
-        assert result.proof.message == "" or parts > 1
-        assert bs.verify(result, cov).complete
-    assert 0 < weaker < 12
+        apart += parts > 1
+        lines = [json.loads(line) for line in text.decode().splitlines()]
+        low = float.fromhex(lines[0]["claims"][0]["objective"]) * (1 - 1e-7)
+        lines[0]["claims"][0] |= {"upper_bound": low.hex(), "objective": low.hex()}
+        lines[-2]["upper"] = low.hex()
+        forged = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        for mode in MODES:
+            with pytest.raises(ProofError):
+                check_proof(forged, Y, **mode)
+    assert apart > 0
+
+
+def test_signs_that_take_too_many_nodes_have_a_weaker_bound():
+    Y, cov = data_of("matrix", 0)
+    rules = bs.Constraints(nonnegative=True)
+    result = bs.solve(cov, 4, constraints=rules)
+    assert len(result.certificate.parts) > 1
+    proof = record_proof(cov, [result], Budget(Limits(nodes=1)))
+    assert proof.message.startswith("k = 4: the proof shows at most")
+    for mode in MODES:
+        check_proof(proof.to_text().encode(), Y, **mode)
+    assert_true(proof.to_text().encode(), Y)
 
 
 @pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.checker.check import check_proof
+from blockspca.checker.fields import ProofError
+from proof_problems import Sets
+
+MODES = ({"exact": True}, {"floats": True})
 
 
 def allowed_sets(
@@ -102,6 +108,80 @@ def test_a_further_component_keeps_its_overlap_or_there_is_none() -> None:
     overlap = bs.Constraints(overlap_with=[0, 1, 2], min_overlap=2)
     with pytest.raises(ValueError, match="leave room for 2 of 3 features of a further"):
         bs.solve_components(A, 3, 2, scheme="disjoint", constraints=overlap)
+
+
+def drawn(seed: int, kind: str) -> tuple[np.ndarray, bs.Covariance, int, dict] | None:
+    """Data, k and constraints that some set keeps."""
+    rng = np.random.default_rng([seed, 7])
+    d = int(rng.integers(4, 11))
+    X = rng.standard_normal((12, d)) @ rng.standard_normal((d, d))
+    k = int(rng.integers(1, min(d, 6) + 1))
+    kept = rng.permutation(d)[: int(rng.integers(1, d + 1))].tolist()
+    least = int(rng.integers(0, min(k, len(kept)) + 1))
+    groups, most = rng.integers(0, 1 + seed % 4, size=d), int(rng.integers(1, 4))
+    sets = allowed_sets(d, k, groups, most, kept, least)
+    if not sets:
+        return None
+    given: dict = {"groups": groups, "max_per_group": most, "min_overlap": least}
+    given |= {"overlap_with": kept}
+    if seed % 3 == 0:
+        given["include"] = [int(sets[seed % len(sets)][0])]
+    Y = X if kind == "data" else np.cov(X.T)
+    make = bs.Covariance.from_data if kind == "data" else bs.Covariance.from_matrix
+    return Y, make(Y), k, given
+
+
+@pytest.mark.parametrize("kind", ["matrix", "data"])
+def test_proofs_hold_and_are_true(kind: str) -> None:
+    """By both checkers, by all sets, and nothing below the optimum is accepted."""
+    apart = weaker = 0
+    for seed in range(120):
+        found = drawn(seed, kind)
+        if found is None:
+            continue
+        Y, cov, k, given = found
+        result = bs.solve(cov, k, constraints=bs.Constraints(**given), proof=True)
+        text = result.proof.to_text().encode()
+        header, *records, end = map(json.loads, text.splitlines())
+        sets = Sets(header, Y)
+        (claim,) = header["claims"]
+        low, high = (float.fromhex(claim[x]) for x in ("objective", "upper_bound"))
+        assert sets.allows(k, low, high)
+        for mode in MODES:
+            check_proof(text, Y, **mode)
+        weaker += bool(result.proof.message)
+        apart += len(result.certificate.parts) > 1
+        assert bs.verify(result, cov, data=Y).complete
+        forged = (low * (1 - 1e-7)).hex()
+        claim |= {"upper_bound": forged, "objective": forged}
+        if "level" in header:
+            header["level"] = forged
+        if records:
+            records[-1]["upper"] = forged
+        lines = [header, *records, end]
+        text = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        for mode in MODES:
+            with pytest.raises(ProofError):
+                check_proof(text, Y, **mode)
+    assert apart > 2
+    assert weaker <= 3  # sets that nothing can be added to have more than the best
+
+
+def test_proofs_where_a_set_breaks_a_limit() -> None:
+    A, constraints = sectors()
+    cov = bs.Covariance.from_matrix(A)
+    result = bs.solve(cov, 3, constraints=constraints, proof=True)
+    assert len(result.certificate.parts) > 1
+    assert result.proof.message == ""
+    checked = bs.verify(result, cov, data=A)
+    assert any("replayed" in said for said in checked.checks)
+    path = bs.solve_path(cov, 4, constraints=constraints, proof=True)
+    found = bs.solve_components(
+        cov, 3, 2, scheme=bs.ResidualDeflation(), constraints=constraints, proof=True
+    )
+    for proof in (path.proof, found.proof):
+        for mode in MODES:
+            check_proof(proof.to_text().encode(), A, **mode)
 
 
 def test_components_and_path() -> None:

@@ -146,15 +146,6 @@ def test_what_cannot_be_recorded_is_refused():
         bs.solve_path(FIVE, 2).write_proof("never.proof")
     with pytest.raises(ValueError, match="certify=False"):
         bs.solve(FIVE, 2, certify=False, proof=True)
-    both = bs.Constraints(
-        groups=[0, 0, 1, 1, 2], max_per_group=1, overlap_with=[0, 1], min_overlap=1
-    )
-    for solve in (bs.solve, bs.solve_path):
-        with pytest.raises(NotRecordable, match="max_per_group together with"):
-            solve(FIVE, 2, constraints=both, proof=True)
-    result = bs.solve(FIVE, 2, constraints=both)
-    with pytest.raises(NotRecordable, match="max_per_group together with"):
-        record_proof(bs.Covariance.from_matrix(FIVE), [result])
     cov = bs.Covariance.from_chunks([FIVE[:3], FIVE[3:]])
     with pytest.raises(NotRecordable, match="from_data or from_matrix"):
         bs.solve(cov, 2, proof=True)

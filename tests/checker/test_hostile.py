@@ -146,7 +146,7 @@ def test_a_key_more_or_less_is_refused(line):
     [
         (("format", "blockspca"), "version 1"),
         (("version", True), "integer"),
-        (("version", 9), "version 1"),
+        (("version", 10), "version 1"),
         (("version", "1"), "integer"),
         (("row_list", 0), "row_list"),
         (("claims", []), "one claim"),

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 import proof_mutations
-from blockspca.checker import check, integer_tree, integers
+from blockspca.checker import (
+    check,
+    compositions,
+    integer_tree,
+    integers,
+    sign_tree,
+)
 from proof_builder import Builder, as_bytes, describe, rounds_proof
 from proof_mutations import CHANGES, judge, judge_file, mutants
 
@@ -56,6 +62,10 @@ def broken_semidefinite(M, q=1):
     return True
 
 
+def unshown_bound(self, part, given, k):
+    return [self.number(given.t)] * (k + 1)
+
+
 def broken_rows(self, bounds, k, upper):
     return None
 
@@ -68,6 +78,12 @@ def broken_rows(self, bounds, k, upper):
         (integer_tree, "is_positive_semidefinite", broken_semidefinite),
         (integers.IntegerMatrix, "check_rows", broken_rows),
         (check.Screening, "check", lambda self, record, tau, u: None),
+        (compositions.Counts, "are_closed", lambda *given: True),
+        (compositions.CaseCheck, "check", lambda *given: None),
+        (integers.IntegerMatrix, "part_bound", unshown_bound),
+        (sign_tree.IntegerSignTree, "check_added", lambda *given: None),
+        (sign_tree.IntegerSignTree, "open_places", lambda *given: []),
+        (sign_tree.SignTree, "check_with", lambda *given: None),
         (check, "_check_variance", lambda *given: None),
         (check, "_check_average", lambda *given: None),
         (check, "_check_vector", lambda *given: None),
@@ -76,7 +92,7 @@ def broken_rows(self, bounds, k, upper):
 def test_a_checker_that_leaves_out_a_step_is_found(owner, name, broken, monkeypatch):
     monkeypatch.setattr(owner, name, broken)
     monkeypatch.setattr(proof_mutations, "MODES", ({"exact": True},))
-    assert any(judge(seed, 20)[1] for seed in range(150))
+    assert any(judge(seed, 20)[1] for seed in range(400))
 
 
 def test_the_run_goes_on_where_it_ended(tmp_path):

@@ -11,6 +11,8 @@ import blockspca as bs
 from blockspca.checker.proof_file import Direction, Node, Record, Round, read_proof
 from blockspca.report.proof_page import _rounds, _tree, proof_lines, proof_page
 from proof_builder import as_bytes, describe, entry_proof, entry_tree_proof
+from proof_compositions import composition_proof
+from proof_signs import sign_proof
 
 
 class Balanced(HTMLParser):
@@ -138,3 +140,31 @@ def test_the_page_says_what_is_taken_off_and_shows_trees_of_groups():
         assert words in "\n".join(proof_lines(sections))
     assert "each by its first feature" in text
     assert "4 groups" in "\n".join(proof_lines(sections))
+
+
+def test_the_page_shows_counts_of_parts():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lines, _ = composition_proof(rng, 7, 3)
+        sections = read_proof(as_bytes(lines))
+        text = proof_page(sections, [f"<{i}>" for i in range(7)])
+        assert_well_formed(text)
+        given = sections[0].records[-1].composed
+        counts = given.counted()
+        assert f"{len(given.parts)} parts, {len(counts)} counts left" in text
+        for one in counts:
+            assert sum(one) == 3
+            assert f"{', '.join(map(str, one))} features of the parts in turn" in text
+        assert "from each part" in "\n".join(proof_lines(sections))
+
+
+def test_the_page_shows_what_is_added_for_signs():
+    shown = 0
+    for seed in range(40):
+        found = sign_proof(np.random.default_rng(seed), 5, 3)
+        if found is None:
+            continue
+        text = proof_page(read_proof(as_bytes(found[0])))
+        assert_well_formed(text)
+        shown += "N not negative" in text
+    assert shown > 3

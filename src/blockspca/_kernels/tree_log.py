@@ -16,7 +16,7 @@ _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
 _INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
-_GROUPS = types.Array(types.int64, 1, "C", readonly=True)
+_GROUPS = types.Array(types.int64, 2, "C", readonly=True)
 
 CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)
 
@@ -29,6 +29,26 @@ START, SIZE, LEFT, OPEN, CURSOR = range(5)
 
 
 @njit(**INNER)
+def _excludes(group, rooms, i, j):
+    """Whether no set has features i and j: a group of both has room for one."""
+    for kind in range(group.shape[0]):
+        g = group[kind, i]
+        if g >= 0 and g == group[kind, j] and rooms[g] < 2:
+            return True
+    return False
+
+
+@njit(**INNER)
+def _has_room(group, rooms, i):
+    """Whether all groups of a feature have room for one more."""
+    for kind in range(group.shape[0]):
+        g = group[kind, i]
+        if g >= 0 and rooms[g] <= 0:
+            return False
+    return True
+
+
+@njit(**INNER)
 def _leaf_holds(B, start, n, m, below, level, labels, group, rooms):
     """Whether no feature (m = 1), or no pair that is allowed (m = 2), is above τ'."""
     for a in range(n):
@@ -36,10 +56,8 @@ def _leaf_holds(B, start, n, m, below, level, labels, group, rooms):
         if not slack >= 0.0:
             return False
         if m == 2:
-            own = group[labels[level, a]]
             for b in range(a):
-                other = group[labels[level, b]]
-                if own >= 0 and own == other and rooms[level, own] < 2:
+                if _excludes(group, rooms[level], labels[level, a], labels[level, b]):
                     continue
                 value = B[start + a * n + b]
                 if not value * value <= slack * (below - B[start + b * n + b]):
@@ -124,8 +142,9 @@ def write_tree(
     labels, orders, opens : (k + 1, n) column → position, columns left, children.
     bounds : (4, k + 1, n), work : (3, max(n, k) + 1), fresh : (n,) scratch.
     log : the tokens; most : nodes; state : what was written, nodes, memory needed.
-    group : (n,) of each feature, −1 for none; rooms : (k + 1, groups) how many more of
-    each there may be at a level, the first row as it is given.
+    group : (kinds, n) of each feature and kind of groups, −1 for none; rooms : (k + 1,
+    groups of all kinds) how many more of each there may be at a level, the first row as
+    it is given.
 
     Returns CLOSED, NOT_CLOSED (a set above τ', or too near to tell), NODES_SPENT,
     LOG_FULL or NEEDS_MEMORY.
@@ -167,14 +186,16 @@ def write_tree(
         levels[CURSOR, level] += 1
         n, start = levels[SIZE, level], levels[START, level]
         left = levels[LEFT, level]
-        own = group[labels[level, orders[level, t]]]
         for g in range(rooms.shape[1]):
-            rooms[level + 1, g] = rooms[level, g] - (1 if g == own else 0)
+            rooms[level + 1, g] = rooms[level, g]
+        for kind in range(group.shape[0]):
+            own = group[kind, labels[level, orders[level, t]]]
+            if own >= 0:
+                rooms[level + 1, own] -= 1
         kept = 0
         for a in range(t + 1, left):
             i = orders[level, a]
-            g = group[labels[level, i]]
-            if g < 0 or rooms[level + 1, g] > 0:
+            if _has_room(group, rooms[level + 1], labels[level, i]):
                 fresh[kept] = i
                 labels[level + 1, kept] = labels[level, i]
                 kept += 1

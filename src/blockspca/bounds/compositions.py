@@ -141,13 +141,16 @@ class Compositions:
         self.parts = [*parts, others] if len(others) else list(parts)
         self._has_rest = len(others) > 0
         self.sizes = [len(part) for part in self.parts]
-        # level is compared with products of roots, and A_ij with the root of A_ii A_jj
-        self._weakest = (level * (1 + 16 * EPS) + cov.entry_error) / unit
+        # No |A_ij| of features that are in none is above it: the level is compared with
+        # products of roots, and A_ij with the root of A_ii A_jj.
+        self.weakest = (level * (1 + 16 * EPS) + cov.entry_error) / unit
         sizes = self._sizes()
         largest = float(in_units(cov.diagonal(), unit).max())
         if not max(largest, *(part.max() for part in sizes)) <= _LARGEST:
             self.after = [np.full(k + 1, np.inf)]  # nothing is said
             return
+        #: t and v with A ⪯ vv' + tI, of each part but the last
+        self.points: list[list[tuple[float, FloatArray]]] = []
         self.within = [self._bounds_within(g) for g in range(len(self.parts))]
         self._sum_up(sizes)
         self.after = self._suffix_bounds()
@@ -189,12 +192,14 @@ class Compositions:
         bounds = np.full(k + 1, -np.inf)
         if self._has_rest and g == len(self.parts) - 1:
             own = float(in_units(self.cov.diagonal()[features], self.unit).max())
-            sums = np.arange(most) * self._weakest
+            sums = np.arange(most) * self.weakest
             bounds[1 : most + 1] = own + sums + 4 * EPS * (abs(own) + sums)
             return bounds
         A = self.block(features)
+        largest, point = eigenvalue_ceiling(A), _leading(A)
+        self.points.append([(largest, np.zeros(len(A))), point])
         bounds[1 : most + 1] = np.minimum(
-            _row_sums(A, most), np.minimum(_leading(A, most), eigenvalue_ceiling(A))
+            _row_sums(A, most), np.minimum(_with_squares(*point, most), largest)
         )
         return bounds
 
@@ -285,21 +290,39 @@ class Compositions:
         """
         found: list[Composition] = []
         search = self._search((), -np.inf, total, tau)
-        for steps, composition in enumerate(search):
+        for steps, step in enumerate(search):
             # Beginnings that lead to nothing take time as well: where they are many, so
             # will be the compositions.
             if deadline.passed() or steps >= 16 * most:
                 return None
-            if composition is not None:
-                found.append(composition)
+            if isinstance(step, Composition):
+                found.append(step)
                 if len(found) > most:
                     return None
         return sorted(found, key=lambda c: (-c.bound, c.counts))
 
+    def beginnings(
+        self, tau: float, most: int, total: int
+    ) -> tuple[list[tuple[int, ...]], list[Composition]] | None:
+        """Return all beginnings above τ, in preorder, and the compositions of `total`.
+
+        None if there are more than `most` of the latter, or many more of the former.
+        """
+        begun: list[tuple[int, ...]] = []
+        ended: list[Composition] = []
+        for step in self._search((), -np.inf, total, tau):
+            if isinstance(step, Composition):
+                ended.append(step)
+            else:
+                begun.append(step)
+            if len(ended) > most or len(begun) > 16 * most:
+                return None
+        return begun, ended
+
     def _search(
         self, begun: tuple[int, ...], known: float, left: int, tau: float
-    ) -> Iterator[Composition | None]:
-        """Yield what a beginning leads to; None for each step on the way.
+    ) -> Iterator[Composition | tuple[int, ...]]:
+        """Yield what a beginning leads to: longer ones, and compositions at the end.
 
         `known` bounds the sets that end there, and `left` features are to come.
         """
@@ -314,7 +337,7 @@ class Compositions:
                 bound = self._continued(counts, here, q)
             if bound <= tau:
                 continue
-            yield None
+            yield counts
             if q:
                 yield from self._search(counts, here, q, tau)
             else:
@@ -416,17 +439,20 @@ def _row_sums(A: FloatArray, most: int) -> FloatArray:
     return bounds
 
 
-def _leading(A: FloatArray, most: int) -> FloatArray:
-    """t + the s largest v_i², s = 1, …, where A ⪯ vv' + tI.
+def _leading(A: FloatArray) -> tuple[float, FloatArray]:
+    """t and v with A ⪯ vv' + tI.
 
     Of vv' and of the difference each entry is rounded once, by eps/2 of itself.
     """
     values, vectors = leading_eigenpairs(A, 2)
     v = vectors[:, -1] * np.sqrt(max(float(values[-1] - values[0]), 0.0))
-    squares = -np.sort(-v * v)[:most]
-    sums = np.cumsum(squares) * (1 + (most + 4) * EPS)
     rounding = 2 * EPS * (frobenius_norm(A) + float(v @ v))
-    t = eigenvalue_ceiling(A - np.outer(v, v)) + rounding
+    return eigenvalue_ceiling(A - np.outer(v, v)) + rounding, v
+
+
+def _with_squares(t: float, v: FloatArray, most: int) -> FloatArray:
+    """t + the s largest v_i², s = 1, …."""
+    sums = np.cumsum(-np.sort(-v * v)[:most]) * (1 + (most + 4) * EPS)
     bounds: FloatArray = t + sums + 4 * EPS * (abs(t) + sums)
     return bounds
 

@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from .._kernels.loading import load
 from ..certificate import StepClaim
-from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
 from ..proof_file import FORMAT, Proof
 from ..result import Result
-from ..rules import Rules
 from ..scan.lists import scan_kernels
 from .adaptive_screening import Candidates
 from .proof_records import Recording
@@ -42,23 +40,11 @@ from .proof_subject import (
 RECORDING = 0.2
 
 
-_TWO_LIMITS = (
-    "a proof has no words for max_per_group together with min_overlap; leave one of "
-    "them out, or proof=True: `verify` checks the certificate."
-)
-
-
-def check_recordable(
-    cov: Covariance, certify: bool, constraints: Constraints | Rules | None
-) -> None:
+def check_recordable(cov: Covariance, certify: bool) -> None:
     """Refuse, before any work, to record what the proof format cannot say."""
     refuse_unrecordable(cov, ())
     if not certify:
         raise ValueError("proof=True with certify=False: pass one of them.")
-    if isinstance(constraints, Constraints):
-        given = constraints.max_per_group, constraints.min_overlap
-        if None not in given:
-            raise NotRecordable(_TWO_LIMITS)
 
 
 def recorded(
@@ -208,6 +194,3 @@ def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
                 f"the result for k = {result.k} has no certificate, so that there is "
                 "no bound to prove; solve with certify=True."
             )
-        rules = result.certificate.constraints
-        if rules is not None and rules.beside:
-            raise NotRecordable(_TWO_LIMITS)

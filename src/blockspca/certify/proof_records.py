@@ -25,11 +25,12 @@ from ..limits import Budget, LimitReached
 from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
-from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
+from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import NotRecordable, Subject
+from .sign_records import sign_record
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -94,7 +95,8 @@ class Recording:
     candidates: Candidates
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     nodes: int = 0
-    of_units: dict[int, float] = field(default_factory=dict)
+    #: bounds on whole groups or by signs, which are not in `upper`
+    apart: dict[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.cov, self.features = self.subject.cov, self.subject.features
@@ -121,10 +123,14 @@ class Recording:
         wanted = self.targets.get(k, np.inf)
         target = max(wanted, above(previous))
         value, record = np.inf, None
-        if self.names.get(k) in _SEARCHED:
+        if self.subject.beside is not None and k not in self.claimed:
+            value, record = self._tree_below(k, target)
+        if record is None and self.names.get(k) in _SEARCHED:
             value, record = self._tree(k, target)
         if self.names.get(k) == BoundName.ENTRY_DUAL:
             value, record = self._entry(k)
+        if self.names.get(k) == BoundName.COMPOSITIONS:
+            value, record = self._compositions(k, wanted)
         if record is None:
             value, record = self._closed_form(k)
             if value > target and k > 1 and self.names.get(k) not in _SEARCHED:
@@ -142,6 +148,43 @@ class Recording:
             searched = self._entry_instead(k)
             value, record = min((value, record), searched, key=lambda found: found[0])
         self._add(k, (value, record))
+        is_signed = self.subject.header.get("constraints", {}).get("nonnegative")
+        if value > wanted and k in self.claimed and is_signed:
+            # the bound of a single set may be the set's own value, without any room
+            reached = above(self.claimed[k].objective / self.unit, ENTRY_ROOM / 2)
+            self._add_signs(k, wanted) or self._add_signs(k, max(wanted, reached))
+
+    def _add_signs(self, k: int, target: float) -> bool:
+        """Record trees for loadings that are not negative, in the place of others.
+
+        What is recorded of fewer features, for all signs, is kept where it is below the
+        target; the first that is not, and all after it, are bounded by signs as well.
+        """
+        certificate = self.claimed[k].certificate
+        assert certificate is not None
+        assert certificate.constraints is not None
+        inside = np.searchsorted(self.features, certificate.constraints.include)
+        by_signs: dict[int, tuple[float, dict[str, Any]]] = {}
+        for q in range(k if len(inside) else 2, k + 1):
+            tau = target - 3 * (k - q) * ROOM * abs(target)
+            if q < k and self.upper[q] <= tau and not by_signs:
+                continue
+            upper = self.upper[:q].copy()
+            upper[list(by_signs)] = np.inf
+            known = [by_signs.get(j, (self.apart.get(j, np.inf),))[0] for j in range(q)]
+            found = sign_record(
+                self.subject, self.candidates, inside.astype(np.intp), q, tau,
+                (upper, np.array(known)),
+                (min(self.budget.nodes_left, self.most_nodes), self.budget),
+            )  # fmt: skip
+            if found is None:
+                return False
+            by_signs[q] = tau, found[0]
+            self.nodes += found[1]
+        for q, (tau, record) in by_signs.items():
+            self.upper[q], self.apart[q] = np.inf, tau
+            self.records[q] = self._said(q, tau, record)
+        return True
 
     def add_units(self, k: int) -> None:
         """Record a tree of units for k; where there is none, what holds of all sets."""
@@ -174,7 +217,7 @@ class Recording:
         value, record = min((tau, tree), instead, key=lambda one: one[0])
         assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
-        self.of_units[k] = value
+        self.apart[k] = value
         self.records[k] = self._said(k, value, record)
 
     def _add(self, k: int, found: Found) -> None:
@@ -254,6 +297,25 @@ class Recording:
         for key in ("core", "dense"):
             said[key] = self.features[said[key]].tolist()
         return self._with_room(value), {"rule": "entry", **said}
+
+    def _compositions(self, k: int, target: float) -> Found:
+        """Counts of features by parts, also of fewer where the chain needs it."""
+        found, nodes = records_by_counts(
+            self.cov, k, target, self.duals[k], self.unit, self.upper[: k + 1],
+            (self.most_nodes, self.budget),
+        )  # fmt: skip
+        self.nodes += nodes
+        for q, (tau, record) in found.items():
+            record["parts"] = [self._names(part) for part in record["parts"]]
+            for case in record["cases"]:
+                case["features"] = self._names(case["features"])
+            self._add(q, (tau, record))
+        return found.get(k, _NOTHING)
+
+    def _names(self, positions: Sequence[int]) -> list[int]:
+        """The numbers of features in A."""
+        names: list[int] = self.features[np.array(positions, dtype=np.intp)].tolist()
+        return names
 
     def _with_room(self, value: float) -> float:
         return (value + ENTRY_ROOM * abs(value)) / self.unit
@@ -337,7 +399,7 @@ class Recording:
                 self.upper[: k + 1],
                 most,
                 entries,
-                self._groups(survivors[order]),
+                *self.subject.limits_of(survivors[order]),
             )
             self.budget.nodes += nodes
             if text is not None:
@@ -347,9 +409,17 @@ class Recording:
                 break  # a set is above τ', or memory is short: in any order
         return _NOTHING
 
-    def _groups(self, features: NDArray[np.int64]) -> GroupLimits | None:
-        groups = self.subject.groups
-        return groups and GroupLimits(groups.label[features], groups.room)
+    def _tree_below(self, k: int, target: float) -> Found:
+        """A tree at a τ below that of the largest k, if the target is above that.
+
+        The targets are of sets that need not keep the limits beside groups. Those that
+        keep all have less than the claim, as a rule, and the chain needs that.
+        """
+        last = max(self.claimed)
+        wanted = self.targets[last]
+        tau = wanted - 3 * (last - k) * ROOM * abs(wanted)
+        is_needed = k > 1 and tau < target and above(float(self.upper[k - 1])) <= tau
+        return self._tree(k, tau) if is_needed else _NOTHING
 
     def _tree_record(self, survivors: NDArray[np.int64], tree: str) -> dict[str, Any]:
         features = self.features[survivors].tolist()
@@ -365,7 +435,7 @@ class Recording:
             if self.subject.level is not None:
                 shown.append(self.subject.level)
             if k > 0:
-                value = self.of_units.get(k, float(self.upper[k]))
+                value = self.apart.get(k, float(self.upper[k]))
                 shown.append(above(value) * self.unit)
             bound = max(shown)
             claims.append(self._claim(result, bound))
@@ -392,13 +462,20 @@ class Recording:
         slack = 4 * (len(x) + 2) * EPS * float(size @ np.abs(within) @ size)
         error = whole.entry_error + self.subject.whole.error
         slack += error * float(size.sum()) ** 2
-        return {
+        said = {
             "k": result.k,
             "support": support.tolist(),
             "x": [float(value).hex() for value in x],
             "objective": float(result.objective - slack).hex(),
             "upper_bound": float(bound).hex(),
         }
+        if "beside" in self.subject.header.get("constraints", {}):
+            assert result.certificate is not None
+            rules = result.certificate.constraints
+            assert rules is not None
+            held = np.union1d(support, rules.include).astype(np.intp)
+            said["set"] = rules.filled(held, result.k).tolist()
+        return said
 
     def _needed(self) -> tuple[dict[str, Any], ...]:
         """The records that a claim rests on, directly or through others."""
@@ -411,7 +488,7 @@ class Recording:
                     continue
                 needed.add(q)
                 record = self.records[q]
-                if record["rule"] == "tree":
+                if record["rule"] in ("tree", "compositions", "signs"):
                     waiting += range(1, q)
                 elif record["rule"] == "entry-tree":
                     waiting.append(q - 1)

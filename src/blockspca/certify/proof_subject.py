@@ -53,8 +53,8 @@ class Subject:
         Numbers of its features.
     header : mapping
         What the header says beside data and claims.
-    groups : GroupLimits, optional
-        Of `features`.
+    groups, beside : GroupLimits, optional
+        Of `features`. What screening knows are the former; a tree keeps both.
     chosen : int
         How many features are chosen at the level.
     level : float, optional
@@ -71,6 +71,16 @@ class Subject:
     chosen: int = 0
     level: float | None = None
     units: tuple[NDArray[np.intp], ...] | None = None
+    beside: GroupLimits | None = None
+
+    def limits_of(self, features: NDArray[np.int64]) -> list[GroupLimits]:
+        """What sets of some of the features have to keep."""
+        given = (self.groups, self.beside)
+        return [
+            GroupLimits(one.label[features], one.room)
+            for one in given
+            if one is not None
+        ]
 
 
 @dataclass(frozen=True)
@@ -139,48 +149,63 @@ def constrained_subject(
     with_level = bool(rules.include) and not rules.nonnegative
     # nor does a level go with what is taken off A: see the format
     with_level = with_level and whole.header.get("deflated", {}).get("how") not in TAKEN
-    if part is not None and with_level and not part.void:
+    if with_level and (rules.beside if part is None else not part.void):
         found = _chosen(whole, certificate, part)
         if found is not None:
-            return found, part.steps
+            if part is not None:
+                return found, part.steps
+            return found, _bounds_of(found, certificate.k, limits)
     pairs = _restored(whole.cov, certificate) if rules.nonnegative else None
     if part is not None and not rules.include and pairs in (None, part.restored):
         return _relaxed(whole, rules, pairs), part.steps
     subject = _relaxed(whole, rules, pairs)
-    k = certificate.k
+    return subject, _bounds_of(subject, certificate.k, limits)
+
+
+def _bounds_of(subject: Subject, k: int, limits: Limits) -> tuple[StepClaim, ...]:
+    """Bounds for all sets of a subject at once, but for the limits beside groups."""
+    places = k - subject.chosen
+    if places == 0:
+        return ()
     options = ProofOptions(groups=subject.groups)
-    ks = range(k, k + 1)
-    inner: Result = certified_results(subject.cov, ks, limits, {}, options)[k]
+    ks = range(places, places + 1)
+    inner: Result = certified_results(subject.cov, ks, limits, {}, options)[places]
     assert inner.certificate is not None
-    return subject, inner.certificate.steps
+    return inner.certificate.steps
 
 
 def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int], ...]:
-    """The pairs whose negative entries are kept: those of the parts, and of x."""
+    """The pairs whose negative entries are kept: those of the one part, or of x."""
+    if len(certificate.parts) == 1:
+        return tuple(sorted(certificate.parts[0].restored))
     support = np.array(certificate.support)
     within = np.triu(cov.submatrix(support) < 0, 1)
     own = {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
-    parts = (pair for part in certificate.parts for pair in part.restored)
-    if len(certificate.parts) == 1:
-        return tuple(sorted(parts))
-    return tuple(sorted({*own, *parts}))
+    return tuple(sorted(own))
 
 
 def said_constraints(rules: Rules) -> dict[str, Any]:
     """What a header says of the rules; features to exclude are in `without`."""
-    label = np.array(rules.label)
-    groups = [
-        {"most": int(room), "features": np.flatnonzero(label == g).tolist()}
-        for g, room in enumerate(rules.room)
-        if room > 0 and (label == g).any()
-    ]
+    groups = _said_groups(rules.label, rules.room)
     said = {"include": list(rules.include), "groups": groups}
     header: dict[str, Any] = {"constraints": {**said, "nonnegative": rules.nonnegative}}
+    beside = _said_groups(rules.beside, rules.beside_room)
+    if beside and groups:  # without groups all features of those beside are excluded
+        header["constraints"]["beside"] = beside
     if rules.whole_groups:
         header["constraints"]["whole"] = True
     if rules.exclude:
         header["without"] = list(rules.exclude)
     return header
+
+
+def _said_groups(labels: Sequence[int], rooms: Sequence[int]) -> list[dict[str, Any]]:
+    label = np.array(labels)
+    return [
+        {"most": int(room), "features": np.flatnonzero(label == g).tolist()}
+        for g, room in enumerate(rooms)
+        if room > 0 and (label == g).any()
+    ]
 
 
 def _in_units(whole: Deflated, rules: Rules) -> Subject:
@@ -204,33 +229,46 @@ def _relaxed(
     if pairs is not None:
         matrix = raised(matrix, pairs)
         header["raised"] = [list(pair) for pair in pairs]
-    groups = rules.limits
-    if groups is not None:
-        groups = GroupLimits(groups.label[features], groups.room)
+    groups, beside = (
+        one and GroupLimits(one.label[features], one.room)
+        for one in (rules.limits, rules.limits_beside)
+    )
     if len(features) < whole.cov.n_features:
         matrix = restricted(matrix, features)
-    return Subject(whole, matrix, features, header, groups)
+    return Subject(whole, matrix, features, header, groups, beside=beside)
 
 
 def _chosen(
-    whole: Deflated, certificate: Certificate, part: PartClaim
+    whole: Deflated, certificate: Certificate, part: PartClaim | None
 ) -> Subject | None:
-    """The features to include, chosen at the level of the part; None if not."""
+    """The features to include, chosen at the level of the part; None if not.
+
+    Where there is none, or one without a level, that is as far above the bound as a
+    bound is above a component.
+    """
     rules = certificate.constraints
     assert rules is not None
     rest, places, groups = left_of(
         whole.cov.n_features, certificate.k, rules, Part.whole(rules), limited=True
     )
+    include = np.array(rules.include, dtype=np.intp)
+    beside = rules.limits_beside
+    if beside is not None:  # of what `rest` has, none with a full group
+        rest_beside = beside.after(include, rest)
+        keep = ~rest_beside.full()
+        rest = rest[keep]
+        beside = GroupLimits(rest_beside.label[keep], rest_beside.room)
+        groups = groups and GroupLimits(groups.label[keep], groups.room)
     if len(rest) == 0:
         return None
-    level = part.level
-    if level is None:  # one set: as far above it as a bound is above a component
-        level = part.upper_bound + 8 * ROOM * abs(part.upper_bound)
+    bound = certificate.upper_bound if part is None else part.upper_bound
+    level = None if part is None else part.level
+    if level is None:
+        level = bound + 8 * ROOM * abs(bound)
     try:
-        cov = forced(whole.cov, np.array(rules.include, dtype=np.intp), rest, level)
+        cov = forced(whole.cov, include, rest, level)
     except LevelTooLow:
         return None
     header = {**whole.header, **said_constraints(rules), "level": float(level).hex()}
-    count = len(rules.include)
-    assert places == certificate.k - count
-    return Subject(whole, cov, rest, header, groups, count, level)
+    assert places == certificate.k - len(include)
+    return Subject(whole, cov, rest, header, groups, len(include), level, beside=beside)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled
+from .compositions import check_compositions
 from .data import as_data, data_hash, read_data
 from .entries import ExactEntries
 from .fields import ProofError
@@ -33,7 +34,7 @@ from .screening import (
 )
 from .taken import Taken
 
-SCREENED = ("tree", "entry-tree")
+SCREENED = ("tree", "entry-tree", "signs")
 OPTIMAL = Fraction(1, 10**9)
 Matrix = Any  # IntegerMatrix or FloatMatrix: numbers are integers or fractions
 
@@ -145,6 +146,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
     screening = Screening(section, matrix, bounds)
     uppers: dict[int, Any] = {}
     of_units: dict[int, Any] = {}  # which bound some sets, and no other record
+    of_signs: dict[int, Any] = {}  # which bound vectors that are not negative
     semidefinite = section.problem.is_semidefinite
     for record in section.records:
         upper = matrix.number(record.upper)
@@ -163,6 +165,13 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_group_tree(record, upper)
             of_units[record.k] = upper
             continue
+        elif record.rule == "signs":
+            screening.check_signs(record, upper, uppers, of_signs)
+            matrix.check_signs(record, {**uppers, record.k: upper}, of_signs)
+            of_signs[record.k] = upper
+            continue
+        elif record.composed is not None:
+            check_compositions(matrix, bounds, record, {**uppers, record.k: upper})
         elif record.direction is not None:
             matrix.check_direction(record.k, upper, record.direction)
         else:
@@ -170,7 +179,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
             matrix.check_tree(record, {**uppers, record.k: upper})
         uppers[record.k] = upper
     for claim in section.claims:
-        _check_bound(claim, section.problem.level, matrix, uppers | of_units)
+        _check_bound(claim, section.problem.level, matrix, uppers | of_units | of_signs)
 
 
 def _check_bound(
@@ -251,7 +260,23 @@ class Screening:
             alive, rows = undecided_by_lists(
                 self.bounds, self.lists, level, record.features
             )
-        self.matrix.check_screening(alive, rows, k, tau, u)
+        self.matrix.check_screening(alive, rows, k, tau, u, self.groups)
+
+    def check_signs(
+        self, record: Record, tau: Any, uppers: dict[int, Any], signs: dict[int, Any]
+    ) -> None:
+        """As `check`; where features are included, all that fit must be named."""
+        problem, before = self.section.problem, record.k - 1
+        names = [problem.kept[i] for i in record.features]
+        if {*names} & {*problem.include} or record.k < len(problem.include):
+            raise ProofError(f"k = {record.k}: features of include are not in the tree")
+        if not problem.include:
+            known = [found[before] for found in (uppers, signs) if before in found]
+            return self.check(record, tau, min(known, default=None))
+        named = {*names, *problem.include}
+        if not all(i in named for i in problem.kept if problem.fits(i)):
+            raise ProofError(f"k = {record.k}: a feature that fits is not in the tree")
+        return None
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""

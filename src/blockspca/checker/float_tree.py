@@ -21,6 +21,7 @@ other; its margin is measured.)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import sqrt
 
 import numpy as np
@@ -28,9 +29,18 @@ import numpy as np
 from .fields import ProofError
 from .integer_tree import skip_node
 from .positive import eliminate_all
-from .problem import Groups
-from .proof_file import Node, Record
+from .problem import Limits
+from .proof_file import Record
 from .screening import TINY, UNIT, Level, above, below
+from .tree_file import Node
+
+FEW_ROWS = 128  # rows of masks that are kept: most nodes have fewer
+
+
+@lru_cache(maxsize=FEW_ROWS)
+def strictly_above(n: int) -> np.ndarray:
+    """Return ones above the diagonal of n rows, and zeros elsewhere."""
+    return np.triu(np.ones((n, n)), 1)
 
 
 class FloatTree:
@@ -70,7 +80,7 @@ class FloatTree:
         return ProofError(f"k = {self.k}: {what} is not shown to hold")
 
     def node(
-        self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None = None
+        self, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None = None
     ) -> None:
         node = next(self.nodes)
         if len(F) >= m and B.diagonal().max() > self.tau:
@@ -106,7 +116,7 @@ class FloatTree:
             keep, inside = keep[stays], inside[stays][:, stays]
         return keep[:0]
 
-    def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None) -> None:
+    def last(self, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None) -> None:
         """Close by too few features, or by all sets of one or two."""
         together = len(F) if groups is None else groups.capacity(F.tolist())
         if together < m or m == 1:  # `node` has compared the diagonal with τ₁
@@ -121,7 +131,7 @@ class FloatTree:
             raise self.fail(f"L with m = {m}")
 
     def split(
-        self, node: Node, B: np.ndarray, F: np.ndarray, m: int, groups: Groups | None
+        self, node: Node, B: np.ndarray, F: np.ndarray, m: int, groups: Limits | None
     ) -> None:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:
@@ -169,7 +179,8 @@ class FloatTree:
         if m > N:
             return np.zeros(0, dtype=np.int64)
         a = B.diagonal()
-        squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
+        later = strictly_above(N) if N <= FEW_ROWS else np.triu(np.ones((N, N)), 1)
+        squares = np.sort(B * B * later, axis=1)[:, ::-1][:, : m - 1]
         sums = above(np.cumsum(squares, axis=1), m)
         most, longest = max(a.max(), -a.min()), sqrt(sums.max(initial=0.0))
         size = 2 * most + (m + 1) * longest + self.growth

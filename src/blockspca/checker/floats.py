@@ -20,6 +20,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from .composition_file import PartBound
+from .compositions import FloatNumbers
 from .direction import FloatDirections
 from .entries import ExactEntries
 from .entry import float_point_holds, rest_of_rows, weights_in
@@ -28,9 +30,11 @@ from .fields import ProofError
 from .float_columns import FloatColumns, rounded_down
 from .float_tree import FloatTree
 from .group_tree import FloatGroupTree
-from .problem import Problem
+from .positive import is_nonnegative_by_factor
+from .problem import Groups, Problem
 from .proof_file import Direction, Entry, Record
 from .screening import (
+    TINY,
     UNIT,
     Entries,
     Level,
@@ -40,6 +44,7 @@ from .screening import (
     below,
     rows_above,
 )
+from .sign_tree import FloatSignTree
 from .taken import FloatTaken, Taken
 
 
@@ -47,6 +52,7 @@ class FloatMatrix:
     """Ã in float64; `factor` · A is what it is about."""
 
     name = "float64 with derived margins"
+    numbers = FloatNumbers()
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
@@ -98,6 +104,7 @@ class FloatMatrix:
             self.error = 0.0 if same else 2 * UNIT
         self.factor = Fraction(2) ** -self.shift
         place = np.arange(len(kept))
+        self.plain = self.A.copy() if self.raised.is_used else self.A
         self.raised.apply(self.A, place, place)
         self.low = self.high = np.diagonal(self.A).copy()
         self.product_error = 0.0
@@ -164,7 +171,13 @@ class FloatMatrix:
         return Level(k, float(tau), float(u))
 
     def check_screening(
-        self, alive: np.ndarray, rows: np.ndarray, k: int, tau: Fraction, u: Fraction
+        self,
+        alive: np.ndarray,
+        rows: np.ndarray,
+        k: int,
+        tau: Fraction,
+        u: Fraction,
+        groups: Groups | None,
     ) -> None:
         """Refuse: what floats do not drop, stays."""
         if len(rows):
@@ -214,16 +227,18 @@ class FloatMatrix:
             tree.node(np.arange(0), np.arange(len(features)))
         self.nodes += len(record.nodes)
 
-    def _block(self, features: list[int]) -> np.ndarray:
-        """Return Ã between features, within `product_error`."""
+    def _block(self, features: list[int], raised: bool = True) -> np.ndarray:
+        """Return Ã between features, within `product_error`; perhaps not raised."""
         if self.is_given:
-            return self.A[np.ix_(features, features)]
+            A = self.A if raised else self.plain
+            return A[np.ix_(features, features)]
         H = np.ascontiguousarray(self.A[:, features])
         B = H.T @ H
         B = np.tril(B) + np.tril(B, -1).T  # one value for both of a pair
         place = np.array(features, dtype=np.int64)
         self.taken.subtract(B, place, place)
-        self.raised.apply(B, place, place)
+        if raised:
+            self.raised.apply(B, place, place)
         return B
 
     def check_tree(self, record: Record, uppers: dict[int, Fraction]) -> None:
@@ -232,10 +247,79 @@ class FloatMatrix:
         B = self._block(features)
         tree = FloatTree(iter(record.tree), record, B, self.product_error)
         tree.begin({k: float(upper) for k, upper in uppers.items()})
-        groups = self.problem.rest
-        if groups is not None:
-            groups = groups.at(self.problem.kept[i] for i in features)
+        groups = self.problem.limits_of(features)
         tree.node(B, np.arange(len(features)), record.k, groups)
+        self.nodes += len(record.tree)
+
+    def below_in_floats(self, number: Fraction) -> float:
+        """Return a number in the units of `upper_bounds`, rounded down."""
+        return float(number)
+
+    def part_bound(
+        self, part: tuple[int, ...], given: PartBound, k: int
+    ) -> list[float]:
+        """Show Ã ⪯ vv' + tI on a part, for sets of k; return what it has for s ≤ k.
+
+        Entries of vv' − Ã are off by the error of Ã and three roundings, which costs k
+        times as much: a vector has k entries that are not 0.
+        """
+        names, size = list(part), [abs(x) for x in given.v]
+        v = np.copysign(self._weights(size), given.v)
+        t = float(self.number(given.t))
+        B = self._block(names)
+        np.fill_diagonal(B, self.high[names])
+        largest = float(np.abs(B).max()) + float(np.max(v * v))
+        entry = self.product_error + 8 * UNIT * (largest + abs(t)) + TINY
+        margin = 2.0**-32 * (largest + abs(t))
+        N = np.outer(v, v) - B
+        N.flat[:: len(B) + 1] += t
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            holds = is_nonnegative_by_factor(N, k, margin)
+        if not holds:
+            raise ProofError(f"k = {k}: vv' + tI is not shown to bound a part")
+        squares = np.zeros(k)
+        squares[: len(v)] = np.sort(v * v)[::-1][:k]
+        sums = above(np.cumsum(squares), k)
+        lost = margin + 1.01 * k * entry
+        found = t + lost + sums + 8 * UNIT * (abs(t) + lost + sums)
+        return [float("inf"), *found.tolist()]
+
+    def check_case(
+        self,
+        record: Record,
+        chosen: list[int],
+        groups: Groups,
+        chain: dict[int, Fraction],
+    ) -> None:
+        """Read the tree of a case, once the features of whole parts are chosen."""
+        B = self._block([*chosen, *record.features])
+        tree = FloatTree(iter(record.tree), record, B, self.product_error)
+        tree.begin({k: float(upper) for k, upper in chain.items()})
+        for _ in chosen:
+            B, _ = tree.choose(B, np.arange(len(B)), 0)
+        if len(chosen) < record.k:
+            F = np.arange(len(record.features))
+            tree.node(B, F, record.k - len(chosen), groups)
+
+    def check_signs(
+        self, record: Record, uppers: dict[int, Fraction], signs: dict[int, Fraction]
+    ) -> None:
+        """Rule "signs", after screening."""
+        place = {name: position for position, name in enumerate(self.problem.kept)}
+        inside = [place[i] for i in self.problem.include]
+        rows = [*inside, *record.features]
+        B, plain = self._block(rows), self._block(rows, raised=False)
+        limits = self.problem.limits_of(rows)
+        if limits is not None:
+            held = limits.after(range(len(inside)))
+            limits = held.at(range(len(inside), len(rows)))
+        tree = FloatSignTree(record, B, plain, self.product_error, inside)
+        bounds, of_signs = (
+            {k: float(upper) for k, upper in known.items()}
+            for known in (uppers, {} if inside else signs)
+        )
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            tree.check(B, bounds, of_signs, limits, self.number)
         self.nodes += len(record.tree)
 
     def check_group_tree(self, record: Record, upper: Fraction) -> None:

@@ -27,8 +27,9 @@ from .fields import ProofError
 from .float_tree import FloatTree
 from .integer_tree import IntegerTree, skip_node
 from .positive import Rows, eliminate, is_positive_semidefinite
-from .proof_file import Node, Record
+from .proof_file import Record
 from .screening import TINY, UNIT, above
+from .tree_file import Node
 
 SQUARINGS = 24
 

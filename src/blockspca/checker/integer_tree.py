@@ -15,8 +15,8 @@ from math import isqrt
 
 from .fields import ProofError
 from .positive import Rows, eliminate, is_positive_semidefinite
-from .problem import Groups
-from .proof_file import Node
+from .problem import Limits
+from .tree_file import Node
 
 SHORT = 160  # bits that decide drops and suffix bounds; 64 is a unit at the root
 
@@ -38,7 +38,7 @@ class IntegerTree:
         q: int,
         F: list[int],
         m: int,
-        groups: Groups | None = None,
+        groups: Limits | None = None,
     ) -> None:
         node = next(self.nodes)
         while node.letter == "D":
@@ -74,7 +74,7 @@ class IntegerTree:
         keep = sorted(left)
         return [[M[i][j] for j in keep] for i in keep], [F[i] for i in keep]
 
-    def last(self, M: Rows, F: list[int], m: int, groups: Groups | None) -> None:
+    def last(self, M: Rows, F: list[int], m: int, groups: Limits | None) -> None:
         """Close by too few features, or by all sets of one or two."""
         if (len(F) if groups is None else groups.capacity(F)) < m:
             return
@@ -95,7 +95,7 @@ class IntegerTree:
         q: int,
         F: list[int],
         m: int,
-        groups: Groups | None,
+        groups: Limits | None,
     ) -> None:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:

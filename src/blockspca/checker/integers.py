@@ -14,19 +14,28 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from .columns import ExactColumns, dot, fraction_bits, scaled, shifted
+from .composition_file import PartBound
+from .compositions import IntegerNumbers
 from .entries import ExactEntries
-from .entry import integer_matrix, rest_of_rows, weights_in, whole_weights
+from .entry import (
+    SHARE_BITS,
+    integer_matrix,
+    rest_of_rows,
+    weights_in,
+    whole_weights,
+)
 from .fields import ProofError
 from .group_tree import IntegerGroupTree
 from .integer_direction import IntegerDirections
 from .integer_entry_tree import IntegerEntryTree
 from .integer_tree import IntegerTree
-from .positive import is_nonnegative
-from .problem import Problem
+from .positive import eliminate, is_nonnegative
+from .problem import Groups, Problem
 from .proof_file import Direction, Entry, Record
 from .screening import (
     Entries,
@@ -37,6 +46,7 @@ from .screening import (
     rows_above,
     top_sum,
 )
+from .sign_tree import IntegerSignTree
 from .taken import FloatTaken, Taken
 
 BITS = 64
@@ -49,6 +59,7 @@ class IntegerMatrix:
     """Ã in units of 2^`exponent`, from exact arithmetic on the data."""
 
     name = "exact integers"
+    numbers = IntegerNumbers(BITS)
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
@@ -118,8 +129,8 @@ class IntegerMatrix:
         top, shift = self.taken.top(names[i], names[j]), -self.exponent
         return (top << max(shift, 0)) // (self.taken.bottom << max(-shift, 0))
 
-    def entry(self, i: int, j: int) -> int:
-        """Return Ã_ij in units."""
+    def entry(self, i: int, j: int, raised: bool = True) -> int:
+        """Return Ã_ij in units; perhaps as it is before it is raised."""
         if i == j:
             return self.diagonal[i]
         place = (i, j) if i < j else (j, i)
@@ -131,7 +142,7 @@ class IntegerMatrix:
                 found -= self._taken(i, j)
             self.known[place] = found
         found = self.known[place]
-        return found if found >= 0 or self.raised.keeps(i, j) else 0
+        return found if found >= 0 or self.raised.keeps(i, j) or not raised else 0
 
     # -- numbers --------------------------------------------------------------------
 
@@ -237,10 +248,15 @@ class IntegerMatrix:
         return Level(k, _rounded_down(tau), _rounded_up(u))
 
     def check_screening(
-        self, alive: np.ndarray, rows: np.ndarray, k: int, tau: int, u: int
+        self,
+        alive: np.ndarray,
+        rows: np.ndarray,
+        k: int,
+        tau: int,
+        u: int,
+        groups: Groups | None,
     ) -> None:
         """Drop the features `rows` from those alive, in integers."""
-        groups = self.problem.places
         left = set(np.flatnonzero(alive).tolist())
         waiting = rows.tolist()
         while waiting:
@@ -322,11 +338,87 @@ class IntegerMatrix:
         M = [[-self.entry(i, j) for j in record.features] for i in record.features]
         for i, row in enumerate(M):
             row[i] += tau
-        groups = self.problem.rest
-        if groups is not None:
-            groups = groups.at(self.problem.kept[i] for i in record.features)
+        groups = self.problem.limits_of(record.features)
         tree = IntegerTree(iter(record.tree), record.k, chain)
         tree.node(M, 1, list(range(len(M))), record.k, groups)
+        self.nodes += len(record.tree)
+
+    def below_in_floats(self, number: int) -> float:
+        """Return a number in the units of `upper_bounds`, rounded down."""
+        return max(_rounded_down(number), 0.0)
+
+    def part_bound(self, part: tuple[int, ...], given: PartBound, k: int) -> list[Any]:
+        """Show Ã ⪯ vv' + tI on a part, for sets of k; return what it has for s ≤ k.
+
+        v is rounded first, as any vector will do, and nothing after.
+        """
+        if len(part) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {k}: parts in integers have {LARGEST_DENSE} features"
+            )
+        size = [abs(x) for x in given.v]
+        w, b = whole_weights(weights_in(size, self.exponent + BITS))
+        v = [-x if y < 0 else x for x, y in zip(w, given.v, strict=True)]
+        t, shift = self.number(given.t), 2 * b + SHARE_BITS - BITS
+        X = [
+            [
+                (v[p] * v[q] << SHARE_BITS) - (self.entry(i, j) << shift)
+                for q, j in enumerate(part)
+            ]
+            for p, i in enumerate(part)
+        ]
+        for p, row in enumerate(X):
+            row[p] += t << shift
+        if not is_nonnegative(X, k):
+            raise ProofError(f"k = {k}: vv' + tI is not shown to bound a part")
+        squares = sorted((x * x for x in v), reverse=True)[:k]
+        sums = [sum(squares[:s]) << SHARE_BITS for s in range(1, k + 1)]
+        return [float("inf"), *(t - (-total >> shift) for total in sums)]
+
+    def check_case(
+        self,
+        record: Record,
+        chosen: list[int],
+        groups: Groups,
+        chain: dict[int, int],
+    ) -> None:
+        """Read the tree of a case, once the features of whole parts are chosen."""
+        k, names = record.k, [*chosen, *record.features]
+        tau = chain[k]
+        M = [[-self.entry(i, j) for j in names] for i in names]
+        for i, row in enumerate(M):
+            row[i] += tau
+        pivot = 1
+        for _ in chosen:
+            if M[0][0] <= 0:
+                raise ProofError(f"k = {k}: a whole part has B_pp ≥ τ")
+            M, pivot = eliminate(M, pivot, 0, range(1, len(M))), M[0][0]
+        tree = IntegerTree(iter(record.tree), k, {q: tau - u for q, u in chain.items()})
+        if len(chosen) < k:
+            F = list(range(len(record.features)))
+            tree.node(M, pivot, F, k - len(chosen), groups)
+
+    def check_signs(
+        self, record: Record, uppers: dict[int, int], signs: dict[int, int]
+    ) -> None:
+        """Rule "signs", after screening."""
+        place = {name: position for position, name in enumerate(self.problem.kept)}
+        inside = [place[i] for i in self.problem.include]
+        rows, tau = [*inside, *record.features], uppers[record.k]
+        if len(rows) > LARGEST_DENSE:
+            raise ProofError(
+                f"k = {record.k}: signs in integers are for {LARGEST_DENSE} rows"
+            )
+        plain = [[self.entry(i, j, raised=False) for j in rows] for i in rows]
+        M = [[-self.entry(i, j) for j in rows] for i in rows]
+        for i, row in enumerate(M):
+            row[i] += tau
+        limits = self.problem.limits_of(rows)
+        if limits is not None:
+            held = limits.after(range(len(inside)))
+            limits = held.at(range(len(inside), len(rows)))
+        tree = IntegerSignTree(record, plain, tau, inside)
+        tree.check(M, uppers, {} if inside else signs, limits, self.number)
         self.nodes += len(record.tree)
 
     def check_group_tree(self, record: Record, upper: int) -> None:

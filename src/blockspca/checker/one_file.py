@@ -13,6 +13,8 @@ from pathlib import Path
 MODULES = (
     "fields",
     "problem",
+    "tree_file",
+    "composition_file",
     "entry_file",
     "proof_file",
     "data",
@@ -28,6 +30,8 @@ MODULES = (
     "integer_tree",
     "float_tree",
     "group_tree",
+    "compositions",
+    "sign_tree",
     "integer_entry_tree",
     "integer_direction",
     "integers",

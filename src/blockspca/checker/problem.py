@@ -84,6 +84,36 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class TwoGroups:
+    """Two kinds of groups at once: a feature may be in one of each."""
+
+    one: Groups
+    other: Groups
+
+    def after(self, chosen: Iterable[int]) -> TwoGroups:
+        """Return what is left once some features are chosen."""
+        held = list(chosen)
+        return TwoGroups(self.one.after(held), self.other.after(held))
+
+    def has_room(self, feature: int) -> bool:
+        """Say whether one more feature may be chosen."""
+        return self.one.has_room(feature) and self.other.has_room(feature)
+
+    def capacity(self, features: Iterable[int]) -> int:
+        """Return what no number of features that go together is above."""
+        names = list(features)
+        return min(self.one.capacity(names), self.other.capacity(names))
+
+    def at(self, features: Iterable[int]) -> TwoGroups:
+        """Return the same of features that are named by their places in a list."""
+        names = list(features)
+        return TwoGroups(self.one.at(names), self.other.at(names))
+
+
+Limits = Groups | TwoGroups
+
+
+@dataclass(frozen=True)
 class Problem:
     """The matrix and the sets that count."""
 
@@ -101,6 +131,7 @@ class Problem:
     raised: tuple[tuple[int, int], ...] | None = None
     include: tuple[int, ...] = ()
     groups: Groups | None = None
+    beside: Groups | None = None  # whose features may be in `groups` as well
     nonnegative: bool = False
     level: float | None = None
     whole: tuple[tuple[int, ...], ...] = ()  # groups that are used as a whole
@@ -119,16 +150,32 @@ class Problem:
     def kept(self) -> tuple[int, ...]:
         """The features that the records are about, ascending."""
         out, rest = {*self.without, *self.chosen}, self.rest
+        beside = None if self.beside is None else self.beside.after(self.chosen)
         return tuple(
             i
             for i in range(self.d)
-            if i not in out and (rest is None or rest.has_room(i))
+            if i not in out
+            and (rest is None or rest.has_room(i))
+            and (beside is None or beside.has_room(i))
         )
 
     @cached_property
     def places(self) -> Groups | None:
         """The same limits, of positions among the features kept."""
         return None if self.rest is None else self.rest.at(self.kept)
+
+    def fits(self, feature: int) -> bool:
+        """Say whether a feature has room beside those that are included."""
+        limits = (one for one in (self.groups, self.beside) if one is not None)
+        return all(one.after(self.include).has_room(feature) for one in limits)
+
+    def limits_of(self, features: Iterable[int]) -> Limits | None:
+        """All limits, of features by their places in a list of positions."""
+        names = [self.kept[i] for i in features]
+        if self.rest is None or self.beside is None:
+            return None if self.rest is None else self.rest.at(names)
+        beside = self.beside.after(self.chosen)
+        return TwoGroups(self.rest.at(names), beside.at(names))
 
     @cached_property
     def units(self) -> tuple[tuple[int, ...], ...]:
@@ -188,6 +235,9 @@ class Problem:
             said.append(
                 f"sets with at most {rooms} of {len(self.groups.room)} group(s)"
             )
+        if self.beside is not None:
+            rooms = " ".join(map(str, self.beside.room))
+            said.append(f"and at most {rooms} of {len(self.beside.room)} group(s)")
         if self.whole:
             said.append(f"each of {len(self.whole)} group(s) as a whole or not at all")
         if self.nonnegative:
@@ -300,12 +350,33 @@ def _constraints(value: Any, where: str, fields: dict[str, Any]) -> dict[str, An
     readers["nonnegative"] = read_boolean
     if type(value) is dict and "whole" in value:
         readers["whole"] = read_boolean
+    if type(value) is dict and "beside" in value:
+        readers["beside"] = read_list
     found = take(value, where, **readers)
-    include, room = found["include"], []
-    label: dict[int, int] = {}
+    include = found["include"]
     if not _are_features(include, d) or {*include} & {*fields["without"]}:
         raise ProofError(f"{where}: include must be ascending features, none without")
-    for g, item in enumerate(found["groups"]):
+    groups = _groups(found["groups"], where, d, include)
+    if "whole" in found:
+        if "beside" in found:
+            raise ProofError(f"{where}: whole groups have no others beside them")
+        return _whole(found, where, fields["without"])
+    beside = _groups(found.get("beside", []), where, d, include)
+    if "beside" in found and (groups is None or beside is None):
+        raise ProofError(f"{where}: beside has groups, and is beside groups")
+    return {
+        "include": tuple(include),
+        "groups": groups,
+        "beside": beside,
+        "nonnegative": found["nonnegative"],
+    }
+
+
+def _groups(value: list[Any], where: str, d: int, include: list[int]) -> Groups | None:
+    """Read groups of which no two have a feature in common; None if there are none."""
+    label: dict[int, int] = {}
+    room: list[int] = []
+    for g, item in enumerate(value):
         one = take(item, where, most=read_integer, features=read_integers)
         members = one["features"]
         if (
@@ -320,13 +391,7 @@ def _constraints(value: Any, where: str, fields: dict[str, Any]) -> dict[str, An
             raise ProofError(f"{where}: more to include than a group has room for")
         label |= dict.fromkeys(members, g)
         room.append(one["most"])
-    if "whole" in found:
-        return _whole(found, where, fields["without"])
-    return {
-        "include": tuple(include),
-        "groups": Groups(label, tuple(room)) if room else None,
-        "nonnegative": found["nonnegative"],
-    }
+    return Groups(label, tuple(room)) if room else None
 
 
 def _whole(

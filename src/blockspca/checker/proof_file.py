@@ -7,11 +7,11 @@ float64.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .composition_file import COMPOSED, Composed, read_composed
 from .entry_file import EntryNode, read_nodes, shares_of
 from .fields import (
     ProofError,
@@ -28,14 +28,15 @@ from .fields import (
     take,
 )
 from .problem import DERIVED, OPTIONAL, TAKING, Problem, read_problem
+from .tree_file import Node, read_tree
 
-WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
-DEEPEST = 300  # nodes within nodes; each is a call of a function
 RULES = (
     *("variance", "rows", "average", "tree", "direction", "entry", "entry-tree"),
     "group-tree",
+    "compositions",
+    "signs",
 )
-VERSION = 8
+VERSION = 9
 FARTHEST = 2.0**100  # of a scaling from 1, either way
 
 
@@ -53,14 +54,6 @@ class Claim:
     objective: float
     upper_bound: float
     places: int
-
-
-@dataclass(frozen=True)
-class Node:
-    """A token of a tree: its letter, and the positions that an `S` opens."""
-
-    letter: str
-    opened: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +89,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Added:
+    """Numbers that are added to the entries of pairs of features: section 8."""
+
+    features: tuple[int, ...]
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
 class Record:
     """No set of k features has an eigenvalue above `upper`, by `rule`."""
 
@@ -109,6 +110,8 @@ class Record:
     direction: Direction | None = None
     entry: Entry | None = None
     nodes: tuple[EntryNode, ...] = ()
+    composed: Composed | None = None
+    added: tuple[Added, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,8 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         least = 8
     if type(said) is dict and "whole" in said:
         least = 8
+    if type(said) is dict and "beside" in said:
+        least = 9
     if (
         header["format"] != "blockspca-proof"
         or not least <= header["version"] <= VERSION
@@ -225,6 +230,7 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
 
 def _claim(value: Any, problem: Problem, where: str) -> Claim:
     where += ", claim"
+    more: dict[str, Reader] = {} if problem.beside is None else {"set": read_integers}
     found = take(
         value,
         where,
@@ -233,6 +239,7 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
         x=read_reals,
         objective=read_real,
         upper_bound=read_real,
+        **more,
     )
     k, support, groups = found["k"], found["support"], problem.groups
     places = k - len(problem.chosen)
@@ -255,7 +262,21 @@ def _claim(value: Any, problem: Problem, where: str) -> Claim:
         raise ProofError(f"{where}: the support does not keep the constraints")
     if problem.nonnegative and min(found["x"]) < 0:
         raise ProofError(f"{where}: x has a negative entry")
+    if problem.beside is not None:
+        _check_set(found.pop("set"), held, k, problem, where)
     return Claim(**{**found, "support": tuple(support)}, places=places)
+
+
+def _check_set(
+    names: list[int], held: set[int], k: int, problem: Problem, where: str
+) -> None:
+    """Refuse what is no allowed set of k features with some of them in it."""
+    there = {i for i in names if 0 <= i < problem.d} - {*problem.without}
+    if len(names) != k or names != sorted(there) or not held <= there:
+        raise ProofError(f"{where}: set must be k features, with those of the claim")
+    for groups in (problem.groups, problem.beside):
+        if groups is not None and min(groups.after(there).room) < 0:
+            raise ProofError(f"{where}: the set does not keep the constraints")
 
 
 def _record(value: Any, where: str, section: Section) -> Record:
@@ -267,8 +288,10 @@ def _record(value: Any, where: str, section: Section) -> Record:
     rule = value.get("rule") if type(value) is dict else None
     if rule == "average":
         readers["from"] = read_integer
-    if rule in ("tree", "group-tree"):
+    if rule in ("tree", "group-tree", "signs"):
         readers |= {"features": read_integers, "tree": read_text}
+    if rule == "signs":
+        readers["added"] = read_list
     if rule == "direction":
         readers |= DIRECTION
         if "rounds" in value:
@@ -279,6 +302,8 @@ def _record(value: Any, where: str, section: Section) -> Record:
             readers["scaling"] = read_reals
     if rule == "entry-tree":
         readers |= {"features": read_integers, "nodes": read_list}
+    if rule == "compositions":
+        readers |= COMPOSED
     found = take(value, where, **readers)
     if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule']!r} is not known")
@@ -292,8 +317,13 @@ def _record(value: Any, where: str, section: Section) -> Record:
     depth = 0
     if found["rule"] == "group-tree":
         _check_units(found["features"], where, section.problem)
-    if found["rule"] in ("tree", "group-tree"):
-        tree, depth = _tree(found["tree"], len(features), where)
+    added = tuple(_added(item, where, kept) for item in found.get("added", []))
+    if found["rule"] == "signs" and (
+        section.version < 9 or not section.problem.nonnegative or section.problem.chosen
+    ):
+        raise ProofError(f"{where}: signs are of version 9, for no negative loadings")
+    if found["rule"] in ("tree", "group-tree", "signs"):
+        tree, depth = read_tree(found["tree"], len(features), where, len(added))
     source = found.get("from", 0)
     direction = _direction(found, where, section) if rule == "direction" else None
     if direction is not None and "rounds" in found:
@@ -312,7 +342,26 @@ def _record(value: Any, where: str, section: Section) -> Record:
         direction,
         _entry(found, where, section) if rule == "entry" else None,
         _nodes(found, where, section) if rule == "entry-tree" else (),
+        _composed(found, where, section) if rule == "compositions" else None,
+        added,
     )
+
+
+def _added(value: Any, where: str, kept: dict[int, int]) -> Added:
+    where += ", added"
+    found = take(value, where, features=read_integers, numbers=read_reals)
+    features, numbers = positions(found["features"], kept, where), found["numbers"]
+    if len(numbers) != len(features) * (len(features) - 1) // 2:
+        raise ProofError(f"{where}: a number is needed per pair of features")
+    if min(numbers, default=0.0) < 0:
+        raise ProofError(f"{where}: what is added must not be negative")
+    return Added(features, numbers)
+
+
+def _composed(found: dict[str, Any], where: str, section: Section) -> Composed:
+    if section.version < 9:
+        raise ProofError(f"{where}: compositions are of version 9")
+    return read_composed(found, where, section.kept)
 
 
 def _check_units(names: list[int], where: str, problem: Problem) -> None:
@@ -382,41 +431,3 @@ def _round(value: Any, where: str, section: Section) -> Round:
         positions(found["free"], section.kept, where, True),
         vector,
     )
-
-
-def _tree(text: str, size: int, where: str) -> tuple[tuple[Node, ...], int]:
-    """Return the tokens of one node with all its children, and how deep it goes."""
-    tokens = text.split(" ")
-    nodes: list[Node] = []
-    waiting = [1]  # nodes still to be read at each depth
-    depth = at = 0
-    while at < len(tokens) and waiting:
-        token, at = tokens[at], at + 1
-        if token in ("L", "P"):
-            nodes.append(Node(token))
-            waiting[-1] -= 1
-        elif token == "D":
-            nodes.append(Node(token))
-        elif token[:1] == "S" and WHOLE.fullmatch(token[1:]):
-            opened = tokens[at : at + int(token[1:])]
-            at += int(token[1:])
-            if not all(WHOLE.fullmatch(position) for position in opened):
-                raise ProofError(f"{where}: positions are expected after {token}")
-            places = tuple(map(int, opened))
-            if len(places) != int(token[1:]) or list(places) != sorted(set(places)):
-                raise ProofError(f"{where}: ascending positions must follow {token}")
-            if places and places[-1] >= size:
-                raise ProofError(f"{where}: position {places[-1]} of {size} features")
-            nodes.append(Node("S", places))
-            waiting[-1] -= 1
-            waiting.append(len(places))
-            depth = max(depth, len(waiting) - 1)
-        else:
-            raise ProofError(f"{where}: the token {token[:20]!r} is not known")
-        while waiting and waiting[-1] == 0:
-            waiting.pop()
-    if waiting or at != len(tokens):
-        raise ProofError(f"{where}: the tree ends too early or too late")
-    if depth > DEEPEST:
-        raise ProofError(f"{where}: the tree is deeper than {DEEPEST}")
-    return tuple(nodes), depth

@@ -252,14 +252,20 @@ def keep_room(
 
 
 def undecided_in_groups(
-    bounds: UpperBounds, groups: Groups, level: Level, features: tuple[int, ...]
+    bounds: UpperBounds,
+    groups: Groups,
+    level: Level,
+    features: tuple[int, ...],
+    among: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `undecided_by_lists`, where sets have limits: `groups` of positions.
 
     Whole rows of the features alive are looked at, as which entries count changes with
-    these.
+    these. With `among`, a mask, sets have no other features.
     """
     alive = bounds.left_by_cauchy(level)
+    if among is not None:
+        alive &= among
     stays = np.zeros(len(alive), dtype=bool)
     stays[list(features)] = True
     alive |= stays

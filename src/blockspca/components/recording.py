@@ -31,7 +31,6 @@ from ..certify.proof_subject import (
 )
 from ..certify.replay import replayed_bounds
 from ..certify.results import certified_results
-from ..constraints import Constraints
 from ..covariance.covariance import Covariance
 from ..covariance.derived import correction_error, projected
 from ..covariance.residual import regressed, residual
@@ -79,11 +78,10 @@ def check_recorded(
     cov: Covariance,
     scheme: Scheme,
     n_components: int,
-    constraints: Constraints | None,
     options: Mapping[str, Any],
 ) -> None:
     """Refuse, before any work, to record what the proof format cannot say."""
-    check_recordable(cov, bool(options.get("certify", True)), constraints)
+    check_recordable(cov, bool(options.get("certify", True)))
     if n_components > 1 and type(scheme) not in RECORDABLE:
         names = ", ".join(f"{one.__name__}()" for one in RECORDABLE)
         raise NotRecordable(

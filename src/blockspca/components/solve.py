@@ -395,7 +395,7 @@ def solve_components(
     check_sweeps(sweeps, scheme)
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
-        check_recorded(cov, scheme, len(sparsities), constraints, options)
+        check_recorded(cov, scheme, len(sparsities), options)
     with allowed_threads(n_jobs), as_listener(progress) as tell:
         cov, tell = formed_or_interrupted(cov, budget, tell)
         call = SolveAgain(cov, scheme, sparsities, budget, tell, options)

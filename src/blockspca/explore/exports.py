@@ -78,7 +78,7 @@ def _certificates(engine: Engine, answer: Answer) -> bytes:
 def _proof(engine: Engine, answer: Answer) -> bytes:
     """The proof of all components, which `python -m blockspca.checker` checks."""
     state = answer.state
-    check_recorded(answer.cov, answer.scheme, len(answer.results), None, {})
+    check_recorded(answer.cov, answer.scheme, len(answer.results), {})
     limits = Limits(time=5 * state.seconds)
     proof = recorded_apart(answer.cov, answer.results, limits, answer.scheme)
     return proof.to_text().encode()

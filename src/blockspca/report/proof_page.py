@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from .._html import Markup, table
+from ..checker.composition_file import Composed
 from ..checker.proof_file import Claim, Node, Record, Section
 
 Name = Callable[[int], str]
@@ -38,12 +39,15 @@ RULES = {
     "entry": "every entry moved towards 0 by w_i w_j, for (k − 1) w_i² on the diagonal",
     "entry-tree": "features fixed and split, and what is left bounded by such weights",
     "group-tree": "a tree of all sets of whole groups, by norms of their blocks",
+    "compositions": "how many features a set takes from each part, and trees",
+    "signs": "a tree of all sets that screening leaves, for loadings without signs",
 }
-SCREENED = ("tree", "entry-tree")
+SCREENED = ("tree", "entry-tree", "signs")
 STEPS = {
     "D": "dropped: features i with Σ B_ij² ≤ (τ − B_ii)(τ − u), in no better set",
     "L": "closed: too few features are left, or every feature or pair is below τ",
     "P": "closed: τI − B is positive semidefinite, so nothing here is above τ",
+    "N": "closed: τI − A − N is positive semidefinite, N not negative",
 }
 
 
@@ -164,8 +168,11 @@ def _bounds(section: Section, claims: dict[int, Claim]) -> str:
 
 
 def _nodes(record: Record) -> int:
+    trees = [record.tree]
+    if record.composed is not None:
+        trees += [record.composed.counts, *(one.tree for one in record.composed.cases)]
     closed = sum(node.kind != "fix" for node in record.nodes)
-    return closed + sum(node.letter != "D" for node in record.tree)
+    return closed + sum(node.letter != "D" for tree in trees for node in tree)
 
 
 def _details(section: Section, name: Name) -> str:
@@ -178,7 +185,9 @@ def _details(section: Section, name: Name) -> str:
             parts.append(_fixings(record, d, name))
         if record.rule == "group-tree":
             parts.append(_of_groups(record, name))
-        if record.rule != "tree":
+        if record.composed is not None:
+            parts.append(_counted(record, record.composed, name))
+        if record.rule not in ("tree", "signs"):
             before = None
             continue
         left = set(record.features)
@@ -211,6 +220,29 @@ def _of_groups(record: Record, name: Name) -> str:
         f"{escape(_list(record.features, name))}.</p>"
         f"{''.join(_tree(record, name))}</details>"
     )
+
+
+def _counted(record: Record, given: Composed, name: Name) -> str:
+    """The parts, and the counts that have a tree of their own."""
+    lines = [
+        f"Part {number}, {len(part)} features: {_list(part, name)}."
+        for number, part in enumerate(given.parts, start=1)
+    ]
+    lines.append(
+        f"Features in none of them have no entry above {given.level:.4g} with one "
+        "another, and are one more part, the last."
+    )
+    cases = list(zip(given.counted(), given.cases, strict=True))
+    for counts, case in cases[:_MOST_NODES]:
+        taken = ", ".join(map(str, counts))
+        nodes = sum(node.letter != "D" for node in case.tree)
+        lines.append(f"{taken} features of the parts in turn: a tree, {nodes} nodes.")
+    if len(cases) > _MOST_NODES:
+        lines.append(f"… and {len(cases) - _MOST_NODES} more, not shown.")
+    lines.append("All other counts are closed by the matrix of their bounds.")
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    summary = f"k = {record.k}: {len(given.parts)} parts, {len(cases)} counts left"
+    return f"<details><summary>{summary}</summary>{text}</details>"
 
 
 def _rounds(record: Record, d: int, name: Name) -> str:

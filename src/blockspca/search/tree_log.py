@@ -57,7 +57,7 @@ def tree_text(
     upper: FloatArray,
     max_nodes: int,
     max_entries: int,
-    groups: GroupLimits | None,
+    *groups: GroupLimits,
 ) -> tuple[str | None, int]:
     """Return the text of a tree for no k-set above τ, and how many nodes it has.
 
@@ -73,8 +73,8 @@ def tree_text(
         upper[q] ≥ opt(q) for q < k, +inf where nothing is known.
     max_entries : int
         Most float64 entries of all matrices of nodes together.
-    groups : GroupLimits, optional
-        Of the features of `matrix`: only sets that keep them count.
+    *groups : GroupLimits
+        Of the features of `matrix`: only sets that keep all of them count.
     """
     from .._kernels import tree_log as kernel
 
@@ -88,11 +88,13 @@ def tree_text(
     labels, orders, opens = (np.zeros((k + 1, n), dtype=np.int64) for _ in range(3))
     bounds, work = np.zeros((4, k + 1, n)), np.zeros((3, max(n, k) + 1))
     state = np.zeros(3, dtype=np.int64)
-    group, room = np.full(n, -1), np.ones(1, dtype=np.int64)
-    if groups is not None:
-        group, room = groups.label.astype(np.int64), groups.room
-    rooms = np.zeros((k + 1, len(room)), dtype=np.int64)
-    rooms[0] = room
+    group = np.full((len(groups), n), -1)
+    rooms = np.zeros((k + 1, sum(len(one.room) for one in groups)), dtype=np.int64)
+    first = 0
+    for labels_of, limits in zip(group, groups, strict=True):
+        own, end = limits.label >= 0, first + len(limits.room)
+        labels_of[own] = limits.label[own] + first
+        rooms[0, first:end], first = limits.room, end
     while True:
         code = kernel.write_tree(
             np.ascontiguousarray(matrix), k, tau, below(tau), upper, memory, levels,
