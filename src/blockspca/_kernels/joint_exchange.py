@@ -1,0 +1,433 @@
+"""Turns of components: exchanges and loadings that raise a goal of the whole set.
+
+The set V is given by its supports and loadings, A and B = A² on the features that may
+be used. With the scores of the others as they are, `components/prediction.py` says what
+a component adds; here is its turn. A feature is exchanged for one of those that pull
+most, as long as the goal rises, and loadings follow by power steps on its derivative.
+"""
+
+import numpy as np
+from numba import types
+
+from .options import ENTRY, INNER, njit
+
+_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
+_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
+_COUNTS = types.Array(types.int64, 1, "C", readonly=True)
+_TABLE, _LABELS = types.Array(types.float64, 2, "C"), types.Array(types.int64, 2, "C")
+
+# Slots of the goal, of which `components/goal.py` has the formula.
+WEIGHT, ADJUSTED, PREDICTED, LEFT = range(4)
+ADJUSTED_WIDTH, PREDICTED_WIDTH, ADJUSTED_COST, PREDICTED_COST = range(4, 8)
+
+GAIN = 1e-7  # of the goal, without which an exchange is not made
+TURNS = 10  # of every component, at the most
+EXCHANGES = 60  # of one component in its turn
+CANDIDATES = 16  # features that are tried for each of a support
+REFINED = 4  # of the exchanges, the best by one step, are looked at more closely
+STEPS = 40  # to the loadings of a support
+SETTLED = 1e-10  # gain of a step that is the last
+DEPENDENT = 1e-10  # of a variance: what is left of scores that say nothing new
+TINY = 1e-300
+
+
+@njit(**INNER)
+def _log_of_sum(t):
+    """log(1 + exp(t)), for any t."""
+    return max(t, 0.0) + np.log1p(np.exp(-abs(t)))
+
+
+@njit(**INNER)
+def _share(t):
+    """1 / (1 + exp(−t)), for any t."""
+    e = np.exp(-abs(t))
+    return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
+
+
+@njit(types.float64(_VECTOR, types.float64, types.float64), **ENTRY)
+def goal_value(goal, adjusted, predicted):
+    """What is raised; −∞ where either is nothing."""
+    if not (adjusted > 0.0 and predicted > 0.0):
+        return -np.inf
+    value = np.log(adjusted) + goal[WEIGHT] * np.log(predicted)
+    if goal[ADJUSTED] > 0.0:
+        above = np.log(adjusted / goal[ADJUSTED]) / goal[ADJUSTED_WIDTH]
+        value -= goal[ADJUSTED_COST] * goal[ADJUSTED_WIDTH] * _log_of_sum(-above)
+        above = (predicted - goal[PREDICTED]) / (goal[LEFT] * goal[PREDICTED_WIDTH])
+        value -= goal[PREDICTED_COST] * goal[PREDICTED_WIDTH] * _log_of_sum(-above)
+    return value
+
+
+@njit(types.UniTuple(types.float64, 2)(_VECTOR, types.float64, types.float64), **ENTRY)
+def goal_slopes(goal, adjusted, predicted):
+    """Its derivatives by the adjusted variance and by what is predicted."""
+    adjusted, predicted = max(adjusted, TINY), max(predicted, TINY)
+    on_adjusted, on_predicted = 1.0 / adjusted, goal[WEIGHT] / predicted
+    if goal[ADJUSTED] > 0.0:
+        above = np.log(adjusted / goal[ADJUSTED]) / goal[ADJUSTED_WIDTH]
+        on_adjusted *= 1.0 + goal[ADJUSTED_COST] * _share(-above)
+        above = (predicted - goal[PREDICTED]) / (goal[LEFT] * goal[PREDICTED_WIDTH])
+        on_predicted += goal[PREDICTED_COST] / goal[LEFT] * _share(-above)
+    return on_adjusted, on_predicted
+
+
+@njit(**INNER)
+def _basis(G, H, skip, in_place, R):
+    """Orthonormalise scores but one; their number, adjusted and predicted variance.
+
+    Rows of R are combinations of the components. Those that add most come first, or
+    all in their places.
+    """
+    m = len(G)
+    left = np.empty(m)
+    for i in range(m):
+        left[i] = G[i, i]
+    done = np.zeros(m, np.bool_)
+    if skip >= 0:
+        done[skip] = True
+    count, adjusted, predicted = 0, 0.0, 0.0
+    for place in range(m):
+        first = place if in_place else -1
+        if not in_place:
+            for i in range(m):
+                if not done[i] and (first < 0 or left[i] > left[first]):
+                    first = i
+        if first < 0 or done[first]:
+            continue
+        done[first] = True
+        if not left[first] > max(DEPENDENT * G[first, first], TINY):
+            continue
+        row = R[count]
+        row[:] = 0.0
+        row[first] = 1.0
+        for _ in range(2):  # twice is enough
+            for before in range(count):
+                inner = 0.0
+                for i in range(m):
+                    for j in range(m):
+                        inner += R[before, i] * G[i, j] * row[j]
+                for i in range(m):
+                    row[i] -= inner * R[before, i]
+        size = 0.0
+        for i in range(m):
+            for j in range(m):
+                size += row[i] * G[i, j] * row[j]
+        if not size > max(DEPENDENT * G[first, first], TINY):
+            continue
+        adjusted += size
+        size = np.sqrt(size)
+        for i in range(m):
+            row[i] /= size
+        for i in range(m):
+            for j in range(m):
+                predicted += row[i] * H[i, j] * row[j]
+        for i in range(m):
+            if not done[i]:
+                inner = 0.0
+                for j in range(m):
+                    inner += row[j] * G[j, i]
+                left[i] -= inner * inner
+        count += 1
+    return count, adjusted, predicted
+
+
+@njit(**INNER)
+def _images(A, B, support, loadings, k, once, twice):
+    """Ax and Bx of a component."""
+    once[:] = 0.0
+    twice[:] = 0.0
+    for i in range(k):
+        for f in range(len(once)):
+            once[f] += loadings[i] * A[support[i], f]
+            twice[f] += loadings[i] * B[support[i], f]
+
+
+@njit(**INNER)
+def _inner_products(supports, loadings, counts, AV, BV, G, H):
+    for i in range(len(G)):
+        for j in range(len(G)):
+            G[i, j], H[i, j] = 0.0, 0.0
+            for place in range(counts[i]):
+                f = supports[i, place]
+                G[i, j] += loadings[i, place] * AV[j, f]
+                H[i, j] += loadings[i, place] * BV[j, f]
+    for i in range(len(G)):
+        for j in range(i):
+            G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
+            H[i, j] = H[j, i] = 0.5 * (H[i, j] + H[j, i])
+
+
+@njit(**INNER)
+def _with(goal, adjusted, predicted, s, q):
+    """The goal with a component of variance s more, and its slopes by s and by q."""
+    if not s > DEPENDENT * (adjusted + abs(s)):
+        return -np.inf, 1.0, 0.0
+    ratio = q / s
+    value = goal_value(goal, adjusted + s, predicted + ratio)
+    on_adjusted, on_predicted = goal_slopes(goal, adjusted + s, predicted + ratio)
+    return value, on_adjusted - on_predicted * ratio / s, on_predicted / s
+
+
+@njit(**INNER)
+def _fit(goal, adjusted, predicted, a, b, x):
+    """Improve the loadings x of a support on which what is left is a, its square b."""
+    k = len(x)
+    best, shift, s, q = -np.inf, 0.0, 0.0, 0.0
+    kept, step = x.copy(), np.zeros(k)
+    for _ in range(STEPS):
+        ax, bx = np.zeros(k), np.zeros(k)
+        new_s, new_q = 0.0, 0.0
+        for i in range(k):
+            for j in range(k):
+                ax[i] += a[i, j] * x[j]
+                bx[i] += b[i, j] * x[j]
+            new_s += x[i] * ax[i]
+            new_q += x[i] * bx[i]
+        value, on_first, on_second = _with(goal, adjusted, predicted, new_s, new_q)
+        if value > best or best == -np.inf:
+            settled = value <= best + SETTLED and best > -np.inf
+            best, s, q = value, new_s, new_q
+            kept[:] = x
+            if settled:
+                break
+            size = 0.0
+            for i in range(k):
+                step[i] = on_first * ax[i] + on_second * bx[i]
+                size += step[i] * step[i]
+            size = np.sqrt(size)
+        else:  # too far: a longer way through the same point
+            shift = max(4.0 * shift, size)
+            if shift > 64.0 * size:
+                break
+        length = 0.0
+        for i in range(k):
+            x[i] = step[i] + shift * kept[i]
+            length += x[i] * x[i]
+        length = np.sqrt(length)
+        if not length > TINY:
+            break
+        x /= length
+    x[:] = kept
+    return best, s, q
+
+
+@njit(**INNER)
+def _pulling_most(pull, support, closed, new):
+    """The features outside, that pull most, in `new`; how many."""
+    for f in support:
+        pull[f] = 0.0
+    count, sizes = 0, np.zeros(len(new))
+    for f in range(len(pull)):
+        size = 0.0 if closed[f] else abs(pull[f])
+        if size > 0.0 and (count < len(new) or size > sizes[count - 1]):
+            place = min(count, len(new) - 1)
+            while place > 0 and sizes[place - 1] < size:
+                sizes[place], new[place] = sizes[place - 1], new[place - 1]
+                place -= 1
+            sizes[place], new[place] = size, f
+            count = min(count + 1, len(new))
+    return count
+
+
+@njit(**INNER)
+def _one_step(goal, adjusted, predicted, x, a, b, cross_a, cross_b, own, slopes):
+    """Best exchanges by one step, (REFINED, 4): value, out, in, angle; how many.
+
+    The other loadings keep their proportions: with u the unit vector that is left
+    without feature i, the best of u cos t + e_f sin t by the derivative of the goal.
+    """
+    k, count = len(x), cross_a.shape[1]
+    found, reached = np.zeros((REFINED, 4)), 0
+    ax, bx = a @ x, b @ x
+    s, q = x @ ax, x @ bx
+    xa, xb = x @ cross_a, x @ cross_b
+    for i in range(k):
+        rest = max(1.0 - x[i] * x[i], 0.0)
+        alone = rest < 1e-14
+        rest = 1.0 if alone else rest
+        root = np.sqrt(rest)
+        sa = (s - 2.0 * x[i] * ax[i] + x[i] * x[i] * a[i, i]) / rest
+        sb = (q - 2.0 * x[i] * bx[i] + x[i] * x[i] * b[i, i]) / rest
+        for f in range(count):
+            ca = (xa[f] - x[i] * cross_a[i, f]) / root
+            cb = (xb[f] - x[i] * cross_b[i, f]) / root
+            fa, fb = own[0, f], own[1, f]
+            near = slopes[0] * sa + slopes[1] * sb
+            far = slopes[0] * fa + slopes[1] * fb
+            cross = slopes[0] * ca + slopes[1] * cb
+            t = 0.5 * np.arctan2(2.0 * cross, near - far)
+            if alone:
+                t = 0.5 * np.pi
+            c, z = np.cos(t), np.sin(t)
+            new_s = c * c * sa + 2.0 * c * z * ca + z * z * fa
+            new_q = c * c * sb + 2.0 * c * z * cb + z * z * fb
+            value = _with(goal, adjusted, predicted, new_s, new_q)[0]
+            if reached < REFINED or value > found[reached - 1, 0]:
+                place = min(reached, REFINED - 1)
+                while place > 0 and found[place - 1, 0] < value:
+                    found[place] = found[place - 1]
+                    place -= 1
+                found[place, 0], found[place, 1] = value, i
+                found[place, 2], found[place, 3] = f, t
+                reached = min(reached + 1, REFINED)
+    return found, reached
+
+
+@njit(**INNER)
+def _blocks(A, B, N, T, Q, support, new, a, b, cross_a, cross_b, own):
+    """What the others leave of A, and its square, of a support and of new features."""
+    k, count, r = len(support), len(new), len(N)
+    for i in range(k):
+        f = support[i]
+        for j in range(k + count):
+            g = support[j] if j < k else new[j - k]
+            first, second = A[f, g], B[f, g]
+            for l in range(r):
+                first -= N[l, f] * N[l, g]
+                second += N[l, f] * (Q[l, g] - T[l, g]) - T[l, f] * N[l, g]
+            if j < k:
+                a[i, j], b[i, j] = first, second
+            else:
+                cross_a[i, j - k], cross_b[i, j - k] = first, second
+    for j in range(count):
+        g = new[j]
+        own[0, j], own[1, j] = A[g, g], B[g, g]
+        for l in range(r):
+            own[0, j] -= N[l, g] * N[l, g]
+            own[1, j] += N[l, g] * (Q[l, g] - 2.0 * T[l, g])
+
+
+@njit(**INNER)
+def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
+    """Exchange features of one component while the goal rises."""
+    k, d = len(support), len(A)
+    many = min(CANDIDATES, d - k)
+    a, b = np.empty((k, k)), np.empty((k, k))
+    cross_a, cross_b = np.empty((k, many)), np.empty((k, many))
+    own, new = np.empty((2, many)), np.empty(many, np.int64)
+    once, twice = np.empty(d), np.empty(d)
+    _blocks(A, B, N, T, Q, support, new[:0], a, b, cross_a, cross_b, own)
+    value, s, q = _fit(goal, adjusted, predicted, a, b, loadings)
+    for _ in range(EXCHANGES if many > 0 else 0):
+        _, on_first, on_second = _with(goal, adjusted, predicted, s, q)
+        _images(A, B, support, loadings, k, once, twice)
+        for l in range(len(N)):
+            n, t = 0.0, 0.0
+            for i in range(k):
+                n += N[l, support[i]] * loadings[i]
+                t += (T[l, support[i]] - Q[l, support[i]]) * loadings[i]
+            for f in range(d):
+                once[f] -= n * N[l, f]
+                twice[f] -= n * T[l, f] + t * N[l, f]
+        for f in range(d):
+            once[f] = on_first * once[f] + on_second * twice[f]
+        count = _pulling_most(once, support, closed, new)
+        if count == 0:
+            break
+        ca, cb = cross_a[:, :count].copy(), cross_b[:, :count].copy()
+        _blocks(A, B, N, T, Q, support, new[:count], a, b, ca, cb, own)
+        slopes = (on_first, on_second)
+        steps, found = _one_step(
+            goal, adjusted, predicted, loadings, a, b, ca, cb, own, slopes
+        )
+        best, best_x, best_out, best_in = value + GAIN, loadings, -1, -1
+        for trial in range(found):
+            out, into = int(steps[trial, 1]), int(steps[trial, 2])
+            c, z = np.cos(steps[trial, 3]), np.sin(steps[trial, 3])
+            x = loadings.copy()
+            x[out] = 0.0
+            size = np.sqrt(np.sum(x * x))
+            if size > 0.0:
+                x *= c / size
+            x[out] = z
+            swapped_a, swapped_b = a.copy(), b.copy()
+            for i in range(k):
+                swapped_a[i, out] = swapped_a[out, i] = ca[i, into]
+                swapped_b[i, out] = swapped_b[out, i] = cb[i, into]
+            swapped_a[out, out], swapped_b[out, out] = own[0, into], own[1, into]
+            reached, new_s, new_q = _fit(
+                goal, adjusted, predicted, swapped_a, swapped_b, x
+            )
+            if reached > best:
+                best, best_x, best_out, best_in = reached, x, out, into
+                s, q = new_s, new_q
+        if best_out < 0:
+            break
+        value = best
+        loadings[:] = best_x
+        support[best_out] = new[best_in]
+
+
+@njit(
+    types.Tuple((types.int64, types.int64, types.float64, types.float64))(
+        _MATRIX,
+        _MATRIX,
+        _VECTOR,
+        _LABELS,
+        _TABLE,
+        _COUNTS,
+        types.boolean,
+        types.boolean,
+        types.UniTuple(types.int64, 3),
+    ),
+    **ENTRY,
+)
+def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state):
+    """Let components take turns until none gains, or so many turns were taken.
+
+    `supports` and `loadings`, (m, k), are changed; of row j the first counts[j] count.
+    `state` is whose turn it is, how many gained nothing in a row, and how many turns
+    there may be; the first two are returned, with the adjusted variance of the set and
+    what it predicts. `in_place`: the order of components is not free.
+    """
+    m, d = len(supports), len(A)
+    j, in_vain, most = state
+    AV, BV = np.empty((m, d)), np.empty((m, d))
+    G, H, R = np.empty((m, m)), np.empty((m, m)), np.zeros((m, m))
+    for i in range(m):
+        _images(A, B, supports[i], loadings[i], counts[i], AV[i], BV[i])
+    _inner_products(supports, loadings, counts, AV, BV, G, H)
+    _, adjusted, predicted = _basis(G, H, -1, in_place, R)
+    value = goal_value(goal, adjusted, predicted)
+    for _ in range(most):
+        if in_vain >= m:
+            break
+        k = counts[j]
+        count, rest, known = _basis(G, H, j, in_place, R)
+        N, T, Q = np.zeros((count, d)), np.zeros((count, d)), np.zeros((count, d))
+        square = R[:count] @ H @ R[:count].T
+        for l in range(count):
+            for i in range(m):
+                if i != j:
+                    for f in range(d):
+                        N[l, f] += R[l, i] * AV[i, f]
+                        T[l, f] += R[l, i] * BV[i, f]
+        for l in range(count):
+            for i in range(count):
+                for f in range(d):
+                    Q[l, f] += square[l, i] * N[i, f]
+        closed = np.zeros(d, np.bool_)
+        if disjoint:
+            for i in range(m):
+                if i != j:
+                    for place in range(counts[i]):
+                        closed[supports[i, place]] = True
+        support, x = supports[j, :k].copy(), loadings[j, :k].copy()
+        _turn(A, B, goal, rest, known, N, T, Q, closed, support, x)
+        old_support, old_x = supports[j, :k].copy(), loadings[j, :k].copy()
+        supports[j, :k], loadings[j, :k] = support, x
+        _images(A, B, support, x, k, AV[j], BV[j])
+        _inner_products(supports, loadings, counts, AV, BV, G, H)
+        _, new_adjusted, new_predicted = _basis(G, H, -1, in_place, R)
+        reached = goal_value(goal, new_adjusted, new_predicted)
+        in_vain += 1
+        if reached > value:
+            if reached > value + GAIN:
+                in_vain = 1  # its own turn is over
+            value, adjusted, predicted = reached, new_adjusted, new_predicted
+        else:
+            supports[j, :k], loadings[j, :k] = old_support, old_x
+            _images(A, B, old_support, old_x, k, AV[j], BV[j])
+            _inner_products(supports, loadings, counts, AV, BV, G, H)
+        j = (j + 1) % m
+    return j, in_vain, adjusted, predicted
