@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.components import prediction
+from blockspca.components.goal import Goal
 from blockspca.components.prediction import Prediction, more_predictive, varimax
 from blockspca.components.variance import (
     adjusted_variance,
@@ -67,10 +68,10 @@ def test_a_set_is_measured_as_it_is_reported_and_never_falls(seed, disjoint):
     cov = bs.Covariance.from_matrix(A)
     scheme = bs.ResidualDeflation(disjoint=disjoint)
     greedy = bs.solve_components(cov, 3, 3, scheme=scheme).components
-    search = Prediction(cov, [3, 3, 3], 2.0, disjoint, FOREVER)
+    search = Prediction(cov, [3, 3, 3], disjoint, FOREVER)
     now = search.measure(greedy)
     reported = total_value(A / search.unit, now.V, 2.0)
-    assert now.value(2.0) == pytest.approx(reported, abs=1e-9)
+    assert now.value(Goal(2.0)) == pytest.approx(reported, abs=1e-9)
     V = more_predictive(cov, greedy, [3, 3, 3], 2.0, disjoint, FOREVER)
     assert value(A, V, 2.0) >= value(A, greedy, 2.0) - 1e-9
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0)

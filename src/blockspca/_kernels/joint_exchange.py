@@ -27,6 +27,7 @@ CANDIDATES = 16  # features that are tried for each of a support
 REFINED = 4  # of the exchanges, the best by one step, are looked at more closely
 STEPS = 40  # to the loadings of a support
 SETTLED = 1e-10  # gain of a step that is the last
+FARTHEST = 64.0  # times the way: from nearer a step is not tried again
 DEPENDENT = 1e-10  # of a variance: what is left of scores that say nothing new
 TINY = 1e-300
 
@@ -72,11 +73,11 @@ def goal_slopes(goal, adjusted, predicted):
 
 
 @njit(**INNER)
-def _basis(G, H, skip, in_place, R):
+def _basis(G, H, skip, in_place, R, slope):
     """Orthonormalise scores but one; their number, adjusted and predicted variance.
 
     Rows of R are combinations of the components. Those that add most come first, or
-    all in their places.
+    all in their places. `slope` is the derivative of the adjusted variances by G.
     """
     m = len(G)
     left = np.empty(m)
@@ -86,6 +87,7 @@ def _basis(G, H, skip, in_place, R):
     if skip >= 0:
         done[skip] = True
     count, adjusted, predicted = 0, 0.0, 0.0
+    slope[:] = 0.0
     for place in range(m):
         first = place if in_place else -1
         if not in_place:
@@ -115,6 +117,10 @@ def _basis(G, H, skip, in_place, R):
         if not size > max(DEPENDENT * G[first, first], TINY):
             continue
         adjusted += size
+        for i in range(m):
+            for j in range(m):
+                # a residual variance is least in what is taken away: no other term
+                slope[i, j] += row[i] * row[j]
         size = np.sqrt(size)
         for i in range(m):
             row[i] /= size
@@ -155,6 +161,77 @@ def _inner_products(supports, loadings, counts, AV, BV, G, H):
         for j in range(i):
             G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
             H[i, j] = H[j, i] = 0.5 * (H[i, j] + H[j, i])
+
+
+@njit(**INNER)
+def _measure(A, B, goal, found, counts, in_place, work):
+    """The goal of a set, its adjusted and predicted variance; `work` is what it took.
+
+    That is AV, BV, V'AV, V'BV, an orthonormal basis of the scores and its slope.
+    """
+    supports, loadings = found
+    AV, BV, G, H, R, slope = work
+    for i in range(len(G)):
+        _images(A, B, supports[i], loadings[i], counts[i], AV[i], BV[i])
+    _inner_products(supports, loadings, counts, AV, BV, G, H)
+    count, adjusted, predicted = _basis(G, H, -1, in_place, R, slope)
+    R[count:] = 0.0
+    return goal_value(goal, adjusted, predicted), adjusted, predicted
+
+
+@njit(**INNER)
+def _together(A, B, goal, found, counts, in_place, work):
+    """Improve the loadings of all components at once, by steps to the derivative.
+
+    A turn takes its component for the last one, of which the adjusted variance is that
+    of no other; here the order is the one that counts.
+    """
+    supports, loadings = found
+    AV, BV, _, H, R, slope = work
+    m = len(loadings)
+    value, adjusted, predicted = _measure(A, B, goal, found, counts, in_place, work)
+    shift, step = 0.0, np.zeros_like(loadings)
+    for _ in range(STEPS):
+        g, h = goal_slopes(goal, adjusted, predicted)
+        inverse = R.T @ R
+        on_once, on_twice = g * slope - h * (inverse @ H @ inverse), h * inverse
+        longest = TINY
+        for j in range(m):
+            length = 0.0
+            for place in range(counts[j]):
+                f, entry = supports[j, place], 0.0
+                for i in range(m):
+                    entry += on_once[i, j] * AV[i, f] + on_twice[i, j] * BV[i, f]
+                step[j, place] = entry
+                length += entry * entry
+            longest = max(longest, np.sqrt(length))
+        before, kept, reached = value, loadings.copy(), -np.inf
+        while shift <= FARTHEST:
+            for j in range(m):
+                length = 0.0
+                for place in range(counts[j]):
+                    entry = step[j, place] / longest + shift * kept[j, place]
+                    loadings[j, place] = entry
+                    length += entry * entry
+                length = np.sqrt(length)
+                for place in range(counts[j]):
+                    if length > TINY:
+                        loadings[j, place] /= length
+                    else:
+                        loadings[j, place] = kept[j, place]
+            reached, adjusted, predicted = _measure(
+                A, B, goal, found, counts, in_place, work
+            )
+            if reached > value:
+                break
+            shift = max(4.0 * shift, 0.5)
+        if not reached > value:
+            loadings[:] = kept
+            break
+        value, shift = reached, 0.5 * shift
+        if value <= before + SETTLED:
+            break
+    return _measure(A, B, goal, found, counts, in_place, work)
 
 
 @njit(**INNER)
@@ -282,9 +359,9 @@ def _blocks(A, B, N, T, Q, support, new, a, b, cross_a, cross_b, own):
         for j in range(k + count):
             g = support[j] if j < k else new[j - k]
             first, second = A[f, g], B[f, g]
-            for l in range(r):
-                first -= N[l, f] * N[l, g]
-                second += N[l, f] * (Q[l, g] - T[l, g]) - T[l, f] * N[l, g]
+            for row in range(r):
+                first -= N[row, f] * N[row, g]
+                second += N[row, f] * (Q[row, g] - T[row, g]) - T[row, f] * N[row, g]
             if j < k:
                 a[i, j], b[i, j] = first, second
             else:
@@ -292,9 +369,9 @@ def _blocks(A, B, N, T, Q, support, new, a, b, cross_a, cross_b, own):
     for j in range(count):
         g = new[j]
         own[0, j], own[1, j] = A[g, g], B[g, g]
-        for l in range(r):
-            own[0, j] -= N[l, g] * N[l, g]
-            own[1, j] += N[l, g] * (Q[l, g] - 2.0 * T[l, g])
+        for row in range(r):
+            own[0, j] -= N[row, g] * N[row, g]
+            own[1, j] += N[row, g] * (Q[row, g] - 2.0 * T[row, g])
 
 
 @njit(**INNER)
@@ -311,14 +388,14 @@ def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
     for _ in range(EXCHANGES if many > 0 else 0):
         _, on_first, on_second = _with(goal, adjusted, predicted, s, q)
         _images(A, B, support, loadings, k, once, twice)
-        for l in range(len(N)):
+        for row in range(len(N)):
             n, t = 0.0, 0.0
             for i in range(k):
-                n += N[l, support[i]] * loadings[i]
-                t += (T[l, support[i]] - Q[l, support[i]]) * loadings[i]
+                n += N[row, support[i]] * loadings[i]
+                t += (T[row, support[i]] - Q[row, support[i]]) * loadings[i]
             for f in range(d):
-                once[f] -= n * N[l, f]
-                twice[f] -= n * T[l, f] + t * N[l, f]
+                once[f] -= n * N[row, f]
+                twice[f] -= n * T[row, f] + t * N[row, f]
         for f in range(d):
             once[f] = on_first * once[f] + on_second * twice[f]
         count = _pulling_most(once, support, closed, new)
@@ -383,29 +460,33 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
     m, d = len(supports), len(A)
     j, in_vain, most = state
     AV, BV = np.empty((m, d)), np.empty((m, d))
-    G, H, R = np.empty((m, m)), np.empty((m, m)), np.zeros((m, m))
-    for i in range(m):
-        _images(A, B, supports[i], loadings[i], counts[i], AV[i], BV[i])
-    _inner_products(supports, loadings, counts, AV, BV, G, H)
-    _, adjusted, predicted = _basis(G, H, -1, in_place, R)
-    value = goal_value(goal, adjusted, predicted)
+    G, H = np.empty((m, m)), np.empty((m, m))
+    R, slope = np.zeros((m, m)), np.zeros((m, m))
+    work, found = (AV, BV, G, H, R, slope), (supports, loadings)
+    value, adjusted, predicted = _measure(A, B, goal, found, counts, in_place, work)
     for _ in range(most):
         if in_vain >= m:
-            break
+            before = value
+            value, adjusted, predicted = _together(
+                A, B, goal, found, counts, in_place, work
+            )
+            if not value > before + GAIN:
+                break
+            in_vain = 0
         k = counts[j]
-        count, rest, known = _basis(G, H, j, in_place, R)
+        count, rest, known = _basis(G, H, j, in_place, R, slope)
         N, T, Q = np.zeros((count, d)), np.zeros((count, d)), np.zeros((count, d))
         square = R[:count] @ H @ R[:count].T
-        for l in range(count):
+        for row in range(count):
             for i in range(m):
                 if i != j:
                     for f in range(d):
-                        N[l, f] += R[l, i] * AV[i, f]
-                        T[l, f] += R[l, i] * BV[i, f]
-        for l in range(count):
+                        N[row, f] += R[row, i] * AV[i, f]
+                        T[row, f] += R[row, i] * BV[i, f]
+        for row in range(count):
             for i in range(count):
                 for f in range(d):
-                    Q[l, f] += square[l, i] * N[i, f]
+                    Q[row, f] += square[row, i] * N[i, f]
         closed = np.zeros(d, np.bool_)
         if disjoint:
             for i in range(m):
@@ -413,13 +494,12 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
                     for place in range(counts[i]):
                         closed[supports[i, place]] = True
         support, x = supports[j, :k].copy(), loadings[j, :k].copy()
+        old_support, old_x = support.copy(), x.copy()
         _turn(A, B, goal, rest, known, N, T, Q, closed, support, x)
-        old_support, old_x = supports[j, :k].copy(), loadings[j, :k].copy()
         supports[j, :k], loadings[j, :k] = support, x
-        _images(A, B, support, x, k, AV[j], BV[j])
-        _inner_products(supports, loadings, counts, AV, BV, G, H)
-        _, new_adjusted, new_predicted = _basis(G, H, -1, in_place, R)
-        reached = goal_value(goal, new_adjusted, new_predicted)
+        reached, new_adjusted, new_predicted = _measure(
+            A, B, goal, found, counts, in_place, work
+        )
         in_vain += 1
         if reached > value:
             if reached > value + GAIN:
@@ -427,7 +507,6 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
             value, adjusted, predicted = reached, new_adjusted, new_predicted
         else:
             supports[j, :k], loadings[j, :k] = old_support, old_x
-            _images(A, B, old_support, old_x, k, AV[j], BV[j])
-            _inner_products(supports, loadings, counts, AV, BV, G, H)
+            _measure(A, B, goal, found, counts, in_place, work)
         j = (j + 1) % m
     return j, in_vain, adjusted, predicted
