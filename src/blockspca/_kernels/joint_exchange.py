@@ -9,6 +9,17 @@ most, as long as the goal rises, and loadings follow by power steps on its deriv
 import numpy as np
 from numba import types
 
+from .joint_sets import (
+    DEPENDENT,
+    TINY,
+    basis,
+    goal_slopes,
+    goal_value,
+    images,
+    measure,
+    sandwich,
+    together,
+)
 from .options import ENTRY, INNER, njit
 
 _MATRIX = types.Array(types.float64, 2, "C", readonly=True)
@@ -16,222 +27,11 @@ _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _COUNTS = types.Array(types.int64, 1, "C", readonly=True)
 _TABLE, _LABELS = types.Array(types.float64, 2, "C"), types.Array(types.int64, 2, "C")
 
-# Slots of the goal, of which `components/goal.py` has the formula.
-WEIGHT, ADJUSTED, PREDICTED, LEFT = range(4)
-ADJUSTED_WIDTH, PREDICTED_WIDTH, ADJUSTED_COST, PREDICTED_COST = range(4, 8)
-
 GAIN = 1e-7  # of the goal, without which an exchange is not made
-TURNS = 10  # of every component, at the most
 EXCHANGES = 60  # of one component in its turn
 CANDIDATES = 16  # features that are tried for each of a support
 REFINED = 4  # of the exchanges, the best by one step, are looked at more closely
-STEPS = 40  # to the loadings of a support
-SETTLED = 1e-10  # gain of a step that is the last
-FARTHEST = 64.0  # times the way: from nearer a step is not tried again
-DEPENDENT = 1e-10  # of a variance: what is left of scores that say nothing new
-TINY = 1e-300
-
-
-@njit(**INNER)
-def _log_of_sum(t):
-    """log(1 + exp(t)), for any t."""
-    return max(t, 0.0) + np.log1p(np.exp(-abs(t)))
-
-
-@njit(**INNER)
-def _share(t):
-    """1 / (1 + exp(−t)), for any t."""
-    e = np.exp(-abs(t))
-    return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
-
-
-@njit(types.float64(_VECTOR, types.float64, types.float64), **ENTRY)
-def goal_value(goal, adjusted, predicted):
-    """What is raised; −∞ where either is nothing."""
-    if not (adjusted > 0.0 and predicted > 0.0):
-        return -np.inf
-    value = np.log(adjusted) + goal[WEIGHT] * np.log(predicted)
-    if goal[ADJUSTED] > 0.0:
-        above = np.log(adjusted / goal[ADJUSTED]) / goal[ADJUSTED_WIDTH]
-        value -= goal[ADJUSTED_COST] * goal[ADJUSTED_WIDTH] * _log_of_sum(-above)
-        above = (predicted - goal[PREDICTED]) / (goal[LEFT] * goal[PREDICTED_WIDTH])
-        value -= goal[PREDICTED_COST] * goal[PREDICTED_WIDTH] * _log_of_sum(-above)
-    return value
-
-
-@njit(types.UniTuple(types.float64, 2)(_VECTOR, types.float64, types.float64), **ENTRY)
-def goal_slopes(goal, adjusted, predicted):
-    """Its derivatives by the adjusted variance and by what is predicted."""
-    adjusted, predicted = max(adjusted, TINY), max(predicted, TINY)
-    on_adjusted, on_predicted = 1.0 / adjusted, goal[WEIGHT] / predicted
-    if goal[ADJUSTED] > 0.0:
-        above = np.log(adjusted / goal[ADJUSTED]) / goal[ADJUSTED_WIDTH]
-        on_adjusted *= 1.0 + goal[ADJUSTED_COST] * _share(-above)
-        above = (predicted - goal[PREDICTED]) / (goal[LEFT] * goal[PREDICTED_WIDTH])
-        on_predicted += goal[PREDICTED_COST] / goal[LEFT] * _share(-above)
-    return on_adjusted, on_predicted
-
-
-@njit(**INNER)
-def _basis(G, H, skip, in_place, R, slope):
-    """Orthonormalise scores but one; their number, adjusted and predicted variance.
-
-    Rows of R are combinations of the components. Those that add most come first, or
-    all in their places. `slope` is the derivative of the adjusted variances by G.
-    """
-    m = len(G)
-    left = np.empty(m)
-    for i in range(m):
-        left[i] = G[i, i]
-    done = np.zeros(m, np.bool_)
-    if skip >= 0:
-        done[skip] = True
-    count, adjusted, predicted = 0, 0.0, 0.0
-    slope[:] = 0.0
-    for place in range(m):
-        first = place if in_place else -1
-        if not in_place:
-            for i in range(m):
-                if not done[i] and (first < 0 or left[i] > left[first]):
-                    first = i
-        if first < 0 or done[first]:
-            continue
-        done[first] = True
-        if not left[first] > max(DEPENDENT * G[first, first], TINY):
-            continue
-        row = R[count]
-        row[:] = 0.0
-        row[first] = 1.0
-        for _ in range(2):  # twice is enough
-            for before in range(count):
-                inner = 0.0
-                for i in range(m):
-                    for j in range(m):
-                        inner += R[before, i] * G[i, j] * row[j]
-                for i in range(m):
-                    row[i] -= inner * R[before, i]
-        size = 0.0
-        for i in range(m):
-            for j in range(m):
-                size += row[i] * G[i, j] * row[j]
-        if not size > max(DEPENDENT * G[first, first], TINY):
-            continue
-        adjusted += size
-        for i in range(m):
-            for j in range(m):
-                # a residual variance is least in what is taken away: no other term
-                slope[i, j] += row[i] * row[j]
-        size = np.sqrt(size)
-        for i in range(m):
-            row[i] /= size
-        for i in range(m):
-            for j in range(m):
-                predicted += row[i] * H[i, j] * row[j]
-        for i in range(m):
-            if not done[i]:
-                inner = 0.0
-                for j in range(m):
-                    inner += row[j] * G[j, i]
-                left[i] -= inner * inner
-        count += 1
-    return count, adjusted, predicted
-
-
-@njit(**INNER)
-def _images(A, B, support, loadings, k, once, twice):
-    """Ax and Bx of a component."""
-    once[:] = 0.0
-    twice[:] = 0.0
-    for i in range(k):
-        for f in range(len(once)):
-            once[f] += loadings[i] * A[support[i], f]
-            twice[f] += loadings[i] * B[support[i], f]
-
-
-@njit(**INNER)
-def _inner_products(supports, loadings, counts, AV, BV, G, H):
-    for i in range(len(G)):
-        for j in range(len(G)):
-            G[i, j], H[i, j] = 0.0, 0.0
-            for place in range(counts[i]):
-                f = supports[i, place]
-                G[i, j] += loadings[i, place] * AV[j, f]
-                H[i, j] += loadings[i, place] * BV[j, f]
-    for i in range(len(G)):
-        for j in range(i):
-            G[i, j] = G[j, i] = 0.5 * (G[i, j] + G[j, i])
-            H[i, j] = H[j, i] = 0.5 * (H[i, j] + H[j, i])
-
-
-@njit(**INNER)
-def _measure(A, B, goal, found, counts, in_place, work):
-    """The goal of a set, its adjusted and predicted variance; `work` is what it took.
-
-    That is AV, BV, V'AV, V'BV, an orthonormal basis of the scores and its slope.
-    """
-    supports, loadings = found
-    AV, BV, G, H, R, slope = work
-    for i in range(len(G)):
-        _images(A, B, supports[i], loadings[i], counts[i], AV[i], BV[i])
-    _inner_products(supports, loadings, counts, AV, BV, G, H)
-    count, adjusted, predicted = _basis(G, H, -1, in_place, R, slope)
-    R[count:] = 0.0
-    return goal_value(goal, adjusted, predicted), adjusted, predicted
-
-
-@njit(**INNER)
-def _together(A, B, goal, found, counts, in_place, work):
-    """Improve the loadings of all components at once, by steps to the derivative.
-
-    A turn takes its component for the last one, of which the adjusted variance is that
-    of no other; here the order is the one that counts.
-    """
-    supports, loadings = found
-    AV, BV, _, H, R, slope = work
-    m = len(loadings)
-    value, adjusted, predicted = _measure(A, B, goal, found, counts, in_place, work)
-    shift, step = 0.0, np.zeros_like(loadings)
-    for _ in range(STEPS):
-        g, h = goal_slopes(goal, adjusted, predicted)
-        inverse = R.T @ R
-        on_once, on_twice = g * slope - h * (inverse @ H @ inverse), h * inverse
-        longest = TINY
-        for j in range(m):
-            length = 0.0
-            for place in range(counts[j]):
-                f, entry = supports[j, place], 0.0
-                for i in range(m):
-                    entry += on_once[i, j] * AV[i, f] + on_twice[i, j] * BV[i, f]
-                step[j, place] = entry
-                length += entry * entry
-            longest = max(longest, np.sqrt(length))
-        before, kept, reached = value, loadings.copy(), -np.inf
-        while shift <= FARTHEST:
-            for j in range(m):
-                length = 0.0
-                for place in range(counts[j]):
-                    entry = step[j, place] / longest + shift * kept[j, place]
-                    loadings[j, place] = entry
-                    length += entry * entry
-                length = np.sqrt(length)
-                for place in range(counts[j]):
-                    if length > TINY:
-                        loadings[j, place] /= length
-                    else:
-                        loadings[j, place] = kept[j, place]
-            reached, adjusted, predicted = _measure(
-                A, B, goal, found, counts, in_place, work
-            )
-            if reached > value:
-                break
-            shift = max(4.0 * shift, 0.5)
-        if not reached > value:
-            loadings[:] = kept
-            break
-        value, shift = reached, 0.5 * shift
-        if value <= before + SETTLED:
-            break
-    return _measure(A, B, goal, found, counts, in_place, work)
+FITS, FITTED = 8, 1e-6  # steps to the loadings of a support; gain of the last one
 
 
 @njit(**INNER)
@@ -251,7 +51,7 @@ def _fit(goal, adjusted, predicted, a, b, x):
     k = len(x)
     best, shift, s, q = -np.inf, 0.0, 0.0, 0.0
     kept, step = x.copy(), np.zeros(k)
-    for _ in range(STEPS):
+    for _ in range(FITS):
         ax, bx = np.zeros(k), np.zeros(k)
         new_s, new_q = 0.0, 0.0
         for i in range(k):
@@ -262,7 +62,7 @@ def _fit(goal, adjusted, predicted, a, b, x):
             new_q += x[i] * bx[i]
         value, on_first, on_second = _with(goal, adjusted, predicted, new_s, new_q)
         if value > best or best == -np.inf:
-            settled = value <= best + SETTLED and best > -np.inf
+            settled = value <= best + FITTED and best > -np.inf
             best, s, q = value, new_s, new_q
             kept[:] = x
             if settled:
@@ -315,9 +115,18 @@ def _one_step(goal, adjusted, predicted, x, a, b, cross_a, cross_b, own, slopes)
     """
     k, count = len(x), cross_a.shape[1]
     found, reached = np.zeros((REFINED, 4)), 0
-    ax, bx = a @ x, b @ x
-    s, q = x @ ax, x @ bx
-    xa, xb = x @ cross_a, x @ cross_b
+    ax, bx = np.zeros(k), np.zeros(k)
+    xa, xb = np.zeros(count), np.zeros(count)
+    s, q = 0.0, 0.0
+    for i in range(k):
+        for j in range(k):
+            ax[i] += a[i, j] * x[j]
+            bx[i] += b[i, j] * x[j]
+        for f in range(count):
+            xa[f] += x[i] * cross_a[i, f]
+            xb[f] += x[i] * cross_b[i, f]
+        s += x[i] * ax[i]
+        q += x[i] * bx[i]
     for i in range(k):
         rest = max(1.0 - x[i] * x[i], 0.0)
         alone = rest < 1e-14
@@ -387,7 +196,7 @@ def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
     value, s, q = _fit(goal, adjusted, predicted, a, b, loadings)
     for _ in range(EXCHANGES if many > 0 else 0):
         _, on_first, on_second = _with(goal, adjusted, predicted, s, q)
-        _images(A, B, support, loadings, k, once, twice)
+        images(A, B, support, loadings, k, once, twice)
         for row in range(len(N)):
             n, t = 0.0, 0.0
             for i in range(k):
@@ -463,20 +272,20 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
     G, H = np.empty((m, m)), np.empty((m, m))
     R, slope = np.zeros((m, m)), np.zeros((m, m))
     work, found = (AV, BV, G, H, R, slope), (supports, loadings)
-    value, adjusted, predicted = _measure(A, B, goal, found, counts, in_place, work)
+    value, adjusted, predicted = measure(A, B, goal, found, counts, in_place, work)
     for _ in range(most):
         if in_vain >= m:
             before = value
-            value, adjusted, predicted = _together(
+            value, adjusted, predicted = together(
                 A, B, goal, found, counts, in_place, work
             )
             if not value > before + GAIN:
                 break
             in_vain = 0
         k = counts[j]
-        count, rest, known = _basis(G, H, j, in_place, R, slope)
+        count, rest, known = basis(G, H, j, in_place, R, slope)
         N, T, Q = np.zeros((count, d)), np.zeros((count, d)), np.zeros((count, d))
-        square = R[:count] @ H @ R[:count].T
+        square = sandwich(R[:count], H)
         for row in range(count):
             for i in range(m):
                 if i != j:
@@ -497,7 +306,7 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
         old_support, old_x = support.copy(), x.copy()
         _turn(A, B, goal, rest, known, N, T, Q, closed, support, x)
         supports[j, :k], loadings[j, :k] = support, x
-        reached, new_adjusted, new_predicted = _measure(
+        reached, new_adjusted, new_predicted = measure(
             A, B, goal, found, counts, in_place, work
         )
         in_vain += 1
@@ -507,6 +316,6 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
             value, adjusted, predicted = reached, new_adjusted, new_predicted
         else:
             supports[j, :k], loadings[j, :k] = old_support, old_x
-            _measure(A, B, goal, found, counts, in_place, work)
+            measure(A, B, goal, found, counts, in_place, work)
         j = (j + 1) % m
     return j, in_vain, adjusted, predicted

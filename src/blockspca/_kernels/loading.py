@@ -29,6 +29,7 @@ OTHERS = (
     "row_truncation",
     "tree_log",
     "branch_and_bound",
+    "joint_sets",
     "joint_exchange",
 )
 

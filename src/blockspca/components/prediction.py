@@ -349,7 +349,7 @@ def more_predictive(
         Whether both numbers are to be above those of a lasso that is cut to as many
         features.
     """
-    if not load("joint_exchange", seconds=deadline.remaining()):
+    if not load("joint_sets", "joint_exchange", seconds=deadline.remaining()):
         return components
     search = Prediction(cov, sparsities, disjoint, deadline)
     goal, lasso = Goal(weight), search.lasso_sets()
@@ -364,10 +364,12 @@ def more_predictive(
     if above_lasso and lasso:
         named = max(map(search.measure, starts[-len(lasso) :]), key=_predicts)
         ceiling = float(np.sum(search._sizes[-len(sparsities) :]))
-        goal = Goal(weight, (named.adjusted, named.predicted), ceiling)
-        ends = [search.raised(V, goal) for V in [best.V, *starts]]
-        best = _best([best, *ends], goal)
-        best = search.grown(search.searched(search.grown(best, goal), goal, rng), goal)
+        free, goal = goal, Goal(weight, (named.adjusted, named.predicted), ceiling)
+        # No set has more of this goal than of the free one.
+        if best.value(goal) < best.value(free) - MUCH:
+            ends = [search.raised(V, goal) for V in [best.V, *starts]]
+            best = search.grown(_best([best, *ends], goal), goal)
+            best = search.grown(search.searched(best, goal, rng), goal)
     return _in_order(cov, best.V, sparsities)
 
 
@@ -384,10 +386,11 @@ def _in_order(cov: Covariance, V: FloatArray, sparsities: Sequence[int]) -> Floa
 
     As it is, where that adds up to more.
     """
-    scores = score_covariance(cov, V)
-    order = by_size(scores)
-    kept = adjusted_variance(scores).sum()
     if len(set(sparsities)) > 1:
         return V
+    scores = score_covariance(cov, V)
+    scores = scores / power_of_two(float(np.abs(scores).max()))
+    order = by_size(scores)
+    kept = adjusted_variance(scores).sum()
     reached = adjusted_variance(scores[np.ix_(order, order)]).sum()
     return V if kept >= reached else V[order]
