@@ -264,7 +264,8 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
     `supports` and `loadings`, (m, k), are changed; of row j the first counts[j] count.
     `state` is whose turn it is, how many gained nothing in a row, and how many turns
     there may be; the first two are returned, with the adjusted variance of the set and
-    what it predicts. `in_place`: the order of components is not free.
+    what it predicts. More than m turns in vain: nor did all loadings together gain.
+    `in_place`: the order of components is not free.
     """
     m, d = len(supports), len(A)
     j, in_vain, most = state
@@ -280,6 +281,7 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
                 A, B, goal, found, counts, in_place, work
             )
             if not value > before + GAIN:
+                in_vain = m + 1
                 break
             in_vain = 0
         k = counts[j]

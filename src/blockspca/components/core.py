@@ -125,7 +125,7 @@ class Core:
                 (turn, in_vain, count),
             )
             most -= count
-            if in_vain >= m or not count or not most:
+            if in_vain > m or not count or not most:
                 break
         found = np.zeros((m, d))
         for j, k in enumerate(counts):

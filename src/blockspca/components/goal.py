@@ -33,6 +33,7 @@ from .._validation import FloatArray
 # it is not in question; the costs have to exceed w, and what frontiers have as slopes.
 WIDTHS = (1e-3, 5e-3)
 COSTS = (10.0, 3.0)
+STRICTER = (1e-2, 10.0)  # times the widths and the costs, of a bound that must hold
 LEAST_LEFT = 1e-6  # of P, if the named set predicts as much as PCA
 
 
@@ -48,18 +49,28 @@ class Goal:
         a₀ and p₀.
     ceiling : float
         P; of no use without `above`.
+    strict : bool
+        Whether next to nothing below the bound is made up for by anything.
     """
 
     weight: float
     above: tuple[float, float] | None = None
     ceiling: float = 0.0
+    strict: bool = False
 
     def numbers(self) -> FloatArray:
         """Return the goal as `_kernels.joint_sets` has it."""
         if self.above is None:
             return np.array([self.weight, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0])
         left = max(self.ceiling - self.above[1], LEAST_LEFT * self.above[1])
-        return np.array([self.weight, *self.above, left, *WIDTHS, *COSTS])
+        finer, dearer = STRICTER if self.strict else (1.0, 1.0)
+        widths, costs = finer * np.array(WIDTHS), dearer * np.array(COSTS)
+        return np.array([self.weight, *self.above, left, *widths, *costs])
+
+    def holds(self, adjusted: float, predicted: float) -> bool:
+        """Tell whether a set has what it is to be above."""
+        above = self.above or (0.0, 0.0)
+        return adjusted >= above[0] and predicted >= above[1]
 
     def value(self, adjusted: float, predicted: float) -> float:
         """Return the goal of a set; −∞ of one that has nothing."""

@@ -22,6 +22,7 @@ Nothing is proved here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,10 @@ class Prediction:
         if count:
             found = lanczos(self.product, np.ones(d), count=count)
         return (np.empty(0), np.zeros((d, 0))) if found is None else found
+
+    def ceiling(self) -> float:
+        """Return what PCA predicts with as many components, in units."""
+        return float(self._sizes[-len(self.ks) :].sum())
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return Ax, in units."""
@@ -362,19 +367,33 @@ def more_predictive(
     best = _best([search.raised(V, goal) for V in starts], goal)
     best = search.grown(search.searched(search.grown(best, goal), goal, rng), goal)
     if above_lasso and lasso:
-        named = max(map(search.measure, starts[-len(lasso) :]), key=_predicts)
-        ceiling = float(np.sum(search._sizes[-len(sparsities) :]))
-        free, goal = goal, Goal(weight, (named.adjusted, named.predicted), ceiling)
-        # No set has more of this goal than of the free one.
-        if best.value(goal) < best.value(free) - MUCH:
-            ends = [search.raised(V, goal) for V in [best.V, *starts]]
-            best = search.grown(_best([best, *ends], goal), goal)
-            best = search.grown(search.searched(best, goal, rng), goal)
+        best = _above(search, best, goal, starts, len(lasso), rng)
     return _in_order(cov, best.V, sparsities)
 
 
-def _predicts(found: Measured) -> float:
-    return found.predicted
+def _above(
+    search: Prediction,
+    best: Measured,
+    free: Goal,
+    starts: Sequence[FloatArray],
+    count: int,
+    rng: np.random.Generator,
+) -> Measured:
+    """Return a set that is above what predicts most of the last `count` starts."""
+    named = max(map(search.measure, starts[-count:]), key=lambda one: one.predicted)
+    goal = replace(
+        free, above=(named.adjusted, named.predicted), ceiling=search.ceiling()
+    )
+    # No set has more of this goal than of the free one.
+    if best.value(goal) < best.value(free) - MUCH:
+        ends = [search.raised(V, goal) for V in [best.V, *starts]]
+        best = search.grown(_best([best, *ends], goal), goal)
+        best = search.grown(search.searched(best, goal, rng), goal)
+    if not goal.holds(best.adjusted, best.predicted):
+        # The named set is one of the best itself: there is little to choose.
+        strict = replace(goal, strict=True)
+        best = _best([search.raised(V, strict) for V in [best.V, *starts]], strict)
+    return best
 
 
 def _best(found: Sequence[Measured], goal: Goal) -> Measured:
