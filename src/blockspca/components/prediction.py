@@ -137,12 +137,13 @@ class Prediction:
         used = np.flatnonzero(np.any([V.any(axis=0) for V in sets], axis=0))
         if len(used) + max(self.ks) > LARGEST:
             return False
-        self.core.extend(used)
+        found = set(used.tolist())
         for V in vectors:
             for x, k in zip(V, self.ks, strict=True):
                 likely = largest_entries(x, LIKELY * k)
-                if len(self.core.features) + len(likely) <= LARGEST:
-                    self.core.extend(likely[x[likely] != 0])
+                if len(found) + len(likely) <= LARGEST:
+                    found.update(likely[x[likely] != 0].tolist())
+        self.core.extend(np.array(sorted(found), dtype=np.intp))
         return True
 
     # -- ascents ----------------------------------------------------------------------
