@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.components import prediction
+from blockspca.components.goal import Goal
 from blockspca.components.prediction import Prediction, more_predictive, varimax
 from blockspca.components.variance import (
     adjusted_variance,
@@ -67,16 +68,99 @@ def test_a_set_is_measured_as_it_is_reported_and_never_falls(seed, disjoint):
     cov = bs.Covariance.from_matrix(A)
     scheme = bs.ResidualDeflation(disjoint=disjoint)
     greedy = bs.solve_components(cov, 3, 3, scheme=scheme).components
-    search = Prediction(cov, [3, 3, 3], 2.0, disjoint, FOREVER)
+    search = Prediction(cov, [3, 3, 3], disjoint, FOREVER)
     now = search.measure(greedy)
     reported = total_value(A / search.unit, now.V, 2.0)
-    assert now.value(2.0) == pytest.approx(reported, abs=1e-9)
+    assert now.value(Goal(2.0)) == pytest.approx(reported, abs=1e-9)
     V = more_predictive(cov, greedy, [3, 3, 3], 2.0, disjoint, FOREVER)
     assert value(A, V, 2.0) >= value(A, greedy, 2.0) - 1e-9
     np.testing.assert_allclose(np.linalg.norm(V, axis=1), 1.0)
     assert (np.count_nonzero(V, axis=1) <= 3).all()
     if disjoint:
         assert (np.count_nonzero(V, axis=0) <= 1).all()
+
+
+def test_two_components_are_those_of_brute_force():
+    """Of pairs of features each, loadings on a grid of angles."""
+    A, weight = psd(3, 5), 2.0
+    angles = np.linspace(0, np.pi, 41)[:-1]
+    pairs = []
+    for i, j in combinations(range(5), 2):
+        V = np.zeros((len(angles), 5))
+        V[:, i], V[:, j] = np.cos(angles), np.sin(angles)
+        pairs.append(V)
+    V = np.concatenate(pairs)
+    G, H = V @ A @ V.T, V @ A @ A @ V.T
+    own, squares = np.diag(G), np.diag(H)
+    left = own[None, :] - G**2 / own[:, None]  # of the second, after the first
+    left = np.where(left > 1e-9 * own, left, np.inf)
+    twice = squares[None, :] - 2 * H * G / own[:, None]
+    twice = twice + squares[:, None] * (G / own[:, None]) ** 2
+    predicted_ = squares[:, None] / own[:, None] + twice / left
+    adjusted = np.where(np.isfinite(left), own[:, None] + left, 0.0)
+    best = (np.log(np.maximum(adjusted, 1e-9)) + weight * np.log(predicted_)).max()
+    cov = bs.Covariance.from_matrix(A)
+    found = more_predictive(cov, np.eye(5)[:2], [2, 2], weight, False, FOREVER)
+    assert (np.count_nonzero(found, axis=1) == 2).all()
+    assert total_value(A, found, weight) >= best - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_above_a_lasso_in_both_numbers(seed, disjoint):
+    cov = bs.Covariance.from_data(overlapping_factors(seed=seed))
+    scheme = bs.ResidualDeflation(disjoint, prediction=2.5, above_lasso=True)
+    found = bs.solve_components(cov, 4, 3, scheme=scheme)
+    search = Prediction(cov, [4] * 3, disjoint, FOREVER)
+    total = float(cov.diagonal().sum()) / search.unit
+    sets = [search.measure(search.cut(V)) for V in search.lasso_sets()]
+    named = max(sets, key=lambda one: one.predicted)
+    nearly = 1 - 1e-4  # where the named set is one of the best itself
+    adjusted = found.explained_variance_ratio.sum()
+    assert adjusted > nearly * named.adjusted / total
+    assert found.r2 > nearly * named.predicted / total
+    assert all(len(support) == 4 for support in found.supports)
+    assert all(check.complete for check in found.verify(cov))
+
+
+def test_where_the_weight_alone_gives_up_too_much():
+    """Without R² above that of the lasso by the small weight, with it by the bound."""
+    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+    alone, above = (
+        bs.solve_components(
+            cov, 4, 3, scheme=bs.ResidualDeflation(prediction=0.01, above_lasso=flag)
+        )
+        for flag in (False, True)
+    )
+    assert above.r2 >= alone.r2
+
+
+def test_the_same_twice():
+    cov = bs.Covariance.from_data(overlapping_factors())
+    one, other = (bs.solve_components(cov, 4, 3, scheme="predictive") for _ in range(2))
+    np.testing.assert_array_equal(one.components, other.components)
+
+
+def test_a_core_finds_what_all_features_do(monkeypatch):
+    """Features outside come in where they pull."""
+    cov = bs.Covariance.from_data(overlapping_factors(40, 120))
+    start = np.zeros((2, 120))
+    start[0, 100:104] = start[1, 104:108] = 0.5
+    found = []
+    for whole in (512, 0):
+        monkeypatch.setattr(prediction, "WHOLE", whole)
+        found.append(more_predictive(cov, start, [4, 4], 2.0, False, FOREVER))
+    values = [value(cov.submatrix(slice(None)), V, 2.0) for V in found]
+    assert values[1] == pytest.approx(values[0], abs=1e-3)
+
+
+def test_too_many_features_for_a_core(monkeypatch):
+    monkeypatch.setattr(prediction, "WHOLE", 0)
+    monkeypatch.setattr(prediction, "LARGEST", 6)
+    cov = bs.Covariance.from_data(overlapping_factors())
+    greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
+    V = more_predictive(cov, greedy, [4] * 3, 2.0, False, FOREVER)
+    np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
 
 
 def test_more_weight_predicts_more():
@@ -214,6 +298,8 @@ def test_weights_are_checked(weight):
 
 
 def test_what_does_not_go_together_is_refused():
+    with pytest.raises(ValueError, match="above_lasso=True with prediction = 0"):
+        bs.ResidualDeflation(above_lasso=True)
     A = psd(0, 8)
     scheme = bs.ResidualDeflation(prediction=2.0)
     with pytest.raises(ValueError, match="sweeps = 1"):

@@ -23,8 +23,15 @@ SCANNING = (
     "sparse_gram",
     "sparse_columns",
 )
-#: What named solvers and recorded proofs use besides.
-OTHERS = ("opening", "row_truncation", "tree_log", "branch_and_bound")
+#: What named solvers and schemes and recorded proofs use besides.
+OTHERS = (
+    "opening",
+    "row_truncation",
+    "tree_log",
+    "branch_and_bound",
+    "joint_sets",
+    "joint_exchange",
+)
 
 _begun: dict[str, threading.Event] = {}  # set when the import has ended
 _ready: set[str] = set()

@@ -2,223 +2,118 @@
 
 Residual deflation chooses each component for its own variance, and ten features of one
 tight group have more of that than ten that speak for many others. What the scores say
-about *all* features, R², may be small then. Here a set V is changed to raise
-
-    J(V) = log(Σ adjusted variances) + w log(R²),
-
-w ≥ 0 being the weight: one percent of R² is worth w percent of the adjusted variance.
-Logarithms, because the one may be 2 % of the total and the other 60 %.
+about *all* features, R², may be small then. Here a set V is changed to raise a goal of
+both numbers (`goal`).
 
 With the others as they are and A_j what they leave of A, component x adds s = x'A_j x
-to the adjusted variances and ρ = x'A_j²x / s to what is predicted. Of a support, the
-best loadings are sought by leading eigenvectors of the derivative of J as a matrix,
+to the adjusted variances and ρ = x'A_j²x / s to what is predicted. With slopes g and h
+of the goal by the two, its derivative by xx' is
 
-    M = A_j / (a + s) + w (A_j² − ρ A_j) / (s (b + ρ)),
+    M = g A_j + h (A_j² − ρ A_j) / s.
 
-with a and b what the others have; supports by exchanging a feature for one of those
-where |Mx| is largest. Every component takes its turn until nothing is gained. That is
-done from several sets, and again from variations of the best. Nothing is proved here.
+Loadings of a support follow by steps to Mx, and supports by exchanging a feature for
+one of those where |Mx| is largest (`_kernels.joint_exchange`). Every component takes
+its turn until nothing is gained. That is done from several sets, residual deflation's,
+rotated eigenvectors and a lasso's, cut to k features, and again from variations of the
+best, on a core of features that grows by those whose |Mx| is largest of all (`core`).
+Nothing is proved here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, as_generator
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import lanczos, largest_entries
 from ..numerics.rounding import TINY, power_of_two
+from .core import Core, Indices, Measured
+from .goal import Goal
 from .joint_start import ANGLES, EXCHANGED
-from .variance import adjusted_variance
+from .lasso import lasso_components
+from .variance import adjusted_variance, score_covariance
 
-GAIN = 1e-7  # of J, without which an exchange or a round is not made
-TURNS = 10  # of every component, at the most
-EXCHANGES = 60  # of one component in its turn
-CANDIDATES = 16  # features that are tried for each of a support
-REFINED = 4  # of the exchanges, the best by one step, are looked at more closely
-FITS = 12  # steps to the loadings of a support
+GAIN = 1e-7  # of the goal, without which nothing is changed
 DEPENDENT = 1e-10  # of the largest: an eigenvalue of scores that say nothing new
 ROTATIONS = 100  # steps of varimax, at the most
 TURNED = 1e-6  # a rotation by less is the last one
-KEPT_NUMBERS = 2**26  # of rows of A that are kept: half a gigabyte
-FURTHER = 2.0  # times the weight: sets that predict more, to begin with
-# Variations of the best set, at the most, and in a row without a gain of MUCH in J.
-# Sets to begin with are within 0.1 % of what 60 variations find on eight of eleven data
-# sets, and those take nine tenths of the time; on normIonosphere the third raises J by
-# 2 %, the ninth by 0.2 %.
-TRIALS, PATIENCE, MUCH = 30, 6, 1e-4
+# Variations of the best set, at the most, and in a row without a gain of MUCH. With 30
+# in a row the goal was within 0.006 of what 120 find, on four data sets, which is 0.2 %
+# of R²; with 20 normCommunities loses 0.7 % of its adjusted variance.
+TRIALS, PATIENCE, MUCH = 200, 40, 1e-4
 NEAR = 4  # times as many features as a component has may come in by an exchange
-
-Indices = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A set of components V, what they have, and what they predict."""
-
-    V: FloatArray
-    W: FloatArray  #: VA
-    adjusted: float
-    predicted: float
-
-    def value(self, weight: float) -> float:
-        """J, or −∞ for a set that has nothing."""
-        if not (self.adjusted > 0 and self.predicted > 0):
-            return -np.inf
-        return float(np.log(self.adjusted) + weight * np.log(self.predicted))
+WHOLE = 512  # features, up to which all are in the core
+LIKELY = 2  # times k: entries of a vector whose features are in the core
+LARGEST = 4096  # features of a core: half a gigabyte for four matrices
+OUTSIDE = 16  # features for each component by which the core grows
+ROUNDS = 20  # in which it does
 
 
 class Prediction:
-    """Raises J of sets of components of one matrix.
+    """Raises the goal of sets of components of one matrix.
 
-    In units of a variance, so that A² and cubes of its vectors are in range: J has the
-    same differences.
+    In units of a variance, so that A² and cubes of its vectors are in range.
     """
 
     def __init__(
         self,
         cov: Covariance,
         sparsities: Sequence[int],
-        weight: float,
         disjoint: bool,
         deadline: Deadline,
     ) -> None:
-        self.cov, self.ks, self.weight = cov, list(sparsities), weight
-        self.disjoint, self.deadline = disjoint, deadline
+        self.cov, self.ks, self.deadline = cov, list(sparsities), deadline
+        self.disjoint = disjoint
         self.unit = power_of_two(float(cov.diagonal().max()))
-        self._rows: dict[int, FloatArray] = {}
-        self._leading = self._directions()
+        in_place = len(set(self.ks)) > 1
+        self.core = Core(cov, self.unit, in_place, disjoint, deadline)
+        self._sizes, self._leading = self._directions()
 
-    def _directions(self) -> FloatArray:
-        """Return leading eigenvectors of A, as columns, twice as many as components."""
+    def _directions(self) -> tuple[FloatArray, FloatArray]:
+        """Return leading eigenvalues and vectors of A, twice as many as components."""
         d = self.cov.n_features
         count = min(2 * len(self.ks), d - 1)
         found = None
         if count:
             found = lanczos(self.product, np.ones(d), count=count)
-        return np.zeros((d, 0)) if found is None else found[1]
+        return (np.empty(0), np.zeros((d, 0))) if found is None else found
+
+    def ceiling(self) -> float:
+        """Return what PCA predicts with as many components, in units."""
+        return float(self._sizes[-len(self.ks) :].sum())
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return Ax, in units."""
         return np.asarray(self.cov.matvec(x) / self.unit)
 
-    # -- what a set has ---------------------------------------------------------------
-
-    def measure(self, V: FloatArray) -> Measured:
-        """Return the set with its products, in the better of two orders."""
-        W = np.array([self._image(x) for x in V]).reshape(V.shape)
-        found = _measured(V, W)
-        if len(set(self.ks)) > 1 or len(V) < len(self.ks):  # a place has its k
-            return found
-        order = _by_size(W @ V.T)
-        other = _measured(V[order], W[order])
-        return other if other.adjusted > found.adjusted else found
-
-    def _image(self, x: FloatArray) -> FloatArray:
-        support = np.flatnonzero(x)
-        return np.asarray(x[support] @ self.rows_of(support))
-
-    def rows_of(self, features: Indices) -> FloatArray:
-        """Rows of A, which are kept: the same features are tried again and again."""
-        new = [int(i) for i in features if int(i) not in self._rows]
-        if (len(self._rows) + len(new)) * self.cov.n_features > KEPT_NUMBERS:
-            self._rows.clear()
-            new = [int(i) for i in features]
-        if new:
-            rows = self.cov.rows(np.array(new, dtype=np.intp)) / self.unit
-            self._rows.update(zip(new, rows, strict=True))
-        kept = [self._rows[int(i)] for i in features]
-        return np.array(kept).reshape(len(kept), self.cov.n_features)
-
-    # -- ascents ----------------------------------------------------------------------
-
-    def raised(self, V: FloatArray, times: float = 1.0) -> Measured:
-        """Return a set that no turn of a component improves, or as time allows.
-
-        For so many times the weight.
-        """
-        best, weight = self.measure(V), times * self.weight
-        value, in_vain, m = best.value(weight), 0, len(V)
-        waiting = list(best.V)
-        for _ in range(TURNS * m):
-            if in_vain == m or self.deadline.passed():
-                break
-            x = waiting.pop(0)
-            j = next(i for i, y in enumerate(best.V) if np.array_equal(x, y))
-            trial = best.V.copy()
-            trial[j] = self._turn(best, j, weight)
-            new = self.measure(trial)
-            reached = new.value(weight)
-            in_vain += 1
-            if reached > value:
-                # Its own turn is over: it waits for the others.
-                in_vain = 1 if reached > value + GAIN else in_vain
-                best, value, x = new, reached, trial[j]
-            waiting.append(x)
-        return best
-
-    def _turn(self, now: Measured, j: int, weight: float) -> FloatArray:
-        """Return component j after exchanges, the others staying as they are."""
-        x, d = now.V[j], self.cov.n_features
-        rest = np.delete(now.V, j, axis=0)
-        others = _measured(rest, np.delete(now.W, j, axis=0))
-        left = _Left(self, others, weight)
-        closed = np.zeros(d, dtype=bool)
-        if self.disjoint:
-            closed |= rest.any(axis=0)
-        support = self._filled(np.flatnonzero(x), self.ks[j], now.W[j], closed)
-        if not len(support):
-            return x
-        value, loadings = left.best_loadings(support, x[support])
-        for _ in range(EXCHANGES):
-            if self.deadline.passed():
-                break
-            pull = np.abs(left.pull(support, loadings))
-            pull[closed] = 0.0
-            pull[support] = 0.0
-            new = largest_entries(pull, min(CANDIDATES, d - len(support)))
-            new = new[pull[new] > 0]
-            trial = left.best_exchange(support, loadings, new)
-            if trial is None:
-                break
-            reached, found = left.best_loadings(trial)
-            if not reached > value + GAIN:
-                break
-            support, loadings, value = trial, found, reached
-        after = np.zeros(d)
-        after[support] = loadings
-        return after
-
-    @staticmethod
-    def _filled(
-        support: Indices, k: int, image: FloatArray, closed: NDArray[np.bool_]
-    ) -> Indices:
-        """Return k features: those, and what goes with them most of what is open."""
-        missing = k - len(support)
-        if missing <= 0:
-            return support
-        scores = np.abs(image)
-        scores[closed] = -1.0
-        scores[support] = -1.0
-        order = np.argsort(-scores, kind="stable")[:missing]
-        return np.concatenate([support, order[scores[order] >= 0]])
-
     # -- sets to begin with -----------------------------------------------------------
 
     def rotated_directions(self) -> list[FloatArray]:
-        """Return leading eigenvectors of A, rotated to few large entries, and cut."""
+        """Return leading eigenvectors of A, rotated to few large entries, not cut."""
         m = len(self.ks)
         if self._leading.shape[1] < m:
             return []
         vectors = self._leading[:, -m:]
-        sizes = np.sqrt(np.maximum((vectors * self.product(vectors)).sum(axis=0), 0))
-        scaled = vectors * sizes
-        return [self.cut(varimax(loadings).T) for loadings in (vectors, scaled)]
+        scaled = vectors * np.sqrt(np.maximum(self._sizes[-m:], 0))
+        return [varimax(loadings).T for loadings in (vectors, scaled)]
+
+    def lasso_sets(self) -> list[FloatArray]:
+        """Return components by a lasso, not cut; none where A has no root."""
+        m, mean = len(self.ks), float(self.cov.diagonal().mean()) / self.unit
+        if self._leading.shape[1] < m or not self._sizes[-m] > 0:
+            return []
+        largest_first = slice(None, -m - 1, -1)
+        return lasso_components(
+            lambda V: self.product(V) / mean,
+            self._leading[:, largest_first],
+            self._sizes[largest_first] / mean,
+        )
 
     def cut(self, V: FloatArray) -> FloatArray:
         """Return vectors cut to their largest entries, of features of their own."""
@@ -232,203 +127,186 @@ class Prediction:
             used[own] = True
         return cut
 
+    def enclose(
+        self, vectors: Sequence[FloatArray], sets: Sequence[FloatArray]
+    ) -> bool:
+        """Begin the core with features of sets, and likely ones; False if too many."""
+        d = self.cov.n_features
+        if d <= WHOLE:
+            return self.core.extend(np.arange(d))
+        used = np.flatnonzero(np.any([V.any(axis=0) for V in sets], axis=0))
+        if len(used) + max(self.ks) > LARGEST:
+            return False
+        found = set(used.tolist())
+        for V in vectors:
+            for x, k in zip(V, self.ks, strict=True):
+                likely = largest_entries(x, LIKELY * k)
+                if len(found) + len(likely) <= LARGEST:
+                    found.update(likely[x[likely] != 0].tolist())
+        self.core.extend(np.array(sorted(found), dtype=np.intp))
+        return True
+
+    # -- ascents ----------------------------------------------------------------------
+
+    def measure(self, V: FloatArray) -> Measured:
+        """Return a set with what it has and predicts."""
+        G, H = self._products(V, *self._images(V))
+        R, adjusted = _orthonormal(G, self.core.ordered)
+        return Measured(V, adjusted, float(np.einsum("ij,jk,ik->", R, H, R)))
+
+    def _images(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+        once = self.product(V.T)
+        return once.T, self.product(once).T
+
+    @staticmethod
+    def _products(
+        V: FloatArray, AV: FloatArray, BV: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        G, H = V @ AV.T, V @ BV.T
+        return (G + G.T) / 2, (H + H.T) / 2
+
+    def raised(self, V: FloatArray, goal: Goal) -> Measured:
+        """Return a set of the core that no turn improves, or as time allows."""
+        return self.core.raised(self._filled(V), self.ks, goal)
+
+    def _filled(self, V: FloatArray) -> FloatArray:
+        """Give every component its k features, with those that go with it most."""
+        V, features = V.copy(), self.core.features
+        for j, k in enumerate(self.ks):
+            missing = k - np.count_nonzero(V[j])
+            if missing <= 0:
+                continue
+            closed = _used(V if self.disjoint else V[j : j + 1])
+            open_ = features[~closed[features]]
+            scores = np.abs(V[j, features] @ self.core.A)[~closed[features]]
+            order = np.argsort(-scores, kind="stable")[:missing]
+            V[j, open_[order]] = TINY if V[j].any() else 1.0  # turns find how much
+        return V
+
+    def grown(self, now: Measured, goal: Goal) -> Measured:
+        """Return the set after turns with the features outside that pull most."""
+        for _ in range(ROUNDS):
+            room = LARGEST - len(self.core.features)
+            if room < OUTSIDE * len(self.ks) or self.deadline.passed():
+                break
+            if not self.core.extend(self._pulling(now, goal)):
+                break
+            new = self.raised(now.V, goal)
+            if not new.value(goal) > now.value(goal) + GAIN:
+                break
+            now = new
+        return now
+
+    def _pulling(self, now: Measured, goal: Goal) -> Indices:
+        """Return the features with the largest entries of Mx of each component."""
+        V = now.V
+        AV, BV = self._images(V)
+        G, H = self._products(V, AV, BV)
+        found: list[Indices] = []
+        for j in range(len(V)):
+            rest = np.delete(np.arange(len(V)), j)
+            within = np.ix_(rest, rest)
+            R, adjusted = _orthonormal(G[within], self.core.ordered)
+            N, T, square = R @ AV[rest], R @ BV[rest], R @ H[within] @ R.T
+            n = N @ V[j]
+            once = AV[j] - n @ N
+            twice = BV[j] - n @ T - (T @ V[j] - square @ n) @ N
+            s = float(V[j] @ once)
+            if not s > DEPENDENT * (adjusted + abs(s)):
+                pull = once
+            else:
+                ratio = float(V[j] @ twice) / s
+                g, h = goal.slopes(adjusted + s, float(np.trace(square)) + ratio)
+                pull = (g - h * ratio / s) * once + h / s * twice
+            pull = np.abs(pull)
+            pull[V[j] != 0] = 0.0
+            if self.disjoint:
+                pull[_used(V)] = 0.0
+            largest = largest_entries(pull, OUTSIDE)
+            found.append(largest[pull[largest] > 0])
+        return np.concatenate(found)
+
+    # -- variations -------------------------------------------------------------------
+
+    def searched(
+        self, best: Measured, goal: Goal, rng: np.random.Generator
+    ) -> Measured:
+        """Return the best of a set and what comes of its variations."""
+        in_vain = 0
+        for _ in range(TRIALS):
+            if in_vain == PATIENCE or self.deadline.passed():
+                break
+            in_vain += 1
+            trial = self.raised(self.varied(best, rng), goal)
+            gain = trial.value(goal) - best.value(goal)
+            if gain > GAIN:
+                best = trial
+                in_vain = 0 if gain > MUCH else in_vain
+        return best
+
     def varied(self, now: Measured, rng: np.random.Generator) -> FloatArray:
         """Return one component new, all rotated among themselves, or features other."""
-        V, m = now.V, len(now.V)
+        V, m, features = now.V, len(now.V), self.core.features
         kind = rng.integers(3)
-        if kind == 0 and self._leading.shape[1]:
-            varied = V.copy()
-            weights = rng.normal(size=self._leading.shape[1])
-            varied[int(rng.integers(m))] = self._leading @ weights
+        if kind < 2 and (self._leading.shape[1] if kind == 0 else m > 1):
+            varied = np.zeros_like(V)
+            inside = V[:, features]
+            if kind == 0:
+                weights = rng.normal(size=self._leading.shape[1])
+                inside[int(rng.integers(m))] = self._leading[features] @ weights
+            else:
+                turn = rng.choice(ANGLES) * rng.normal(size=(m, m))
+                inside = np.linalg.qr(np.eye(m) + turn - turn.T)[0] @ inside
+            varied[:, features] = inside
             return self.cut(varied)
-        if kind == 1 and m > 1:
-            turn = rng.choice(ANGLES) * rng.normal(size=(m, m))
-            return self.cut(np.linalg.qr(np.eye(m) + turn - turn.T)[0] @ V)
         j = int(rng.integers(m))
-        row, image = V[j].copy(), np.abs(now.W[j])
-        own = np.flatnonzero(row)
+        row = V[j, features]
+        image, own = np.abs(row @ self.core.A), np.flatnonzero(row)
         image[own] = 0.0
         if self.disjoint:
-            image[V.any(axis=0)] = 0.0
+            image[_used(V)[features]] = 0.0
         near = largest_entries(image, min(NEAR * len(own), len(row) - len(own)))
         near = near[image[near] > 0]
         count = min(max(1, len(own) // EXCHANGED), len(near))
-        row[rng.permutation(near)[:count]] = np.abs(row).max()
+        row[rng.permutation(near)[:count]] = np.abs(row).max(initial=0.0)
         row[rng.permutation(own)[:count]] = 0.0
         varied, size = V.copy(), np.linalg.norm(row)
-        varied[j] = row / size if size > 0 else 0.0  # nothing was left for it
+        varied[j, features] = row / size if size > 0 else 0.0  # nothing was left for it
         return varied
 
 
-class _Left:
-    """What a set of components leaves to one more: A_j = A − N'N, and J of both."""
-
-    def __init__(self, of: Prediction, others: Measured, weight: float) -> None:
-        self.of, self.others, self.weight = of, others, weight
-        self.N = _whitened(others.V, others.W)[0]
-
-    def rows(self, features: Indices) -> FloatArray:
-        return np.asarray(self.of.rows_of(features) - self.N[:, features].T @ self.N)
-
-    def blocks(self, features: Indices) -> tuple[FloatArray, FloatArray]:
-        """Return A_j and A_j² on some features."""
-        rows = self.rows(features)
-        return rows[:, features], rows @ rows.T
-
-    def pull(self, support: Indices, loadings: FloatArray) -> FloatArray:
-        """Return Mx, of all features."""
-        once = loadings @ self.rows(support)
-        twice = self.of.product(once) - self.N.T @ (self.N @ once)
-        s = float(loadings @ once[support])
-        rho = self._ratio(once @ once, np.array(s))
-        on_once, on_twice = self._slope(np.array(s), rho)
-        return np.asarray(on_once * once + on_twice * twice)
-
-    def best_loadings(
-        self, support: Indices, loadings: FloatArray | None = None
-    ) -> tuple[float, FloatArray]:
-        """Return J and loadings of a support, from some that it has, or by A_j."""
-        first, second = self.blocks(support)
-        if loadings is None or not loadings.any():
-            loadings = np.linalg.eigh(first)[1][:, -1]
-        at = self._sizes(first, second, loadings)
-        values, found = self._fitted(first[None], second[None], at)
-        return float(values[0]), found[0]
-
-    def _sizes(
-        self, first: FloatArray, second: FloatArray, loadings: FloatArray
-    ) -> tuple[float, float]:
-        """Return s and ρ."""
-        s = float(loadings @ first @ loadings)
-        return s, float(self._ratio(loadings @ second @ loadings, np.array(s)))
-
-    def best_exchange(
-        self, support: Indices, loadings: FloatArray, new: Indices
-    ) -> Indices | None:
-        """Return the support with the best exchange for one of the new features."""
-        k = len(support)
-        if k < 2 or not len(new):
-            return None
-        union = np.concatenate([support, new])
-        first, second = self.blocks(union)
-        at = self._sizes(first[:k, :k], second[:k, :k], loadings)
-        values = self._exchanged(first, second, loadings, at)
-        best = np.argsort(-values, axis=None, kind="stable")[:REFINED]
-        chosen = zip(*np.unravel_index(best, values.shape), strict=True)
-        sets = np.array(
-            [np.append(np.delete(np.arange(k), i), k + f) for i, f in chosen]
-        )
-        index = (sets[:, :, None], sets[:, None, :])
-        reached = self._fitted(first[index], second[index], at)[0]
-        return union[sets[int(np.argmax(reached))]]
-
-    def _exchanged(
-        self,
-        first: FloatArray,
-        second: FloatArray,
-        loadings: FloatArray,
-        at: tuple[float, float],
-    ) -> FloatArray:
-        """Return about what J is with feature i out and f in, (k, new).
-
-        The other loadings keep their proportions: with u the unit vector that is left
-        without i, the best of u cos t + e_f sin t by M at the present loadings.
-        """
-        k = len(loadings)
-        on_first, on_second = self._slope(np.array(at[0]), np.array(at[1]))
-        rest = np.tile(loadings, (k, 1))
-        np.fill_diagonal(rest, 0.0)
-        rest /= np.maximum(np.linalg.norm(rest, axis=1, keepdims=True), TINY)
-        parts = [
-            (
-                np.einsum("ij,ij->i", rest @ block[:k, :k], rest)[:, None],
-                rest @ block[:k, k:],
-                np.diagonal(block)[k:],
-            )
-            for block in (first, second)
-        ]
-        own, cross, far = (
-            on_first * a + on_second * b for a, b in zip(*parts, strict=True)
-        )
-        t = np.arctan2(2 * cross, own - far) / 2
-        c, z = np.cos(t), np.sin(t)
-        s, q = (c * c * a + 2 * c * z * b + z * z * e for a, b, e in parts)
-        return self._value(s, self._ratio(q, s))
-
-    def _has_variance(self, s: FloatArray) -> NDArray[np.bool_]:
-        """Whether a score is more than rounding beside those of the others."""
-        return np.asarray(s > DEPENDENT * (self.others.adjusted + np.abs(s)))
-
-    def _ratio(self, squares: FloatArray, s: FloatArray) -> FloatArray:
-        """Return ρ, 0 where nothing varies."""
-        varies = self._has_variance(s)
-        return np.where(varies, squares / np.where(varies, s, 1.0), 0.0)
-
-    def _value(self, s: FloatArray, rho: FloatArray) -> FloatArray:
-        """Return J with one more component, −∞ where it has no variance."""
-        others = self.others
-        adjusted = np.maximum(others.adjusted + s, TINY)
-        predicted = np.maximum(others.predicted + rho, TINY)
-        value = np.log(adjusted) + self.weight * np.log(predicted)
-        return np.asarray(np.where(self._has_variance(s), value, -np.inf))
-
-    def _slope(self, s: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what M is of A_j and of A_j²; A_j alone where nothing varies."""
-        others, varies = self.others, self._has_variance(s)
-        s, rho = np.where(varies, s, 1.0), np.where(varies, rho, 1.0)
-        of_square = self.weight / (s * (others.predicted + rho))
-        of_square = np.where(varies, of_square, 0.0)
-        own = 1 / np.maximum(others.adjusted + s, TINY) - of_square * rho
-        return np.where(varies, own, 1.0), of_square
-
-    def _fitted(
-        self, first: FloatArray, second: FloatArray, at: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return J and loadings of supports, whose A_j and A_j² are (count, k, k).
-
-        From the leading eigenvectors of M at s and ρ given, by steps to those of M at
-        the loadings found so far; the best on the way.
-        """
-        best = np.full(len(first), -np.inf)
-        on_first, on_second = self._slope(np.array(at[0]), np.array(at[1]))
-        M = on_first * first + on_second * second
-        loadings = np.zeros(first.shape[:2])
-        for _ in range(FITS):
-            x = np.linalg.eigh(M)[1][:, :, -1]
-            s = np.einsum("ni,nij,nj->n", x, first, x)
-            rho = self._ratio(np.einsum("ni,nij,nj->n", x, second, x), s)
-            values = self._value(s, rho)
-            better = values > best
-            settled = not (values > best + GAIN).any()
-            best = np.where(better, values, best)
-            loadings[better] = x[better]
-            if settled:
-                break
-            on_first, on_second = self._slope(s, rho)
-            M = on_first[:, None, None] * first + on_second[:, None, None] * second
-        return best, loadings
+def _used(V: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray((V != 0).any(axis=0))
 
 
-def _whitened(V: FloatArray, W: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return N with N'N = AV(V'AV)⁺V'A for components V as rows, and V'AV."""
-    scores = W @ V.T
-    scores = (scores + scores.T) / 2
-    sizes, Q = np.linalg.eigh(scores) if len(V) else (np.empty(0), np.empty((0, 0)))
-    kept = sizes > max(DEPENDENT * sizes.max(initial=0.0), TINY)
-    return (Q[:, kept] / np.sqrt(sizes[kept])).T @ W, scores
+def _orthonormal(G: FloatArray, in_place: bool) -> tuple[FloatArray, float]:
+    """Return R with RGR' = I, a row for each score that says something new.
+
+    And the sum of the adjusted variances, with those scores first that add most.
+    """
+    left, order, rows = G.copy(), list[int](), list[FloatArray]()
+    adjusted, turn = 0.0, np.eye(len(G))
+    for place in range(len(G)):
+        open_ = [i for i in range(len(G)) if i not in order]
+        first = place if in_place else max(open_, key=lambda i: left[i, i])
+        order.append(first)
+        size = float(left[first, first])
+        if not size > max(DEPENDENT * G[first, first], TINY):
+            continue
+        adjusted += size
+        rows.append(turn[first] / np.sqrt(size))
+        # What is left of each score after regression on this one.
+        slopes = left[:, first] / size
+        turn = turn - np.outer(slopes, turn[first])
+        left = left - np.outer(slopes, left[first])
+    return np.array(rows).reshape(len(rows), len(G)), adjusted
 
 
-def _measured(V: FloatArray, W: FloatArray) -> Measured:
-    N, scores = _whitened(V, W)
-    adjusted = float(adjusted_variance(scores).sum())
-    return Measured(V, W, adjusted, float((N * N).sum()))
-
-
-def _by_size(scores: FloatArray) -> list[int]:
+def by_size(G: FloatArray) -> list[int]:
     """Return an order in which each component adds most to the earlier ones."""
-    left, order = scores.copy(), list[int]()
-    for _ in range(len(scores)):
-        open_ = [i for i in range(len(scores)) if i not in order]
+    left, order = G.copy(), list[int]()
+    for _ in range(len(G)):
+        open_ = [i for i in range(len(G)) if i not in order]
         first = max(open_, key=lambda i: left[i, i])
         order.append(first)
         if left[first, first] > 0:
@@ -459,8 +337,9 @@ def more_predictive(
     disjoint: bool,
     deadline: Deadline,
     rng: int | np.random.Generator | None = None,
+    above_lasso: bool = False,
 ) -> FloatArray:
-    """Return components, (m, d), with at least the J of the given ones.
+    """Return components, (m, d), with at least the goal of the given ones.
 
     Parameters
     ----------
@@ -472,21 +351,66 @@ def more_predictive(
         Whether no feature may be used twice.
     rng : int or Generator, optional
         For the variations that are tried; 0 by default.
+    above_lasso : bool
+        Whether both numbers are to be above those of a lasso that is cut to as many
+        features.
     """
-    search = Prediction(cov, sparsities, weight, disjoint, deadline)
-    starts = [components, *search.rotated_directions()]
-    ends = [search.raised(start) for start in starts]
-    # Rotated directions predict much as it is; what begins with variance needs a push.
-    ends.append(search.raised(search.raised(ends[0].V, FURTHER).V))
-    best = max(ends, key=lambda s: s.value(weight))
-    rng, in_vain = as_generator(rng), 0
-    for _ in range(TRIALS):
-        if in_vain == PATIENCE or deadline.passed():
-            break
-        in_vain += 1
-        trial = search.raised(search.varied(best, rng))
-        gain = trial.value(weight) - best.value(weight)
-        if gain > GAIN:
-            best = trial
-            in_vain = 0 if gain > MUCH else in_vain
-    return best.V
+    if not load("joint_sets", "joint_exchange", seconds=deadline.remaining()):
+        return components
+    search = Prediction(cov, sparsities, disjoint, deadline)
+    goal, lasso = Goal(weight), search.lasso_sets()
+    rotated = search.rotated_directions()
+    starts = [components, *map(search.cut, [*rotated, *lasso])]
+    images = search.product(components.T).T
+    if deadline.passed() or not search.enclose([images, *rotated, *lasso], starts):
+        return _in_order(cov, components, sparsities)
+    rng = as_generator(rng)
+    best = _best([search.raised(V, goal) for V in starts], goal)
+    best = search.grown(search.searched(search.grown(best, goal), goal, rng), goal)
+    if above_lasso and lasso:
+        best = _above(search, best, goal, starts, len(lasso), rng)
+    return _in_order(cov, best.V, sparsities)
+
+
+def _above(
+    search: Prediction,
+    best: Measured,
+    free: Goal,
+    starts: Sequence[FloatArray],
+    count: int,
+    rng: np.random.Generator,
+) -> Measured:
+    """Return a set that is above what predicts most of the last `count` starts."""
+    named = max(map(search.measure, starts[-count:]), key=lambda one: one.predicted)
+    goal = replace(
+        free, above=(named.adjusted, named.predicted), ceiling=search.ceiling()
+    )
+    # No set has more of this goal than of the free one.
+    if best.value(goal) < best.value(free) - MUCH:
+        ends = [search.raised(V, goal) for V in [best.V, *starts]]
+        best = search.grown(_best([best, *ends], goal), goal)
+        best = search.grown(search.searched(best, goal, rng), goal)
+    if not goal.holds(best.adjusted, best.predicted):
+        # The named set is one of the best itself: there is little to choose.
+        strict = replace(goal, strict=True)
+        best = _best([search.raised(V, strict) for V in [best.V, *starts]], strict)
+    return best
+
+
+def _best(found: Sequence[Measured], goal: Goal) -> Measured:
+    return max(found, key=lambda one: one.value(goal))
+
+
+def _in_order(cov: Covariance, V: FloatArray, sparsities: Sequence[int]) -> FloatArray:
+    """Return the set with those first that add most, unless each place has its k.
+
+    As it is, where that adds up to more.
+    """
+    if len(set(sparsities)) > 1:
+        return V
+    scores = score_covariance(cov, V)
+    scores = scores / power_of_two(float(np.abs(scores).max()))
+    order = by_size(scores)
+    kept = adjusted_variance(scores).sum()
+    reached = adjusted_variance(scores[np.ix_(order, order)]).sum()
+    return V if kept >= reached else V[order]

@@ -16,8 +16,8 @@ from .schemes import (
 )
 from .uncorrelated import UncorrelatedScores
 
-#: The weight of R² for which five components have more of it, and more adjusted
-#: variance, than scikit-learn's on most data sets (docs/benchmark-components.md).
+#: The weight of R², where a lasso's components do not decide: as good as 2 or 3
+#: (docs/benchmark-components.md).
 PREDICTION = 2.5
 
 #: What each name stands for.
@@ -28,7 +28,7 @@ SCHEMES: dict[str, Callable[[], Scheme]] = {
     "hotelling": HotellingDeflation,
     "residual": ResidualDeflation,
     "residual-disjoint": partial(ResidualDeflation, disjoint=True),
-    "predictive": partial(ResidualDeflation, prediction=PREDICTION),
+    "predictive": partial(ResidualDeflation, prediction=PREDICTION, above_lasso=True),
     "uncorrelated": UncorrelatedScores,
 }
 
@@ -39,8 +39,8 @@ def as_scheme(scheme: Any, default: str = "disjoint") -> Scheme:
     Examples
     --------
     >>> from blockspca.components.scheme_names import as_scheme
-    >>> as_scheme("residual-disjoint"), as_scheme(None)
-    (ResidualDeflation(disjoint=True, prediction=0.0), DisjointSupports())
+    >>> as_scheme("residual-disjoint").disjoint, as_scheme(None)
+    (True, DisjointSupports())
     """
     if scheme is None:
         scheme = default

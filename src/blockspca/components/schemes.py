@@ -138,6 +138,7 @@ def scheme_name(scheme: Scheme, swept: bool = False) -> str:
     if isinstance(scheme, ResidualDeflation):
         chosen = ["disjoint=True"] if scheme.disjoint else []
         chosen += [f"prediction={scheme.prediction:g}"] if scheme.prediction else []
+        chosen += ["above_lasso=True"] if scheme.above_lasso else []
         name += f"({', '.join(chosen)})" if chosen else ""
     return name + SWEPT if swept else name
 
@@ -244,6 +245,10 @@ class ResidualDeflation(_Deflation):
         percent of adjusted variance. They then are not optimal, but bounded as before:
         the gap says how much more adjusted variance a component could have had. Takes
         no constraints and no sweeps.
+    above_lasso : bool
+        Whether both numbers are to be above those of a lasso's components, cut to as
+        many features: where the weight alone would give up too much of the one or gain
+        too little of the other, it does not decide. Only with `prediction`.
 
     Notes
     -----
@@ -277,11 +282,17 @@ class ResidualDeflation(_Deflation):
 
     disjoint: bool = False
     prediction: float = 0.0
+    above_lasso: bool = False
 
     def __post_init__(self) -> None:
         check_flag(self.disjoint, "disjoint")
         weight = check_real(self.prediction, "prediction", minimum=0.0)
         object.__setattr__(self, "prediction", weight)
+        if check_flag(self.above_lasso, "above_lasso") and not weight:
+            raise ValueError(
+                "above_lasso=True with prediction = 0: every component has the largest "
+                "adjusted variance then; pass a weight, such as prediction=2.5."
+            )
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
         if self.disjoint:

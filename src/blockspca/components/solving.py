@@ -204,6 +204,7 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
             disjoint,
             deadline,
             call.options.get("rng"),
+            getattr(call.scheme, "above_lasso", False),
         )
     except KeyboardInterrupt:  # the first component, as far as it is known at once
         at_once = replace(call, budget=Budget(Limits(time=0.0)))

@@ -1,0 +1,72 @@
+"""A and A² on a core of features, and turns there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import blockspca as bs
+from blockspca.components import core as module
+from blockspca.components.core import Core
+from blockspca.components.goal import Goal
+from blockspca.components.prediction import Prediction
+from blockspca.limits import Deadline
+from component_problems import overlapping_factors
+
+X = overlapping_factors(25, 30)
+KINDS = {
+    "matrix": lambda: bs.Covariance.from_matrix(np.cov(X.T)),
+    "data": lambda: bs.Covariance.from_data(X),
+    "long": lambda: bs.Covariance.from_data(overlapping_factors(60, 30)),
+    "sparse": lambda: bs.Covariance.from_data(sp.csr_array(X * (np.abs(X) > 0.5))),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("chunk", [2**22, 50])
+def test_a_core_that_grows_has_both_matrices(kind, chunk, monkeypatch):
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    cov = KINDS[kind]()
+    A = cov.submatrix(slice(None))
+    core = Core(cov, 2.0, False, False, Deadline(None))
+    for new in ([3, 8], [1, 3, 20, 29], [0]):
+        assert core.extend(np.array(new))
+    assert not core.extend(np.array([8, 0]))
+    F = core.features
+    assert sorted(F) == [0, 1, 3, 8, 20, 29]
+    np.testing.assert_allclose(core.A, A[np.ix_(F, F)] / 2, atol=1e-12)
+    np.testing.assert_allclose(core.square, (A @ A)[np.ix_(F, F)] / 4, atol=1e-11)
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+@pytest.mark.parametrize("above", [None, (3.0, 9.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_turns_raise_what_is_measured(disjoint, above, seed):
+    cov = bs.Covariance.from_data(X)
+    search = Prediction(cov, [4, 4, 4], disjoint, Deadline(None))
+    search.core.extend(np.arange(30))
+    goal = Goal(2.0, above, 12.0)
+    rng = np.random.default_rng(seed)
+    before = search.measure(search.cut(rng.normal(size=(3, 30))))
+    after = search.raised(before.V, goal)
+    again = search.measure(after.V)
+    assert after.adjusted == pytest.approx(again.adjusted, rel=1e-9)
+    assert after.predicted == pytest.approx(again.predicted, rel=1e-9)
+    assert after.value(goal) > before.value(goal)
+    assert (np.count_nonzero(after.V, axis=1) == 4).all()
+    np.testing.assert_allclose(np.linalg.norm(after.V, axis=1), 1.0)
+    if disjoint:
+        assert (np.count_nonzero(after.V, axis=0) <= 1).all()
+
+
+def test_few_turns_at_a_time_are_the_same(monkeypatch):
+    cov = bs.Covariance.from_data(X)
+    goal, found = Goal(2.0), []
+    for work in (module.WORK, 1):
+        monkeypatch.setattr(module, "WORK", work)
+        search = Prediction(cov, [4, 4, 4], False, Deadline(None))
+        search.core.extend(np.arange(30))
+        start = search.cut(np.random.default_rng(0).normal(size=(3, 30)))
+        found.append(search.raised(start, goal).value(goal))
+    assert found[1] == pytest.approx(found[0], abs=1e-6)
