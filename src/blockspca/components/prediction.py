@@ -357,7 +357,8 @@ class _Left:
 
     def _has_variance(self, s: FloatArray) -> NDArray[np.bool_]:
         """Whether a score is more than rounding beside those of the others."""
-        return np.asarray(s > DEPENDENT * (self.others.adjusted + np.abs(s)))
+        beside = max(self.others.adjusted, 0.0) + np.abs(s)
+        return np.asarray(s > DEPENDENT * beside)
 
     def _ratio(self, squares: FloatArray, s: FloatArray) -> FloatArray:
         """Return ρ, 0 where nothing varies."""
@@ -373,8 +374,12 @@ class _Left:
         return np.asarray(np.where(self._has_variance(s), value, -np.inf))
 
     def _slope(self, s: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what M is of A_j and of A_j²; A_j alone where nothing varies."""
-        others, varies = self.others, self._has_variance(s)
+        """Return what M is of A_j and of A_j²; A_j alone where nothing varies.
+
+        Nor where the others have a negative variance, as in a contrast, that exceeds s.
+        """
+        others = self.others
+        varies = self._has_variance(s) & (others.adjusted + s > 0)
         s, rho = np.where(varies, s, 1.0), np.where(varies, rho, 1.0)
         of_square = self.weight / (s * (others.predicted + rho))
         of_square = np.where(varies, of_square, 0.0)
