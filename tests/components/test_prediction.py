@@ -321,3 +321,23 @@ def test_varimax_finds_groups_that_are_mixed():
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     found = np.abs(varimax(groups @ turn))
     np.testing.assert_allclose(np.sort(found, axis=1)[:, 0], 0.0, atol=1e-6)
+
+
+def test_a_component_with_features_that_are_closed_to_it_is_not_taken():
+    """Two features were claimed for k = 1, and called optimal."""
+    A = np.array([[2.0, 2, 2], [2, -2, 2], [2, 2, -2]])
+    found = bs.solve_components(A, 2, 3, scheme="predictive")
+    assert all(len(result.support) <= result.k for result in found.results)
+    assert found.verify(A)
+
+
+def test_components_with_a_negative_variance_leave_no_slope():
+    """Of a logarithm; its infinite inverse ended in a LinAlgError."""
+    v = np.array([1.0, 2, -1, 3])
+    A = np.outer(v, v) / 8 + np.diag([0.0, -0.5, 0.3, -1e3])
+    A[1, 2] = A[2, 1] = 0.4
+    found = bs.solve_components(A, 3, 2, scheme="predictive")
+    assert found.verify(A)
+    # Two of three features each use all four, and leave no variance to a third.
+    with pytest.raises(ValueError, match="pass fewer components"):
+        bs.solve_components(A, 3, 3, scheme="predictive")

@@ -8,7 +8,7 @@ import pytest
 import blockspca as bs
 from blockspca.bounds.entry_dual.bound import entry_bound
 from blockspca.certificate import BoundName, StepClaim
-from blockspca.components.rewrite import renumbered, with_bound
+from blockspca.components.rewrite import renumbered, with_bound, with_component
 from blockspca.covariance.derived import masked, restricted
 
 
@@ -30,3 +30,16 @@ def test_an_entry_dual_without_features_that_are_used(nodes: int) -> None:
     low = StepClaim(6, bound.value * (1 - 1e-6), claim.bound_name, dual=claim.dual)
     with pytest.raises(bs.VerificationError, match="k = 6"):
         bs.verify(with_bound(lifted, bs.Status.FEASIBLE, low), masked(cov, used))
+
+
+def test_a_bound_that_another_component_exceeds_is_not_used() -> None:
+    """It was raised to the objective, and that was called optimal."""
+    A = np.diag([2.0, 1.0, 1.0])
+    result = bs.solve(np.diag([1.0, 1.0, 1.0]), 1)
+    with pytest.warns(RuntimeWarning, match="no bound of this run is used"):
+        said = with_component(result, np.eye(3)[0], bs.Covariance.from_matrix(A))
+    assert said.status is bs.Status.FEASIBLE
+    assert said.upper_bound == np.inf
+    assert said.bound_name == BoundName.NONE
+    assert "internal error" in said.message
+    said.certificate.check()

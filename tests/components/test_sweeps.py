@@ -165,3 +165,41 @@ def test_the_estimator_sweeps():
     plain = bs.SparsePCA(2, k=3, scheme=bs.ResidualDeflation()).fit(X)
     assert model.solution_.first is not None
     assert model.explained_variance_.sum() >= plain.explained_variance_.sum() - 1e-12
+
+
+@pytest.mark.parametrize("scheme", ["orthogonal", "uncorrelated"])
+def test_a_set_to_begin_with_has_no_more_features_than_k(scheme):
+    """With as many conditions as features it had one more, called optimal at 1.7."""
+    A = np.eye(3)
+    A[0, 1] = A[1, 0] = 0.7
+    found = bs.solve_components(A, 1, 2, scheme=scheme, sweeps=1)
+    assert [len(support) for support in found.supports] == [1, 1]
+    assert all(check.complete for check in found.verify(A))
+
+
+def test_components_that_close_features_to_each_other_are_not_swept():
+    """Each is one of its own problem: three features were claimed for k = 2."""
+    A = np.array(
+        [
+            [0.0, 0, 1, 2, -2],
+            [0, 0, 2, -1, -1],
+            [1, 2, 0, 2, -1],
+            [2, -1, 2, 0, -2],
+            [-2, -1, -1, -2, 0],
+        ]
+    )
+    with pytest.warns(UserWarning, match="sweeps: a component that adds nothing"):
+        found = bs.solve_components(A, 3, 3, scheme="residual", sweeps=1)
+    assert all(len(result.support) <= result.k == 3 for result in found.results)
+    assert found.first is None
+    assert found.verify(A)
+
+
+@pytest.mark.parametrize("scheme", ["disjoint", "orthogonal"])
+def test_nothing_is_left_of_rank_one_to_search(scheme):
+    """A − BB' is zero to the last bit, and the joint search ended in an IndexError."""
+    A = np.outer([1.0, 2, 3, 4], [1.0, 2, 3, 4])
+    found = bs.solve_components(A, 2, 2, scheme=scheme, sweeps=1)
+    assert found.joint_total == pytest.approx(30)
+    assert found.joint_upper_bound >= 30 * (1 - 1e-15)
+    assert all(check.complete for check in found.verify(A))

@@ -11,7 +11,10 @@ import scipy.sparse as sp
 
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
+from blockspca.components.checks import check_variances
 from blockspca.components.constrained import best_orthogonal
+from blockspca.components.rewrite import with_component
+from blockspca.components.solve import collect, placed
 from component_problems import overlapping_factors
 
 SCHEMES = (bs.UncorrelatedScores(), bs.Orthogonalised())
@@ -116,3 +119,27 @@ def test_limits_leave_valid_claims():
             for result, check in zip(found.results, found.verify(cov), strict=True):
                 assert result.objective <= result.upper_bound < np.inf
                 assert check.upper_bound >= result.objective
+
+
+def test_scores_that_rounding_leaves_correlated_are_refused():
+    """Units 1e9 apart: the scores correlated by 0.04, and `verify` said so."""
+    rng = np.random.default_rng(26)
+    for far in (3, 6, 9):  # as many draws as the case was found with
+        X = rng.normal(size=(30, 6)) @ rng.normal(size=(6, 6))
+        X = X * 10.0 ** (-far * (rng.random(6) < 0.6))
+    with pytest.raises(ValueError, match="rounding leaves the score of component"):
+        bs.solve_components(np.cov(X.T), 3, 3, scheme="uncorrelated")
+    scaled = bs.Covariance.from_data(X, scale=True)
+    found = bs.solve_components(scaled, 3, 3, scheme="uncorrelated")
+    assert found.verify(scaled)
+
+
+def test_small_scores_that_correlate_are_not_verified():
+    """What rounding is allowed is that of both scores, not of the larger one."""
+    A = np.array([[1.0, 1e-15], [1e-15, 1e-28]])  # a correlation of 0.1
+    cov, scheme = bs.Covariance.from_matrix(A), bs.UncorrelatedScores()
+    result = bs.solve(cov, 1)
+    second = with_component(result, np.eye(2)[1], scheme.problem(cov, (result,)))
+    found = collect(cov, (result, placed(second, 1, scheme, False)), scheme)
+    with pytest.raises(bs.VerificationError, match="claimed to be uncorrelated"):
+        check_variances(found, cov)

@@ -249,6 +249,22 @@ def test_a_change_is_noticed_below_other_components(on_disk):
         found.problem(1, cov).check_unchanged()
 
 
+@pytest.mark.parametrize("kind", ["data", "contrast", "contrast of a contrast"])
+def test_a_change_is_noticed_in_a_shared_set_and_a_contrast(on_disk, kind):
+    """A contrast that was formed had forgotten the data that it was formed from."""
+    reads, writes = on_disk
+    cov = Covariance.from_data(reads)
+    background = np.eye(cov.n_features) / 4
+    for _ in range(["data", "contrast", "contrast of a contrast"].index(kind)):
+        cov = bs.contrastive(cov, Covariance.from_matrix(background))
+    assert bs.solve_shared(cov, 3, 2).status is bs.Status.OPTIMAL
+    writes[0, 0] += 1
+    with pytest.raises(DataChangedError):
+        bs.solve_shared(cov, 3, 2)
+    with pytest.raises(DataChangedError):
+        bs.solve(cov, 3)
+
+
 def test_fingerprints_of_parts_add_up():
     X = np.random.default_rng(0).standard_normal((50, 3))
     whole = part_fingerprint(X, 0)

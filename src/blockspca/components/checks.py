@@ -27,9 +27,11 @@ from .variance import (
     SPLIT,
     adjusted_variance,
     as_strict_as,
+    correlated,
     joint_bounds,
     predicted,
     score_covariance,
+    score_rounding,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ if TYPE_CHECKING:
 # Of an adjusted variance, relative to the variance: regressing on nearly dependent
 # scores loses digits. Nothing is proved with it.
 REGRESSION_AGREEMENT = 1e-8
-UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
 
 
 def check_relations(
@@ -98,7 +99,8 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
     )
     scores = score_covariance(cov, components)
     variances = np.diagonal(scores)
-    rounding = _score_rounding(cov, components)
+    roundings = score_rounding(cov, components)
+    rounding = np.diagonal(roundings)
     _compare("explained variance", found.explained_variance, variances, rounding)
     adjusted = adjusted_variance(scores)
     slack = rounding + REGRESSION_AGREEMENT * np.abs(variances)
@@ -147,7 +149,7 @@ def check_variances(found: Components, cov: Covariance) -> list[str]:
     )
     said = [f"together: at most {claimed:.12g}, by {name}"]
     if isinstance(found.scheme, UncorrelatedScores):
-        said.append(_check_uncorrelated(scores, rounding))
+        said.append(_check_uncorrelated(scores, roundings))
     return said
 
 
@@ -193,29 +195,14 @@ def _check_orthogonal(found: Components, cov: Covariance) -> dict[str, float]:
 
 
 def _check_uncorrelated(scores: FloatArray, rounding: FloatArray) -> str:
-    """Check that V'AV is diagonal, to `UNCORRELATED` of the variances and rounding.
-
-    Of |x_i|'|A||x_j| rounding is a share that is at most the mean of those of i and j.
-    """
-    sizes = np.sqrt(np.abs(np.diagonal(scores)))
-    allowed = UNCORRELATED * np.outer(sizes, sizes)
-    allowed += np.add.outer(rounding, rounding) / 2
+    """Check that V'AV is diagonal, to `UNCORRELATED` of the variances and rounding."""
     off = np.abs(scores - np.diag(np.diagonal(scores)))
-    for i, j in zip(*np.nonzero(off > allowed), strict=True):
+    for i, j in correlated(scores, rounding):
         raise VerificationError(
-            f"the scores of components {min(i, j) + 1} and {max(i, j) + 1} are claimed "
-            f"to be uncorrelated, but their covariance is {scores[i, j]:.3g}."
+            f"the scores of components {i + 1} and {j + 1} are claimed to be "
+            f"uncorrelated, but their covariance is {scores[i, j]:.3g}."
         )
     return f"scores: uncorrelated, covariances at most {off.max(initial=0.0):.1g}"
-
-
-def _score_rounding(cov: Covariance, components: FloatArray) -> FloatArray:
-    """What rounding may make of each x'Ax; see `verify`."""
-    used = np.flatnonzero(components.any(axis=0))
-    sizes = np.abs(components[:, used])
-    weights = np.einsum("ji,ji->j", sizes @ np.abs(cov.submatrix(used)), sizes)
-    ones = sizes.sum(axis=1)
-    return (8 * len(used) + 64) * EPS * weights + 2 * cov.entry_error * ones**2
 
 
 def _compare(

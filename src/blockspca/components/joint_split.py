@@ -151,12 +151,17 @@ class _Split:
         return rows
 
     def searched(self, B: FloatArray, seconds: float) -> JointSplit | None:
-        """Return the bound that a search proves with B; None if there is no time."""
+        """Return the bound that a search proves with B; None if there is no time.
+
+        Nor is there one where A − BB' is zero, as of rank one: nothing is to be found.
+        """
         if seconds <= 0 or self.deadline.passed():
             return None
         k, m, B = self.k, self.m, _rounded(B)
         problem, error = _without(self.cov, B)
         left = problem.submatrix(slice(None))
+        if not left.any():
+            return None
         start = np.flatnonzero(sparse_vectors(left, self.components(), k)[0])
         found = entry_bound(problem, k, start, time_limit=seconds, nodes=self.nodes)
         if found.record is None:

@@ -142,7 +142,7 @@ def _in_turn(
     found = np.zeros((0, cov.n_features))
     for support, k in zip(supports, sparsities, strict=True):
         normals = scheme.normals(cov, found)
-        near = ascend(cov, normals, max(k, len(found) + 1), support, deadline)
+        near = ascend(cov, normals, k, support, deadline)
         if near is None:
             return None
         found = np.vstack([found, near.vector(cov.n_features)])

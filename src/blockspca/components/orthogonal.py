@@ -57,6 +57,11 @@ class Conditioned(_Deflation):
     def _none_found(self, k: int, m: int, d: int) -> str:
         """Say that there seems to be no such vector after m components."""
 
+    def _refuse_broken(
+        self, cov: Covariance, earlier: Sequence[Result], result: Result
+    ) -> None:
+        """Raise ValueError if rounding has broken the conditions."""
+
     def _further_starts(
         self, cov: Covariance, earlier: Sequence[Result], k: int, solve_one: SolveOne
     ) -> list[NDArray[np.intp]]:
@@ -79,7 +84,9 @@ class Conditioned(_Deflation):
             raise ValueError(self._none_found(k, len(earlier), cov.n_features))
         result = with_component(relaxed, x, problem, reconsider=True)
         limits, deadline = solve_one.limits, solve_one.deadline
-        return finished(result, problem, conditions, limits, deadline)
+        result = finished(result, problem, conditions, limits, deadline)
+        self._refuse_broken(cov, earlier, result)
+        return result
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..certificate import StepClaim, restated
+from ..certificate import BoundName, StepClaim, restated
+from ..certify.alarms import alarm
 from ..covariance.covariance import Covariance
+from ..numerics.rounding import EPS
 from ..result import (
     NEGLIGIBLE,
     OPTIMAL_GAP,
@@ -32,13 +34,17 @@ def with_component(
 
     The upper bound holds for every component and is kept. With `reconsider` the status
     is found again: optimal only if x reaches the bound. Without it, a status is kept
-    that the bound still proves.
+    that the bound still proves. A bound that x exceeds by more than rounding is a
+    defect, and not used.
     """
     x = np.where(np.abs(x) > NEGLIGIBLE, x, 0.0)
     x = x / np.linalg.norm(x)
     support = np.flatnonzero(x)
     loadings = x[support]
-    objective = float(loadings @ problem.submatrix(support) @ loadings)
+    within = problem.submatrix(support)
+    objective = float(loadings @ within @ loadings)
+    if not result.upper_bound >= objective - _allowed(loadings, within, problem):
+        result = _without_bound(result, objective)
     upper_bound = max(result.upper_bound, objective)
     status = result.status
     wanted = None if result.certificate is None else result.certificate.gap
@@ -57,6 +63,24 @@ def with_component(
         status=status,
         tolerance=OPTIMAL_GAP * abs(objective),
     )
+
+
+def _allowed(loadings: FloatArray, within: FloatArray, problem: Covariance) -> float:
+    """By how much x'Ax may exceed a bound that holds: rounding, as in `verify`."""
+    sizes = np.abs(loadings)
+    weight = float(sizes @ np.abs(within) @ sizes)
+    rounding = (8 * len(sizes) + 64) * EPS * weight
+    rounding += 2 * problem.entry_error * float(sizes.sum()) ** 2
+    return rounding + OPTIMAL_GAP * abs(float(loadings @ within @ loadings))
+
+
+def _without_bound(result: Result, objective: float) -> Result:
+    """The result, which is feasible, with no bound and a message that says why."""
+    k, bound, name = result.k, result.upper_bound, result.bound_name
+    message = alarm(k, bound, name, objective, "another component")
+    none = StepClaim(k, np.inf, BoundName.NONE)
+    result = with_bound(result, Status.FEASIBLE, none)
+    return replace(result, message=" ".join(filter(None, (result.message, message))))
 
 
 def with_bound(result: Result, status: Status, *steps: StepClaim) -> Result:

@@ -94,6 +94,17 @@ def used_in_vain(cov: Covariance, rows: FloatArray) -> NDArray[np.intp]:
     return np.flatnonzero(rest.any(axis=0))
 
 
+def uses_closed(
+    scheme: Scheme, cov: Covariance, earlier: Sequence[Result], x: FloatArray
+) -> bool:
+    """Whether a component has features that the scheme closes after earlier ones.
+
+    Not every scheme of a user says which those are.
+    """
+    closed = getattr(scheme, "closed", None)
+    return closed is not None and bool(x[closed(cov, earlier)].any())
+
+
 def orthonormal_basis(earlier: Sequence[Result]) -> FloatArray:
     """Return Q, d × m, whose columns span the earlier components."""
     return row_space(np.array([result.x for result in earlier]))

@@ -318,6 +318,8 @@ def solve_shared(
         choice = SharedChoice.of(cov, rules)
         place = None if given is None else choice.places(given)
         found = _solve(choice, k, r, place, budget)
+    if found.status in (Status.OPTIMAL, Status.GAP_LIMIT):
+        cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     return replace(found, rules=rules)
 
 

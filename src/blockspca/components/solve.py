@@ -54,7 +54,7 @@ from .solving import (
     in_turn,
     shared_out,
 )
-from .sweeps import others, swept
+from .sweeps import NotAmongTheOthers, others, swept
 from .variance import (
     adjusted_variance,
     predicted,
@@ -339,7 +339,8 @@ def solve_components(
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
         the adjusted variances of others, never falls. Component j is then certified
-        for what all others leave of A, and not only the earlier ones.
+        for what all others leave of A, and not only the earlier ones. Where one adds
+        nothing, and others use features that it closes, there are none, and a warning.
     limits : Limits or float, optional
         For all components together; a number is seconds. Each gets an equal share of
         the time and nodes that are left; a sweep that is not the last has half of them.
@@ -407,8 +408,15 @@ def solve_components(
         if results[-1].status is Status.INTERRUPTED:
             sweeps = 0
         first = results[0] if sweeps else None
-        if sweeps:
-            results = _swept(call, results, sweeps)
+        try:
+            results = _swept(call, results, sweeps) if sweeps else results
+        except NotAmongTheOthers:
+            sweeps, first = 0, None
+            warn_caller(
+                "sweeps: a component that adds nothing closes its features to all "
+                "others, which use them, so that the components are those found one "
+                "after the other; pass fewer components, or sweeps=0."
+            )
         named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)

@@ -24,7 +24,7 @@ from .first_steps import by_steps
 from .prediction import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
-from .schemes import Scheme, SolveOne
+from .schemes import Scheme, SolveOne, uses_closed
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
 
@@ -82,6 +82,11 @@ class SolveWithin:
             options["start"] = _but(self.options.get("start"), used)
             return replace(self, options=options)(problem, k)
         keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
+        if not len(keep):
+            raise ValueError(
+                f"the components before it use all {d} features and have no positive "
+                "variance left, so that there is no further one; pass fewer components."
+            )
         options = dict(self.options)
         if options.get("start") is not None:
             kept = _but(options["start"], used)
@@ -167,7 +172,7 @@ def in_turn(
     """Solve for each component after the earlier ones, in a part of what is left.
 
     Where components are chosen already, the solves give their bounds; one that was
-    left nothing to choose from is the one found.
+    left nothing to choose from, or has features closed to it, is the one found.
     """
     results: list[Result] = []
     for j, k in enumerate(call.sparsities):
@@ -178,9 +183,10 @@ def in_turn(
         earlier = tuple(results)
         found = next_component(call.cov, earlier, k, call.scheme, solve_one, free)
         call.budget.nodes += found.nodes
-        if chosen is not None and chosen[j].any():
+        x = np.zeros(0) if chosen is None else chosen[j]
+        if x.any() and not uses_closed(call.scheme, call.cov, earlier, x):
             problem = call.scheme.problem(call.cov, earlier)
-            found = with_component(found, chosen[j], problem, reconsider=True)
+            found = with_component(found, x, problem, reconsider=True)
         results.append(found)
         if found.status is Status.INTERRUPTED:
             break

@@ -17,6 +17,10 @@ What is certified: component j for the scheme's problem after all *other* compon
 which count by their plain variance where the scheme uses one. Whoever was solved before
 another one changed is solved again at the end, as it is, so that every certificate is
 about the set that is returned.
+
+Of a matrix with negative variances, or with fewer directions than components, a scheme
+may close the features of a component that adds nothing to all others. One that uses
+such a feature is none that its problem allows, given the others: `NotAmongTheOthers`.
 """
 
 from __future__ import annotations
@@ -32,13 +36,17 @@ from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, Result, Status
 from .rewrite import with_component
-from .schemes import Scheme
+from .schemes import Scheme, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 GAIN = OPTIMAL_GAP  # of the total: less is within what "optimal" leaves open
 
 #: Solve for component `index` after the given ones, from its present loadings.
 SolveAgain = Callable[[int, tuple[Result, ...], FloatArray, bool], Result]
+
+
+class NotAmongTheOthers(Exception):
+    """A component has features that the others close to it."""
 
 
 def others(
@@ -89,10 +97,21 @@ def swept(
     solve_again : callable (index, given, x, last) -> Result
         Solves the problem of component `index`; x are its present loadings, and `last`
         says that no sweep follows.
+
+    Raises
+    ------
+    NotAmongTheOthers
+        See the module.
     """
     current, best = _ordered(cov, list(results), scheme)
     proved_for: dict[int, list[FloatArray]] = {}  # by the identity of x: the others
     stopped = False
+
+    def given(j: int) -> tuple[Result, ...]:
+        earlier = others(cov, current, j)
+        if uses_closed(scheme, cov, earlier, current[j].x):
+            raise NotAmongTheOthers
+        return earlier
 
     def is_up_to_date(j: int) -> bool:
         now = _vectors(current, j)
@@ -105,7 +124,7 @@ def swept(
             j = next(i for i, result in enumerate(current) if result.x is x)
             if is_up_to_date(j):
                 continue
-            new = solve_again(j, others(cov, current, j), x, False)
+            new = solve_again(j, given(j), x, False)
             stopped = new.status is Status.INTERRUPTED
             trial, reached = _ordered(
                 cov, [*current[:j], new, *current[j + 1 :]], scheme
@@ -122,7 +141,7 @@ def swept(
             break
     for j in range(len(current)):
         if not is_up_to_date(j):
-            new = solve_again(j, others(cov, current, j), current[j].x, True)
+            new = solve_again(j, given(j), current[j].x, True)
             current[j] = _with_old(cov, current, j, new, scheme)
     if stopped:
         current = [restated(r, status=Status.INTERRUPTED) for r in current]

@@ -16,6 +16,7 @@ from ..result import Result
 from .constrained_proof import Conditions
 from .orthogonal import Conditioned
 from .schemes import row_space
+from .variance import correlated, score_covariance, score_rounding
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,21 @@ class UncorrelatedScores(Conditioned):
         subtract a form in V'Ax. Claims are about the exact matrices.
         """
         return 0.0
+
+    def _refuse_broken(
+        self, cov: Covariance, earlier: Sequence[Result], result: Result
+    ) -> None:
+        """Of features in units far apart AV has entries that are lost beside others."""
+        rows = np.array([*(one.x for one in earlier), result.x])
+        last = len(earlier)
+        pairs = correlated(score_covariance(cov, rows), score_rounding(cov, rows))
+        if any(j == last for _, j in pairs):
+            raise ValueError(
+                f"rounding leaves the score of component {last + 1} correlated with "
+                "an earlier one: the variances of its features are too far apart; "
+                "divide features by their deviation (scale=True), pass fewer "
+                "components, or scheme=ResidualDeflation()."
+            )
 
     def _none_found(self, k: int, m: int, d: int) -> str:
         return (

@@ -21,6 +21,7 @@ PIVOT_TOLERANCE = 1e-10
 SHARED = "shared support"
 ENTRIES = "entry dual"
 SPLIT = "split entry dual"
+UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -30,6 +31,30 @@ def score_covariance(cov: Covariance, components: FloatArray) -> FloatArray:
     loadings = components[:, used]
     product = loadings @ cov.submatrix(used) @ loadings.T
     return (product + product.T) / 2
+
+
+def score_rounding(cov: Covariance, components: FloatArray) -> FloatArray:
+    """What rounding may make of each x_i'Ax_j; see `verify`."""
+    used = np.flatnonzero(components.any(axis=0))
+    sizes = np.abs(components[:, used])
+    weights = sizes @ np.abs(cov.submatrix(used)) @ sizes.T
+    ones = sizes.sum(axis=1)
+    rounding = (8 * len(used) + 64) * EPS * weights
+    return np.asarray(rounding + 2 * cov.entry_error * np.outer(ones, ones))
+
+
+def correlated(scores: FloatArray, rounding: FloatArray) -> list[tuple[int, int]]:
+    """Return the pairs i < j that correlate by more than `UNCORRELATED` and rounding.
+
+    Parameters
+    ----------
+    scores, rounding : (m, m) arrays
+        From `score_covariance` and `score_rounding`.
+    """
+    sizes = np.sqrt(np.abs(np.diagonal(scores)))
+    allowed = UNCORRELATED * np.outer(sizes, sizes) + rounding
+    above = np.triu(~(np.abs(scores) <= allowed), 1)
+    return [(int(i), int(j)) for i, j in zip(*np.nonzero(above), strict=True)]
 
 
 def adjusted_variance(scores: FloatArray) -> FloatArray:

@@ -95,10 +95,7 @@ def contrastive(
         view.refuse_overflow()
         error = view.entry_error()
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
-        held = MomentSource(A - weight * B, error)
-        # A difference of two need not be, whatever its terms are.
-        held.known_psd = False
-        source = held
+        source = HeldContrast(A - weight * B, error, view)
         # Nothing is subtracted, and the entries stay exact.
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
@@ -257,3 +254,17 @@ class ContrastSource(WithoutFactor):
         """Ask both, where they read data in place."""
         for source in self.terms:
             Covariance(source).check_unchanged()
+
+
+class HeldContrast(MomentSource):
+    """The same in memory; what it was formed from may be data read in place."""
+
+    known_psd = False
+
+    def __init__(self, A: FloatArray, error: float, view: ContrastSource) -> None:
+        super().__init__(A, error)
+        self.view = view
+
+    def check_unchanged(self) -> None:
+        """Ask both, where they read data in place."""
+        self.view.check_unchanged()

@@ -161,3 +161,14 @@ def test_no_time_leaves_the_bound_of_the_ascent():
         Covariance.from_matrix(A), 4, range(4), time_limit=0.01, nodes=50
     )
     assert found.value >= zoo.brute_force(A, 4)
+
+
+def test_a_log_repeats_where_nodes_are_no_better_than_what_was_known():
+    """Their order was by a bound from before the search, which no log has."""
+    row = np.array([0.0, -2, 5, 0, 0, 5, -2])
+    i = np.arange(7)
+    A = row[(i[:, None] - i) % 7] - 1000 * np.eye(7)
+    cov = Covariance.from_matrix(A)
+    bound = entry_bound(cov, 2, np.array([0, 2]), nodes=300)
+    record = SearchRecord.from_text(bound.record.to_text(), 7)
+    assert searched_again(cov, 2, record, Deadline(None)) <= bound.value

@@ -150,7 +150,9 @@ class EntryDual(GrowingCore):
             return
         weights, shares = self._dense_point(point, features)
         rows, inside = np.arange(len(features)), np.zeros(len(features), dtype=bool)
-        root = Node(rows, inside, weights, shares, bound=self.best.value / unit)
+        # Without the bound that is known: nodes go by their bounds, and who repeats the
+        # log has those of the log alone.
+        root = Node(rows, inside, weights, shares)
         A = dense_problem(cov, features, unit)
         search = EntrySearch(A, self.k, tau, root)
         if self.screen is not None:
