@@ -405,31 +405,22 @@ def solve_components(
         else:
             results = in_turn(call, starts, HALF if sweeps else 1.0)
         # After Ctrl-C there is no second look at any component.
-        if results[-1].status is Status.INTERRUPTED:
-            sweeps = 0
-        first = results[0] if sweeps else None
-        try:
-            results = _swept(call, results, sweeps) if sweeps else results
-        except NotAmongTheOthers:
-            sweeps, first = 0, None
-            warn_caller(
-                "sweeps: a component that adds nothing closes its features to all "
-                "others, which use them, so that the components are those found one "
-                "after the other; pass fewer components, or sweeps=0."
-            )
-        named = [placed(r, j, scheme, bool(sweeps)) for j, r in enumerate(results)]
+        again = None
+        if sweeps and results[-1].status is not Status.INTERRUPTED:
+            again = _swept(call, results, sweeps)
+        first = None if again is None else results[0]
+        is_swept, results = again is not None, again or results
+        named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
         if not proof:
             return found
-        record = partial(
-            recorded_apart, cov, named, budget.limits, scheme, bool(sweeps)
-        )
+        record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
         return replace(found, proof=Proof.deferred(record))
 
 
-def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]:
-    """Solve for each component again, given all others."""
+def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result] | None:
+    """Solve for each component again, given all others; None if that cannot be."""
     cov, scheme, budget = call.cov, call.scheme, call.budget
     # Half of what is left: sweeps have the rest.
     share = shared_out(budget, 1, HALF)
@@ -437,9 +428,17 @@ def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]
     results = begun_together(cov, results, scheme, solve_one)
     within = budget_of_sweeps(budget, scheme)
     again = replace(call, budget=within)
-    results = list(swept(cov, results, scheme, sweeps, again))
-    budget.nodes += within.nodes
-    return results
+    try:
+        return list(swept(cov, results, scheme, sweeps, again))
+    except NotAmongTheOthers:
+        warn_caller(
+            "sweeps: a component that adds nothing closes its features to all others, "
+            "which use them, so that the components are those found one after the "
+            "other; pass fewer components, or sweeps=0."
+        )
+        return None
+    finally:
+        budget.nodes += within.nodes
 
 
 def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
