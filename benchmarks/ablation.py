@@ -131,22 +131,32 @@ def constants(package: str) -> Iterator[Constant]:
         with open(module.__file__ or "", encoding="utf-8") as source:
             tree = ast.parse(source.read())
         for line in tree.body:
-            if not isinstance(line, ast.Assign):
+            if not isinstance(line, ast.Assign | ast.AnnAssign):
                 continue
-            for target in line.targets:
-                name = getattr(target, "id", "")
-                if name.isupper() and is_number(value := getattr(module, name)):
+            for node in ast.walk(line):
+                name = getattr(node, "id", "")
+                is_target = isinstance(getattr(node, "ctx", None), ast.Store)
+                if not (is_target and name.isupper()):
+                    continue
+                if is_number(value := getattr(module, name, None)):
                     yield Constant(package, name, value, holders(module, name))
 
 
 def holders(module: Any, name: str) -> tuple[Any, ...]:
     """The module, and those that import the name from it."""
-    value = getattr(module, name)
-    return tuple(
-        other
-        for key, other in list(sys.modules.items())
-        if key.startswith("blockspca") and getattr(other, name, None) is value
-    )
+    found = [module]
+    for key, other in list(sys.modules.items()):
+        if not key.startswith("blockspca.") or other is module or not other.__file__:
+            continue
+        with open(other.__file__, encoding="utf-8") as source:
+            tree = ast.parse(source.read())
+        for line in tree.body:
+            if not (isinstance(line, ast.ImportFrom) and line.module):
+                continue
+            is_from = module.__name__.endswith(f".{line.module}")
+            if is_from and any(alias.name == name for alias in line.names):
+                found.append(other)
+    return tuple(found)
 
 
 def settings() -> Iterator[Setting]:

@@ -152,13 +152,15 @@ def _near(a: float, b: float) -> bool:
 
 
 def other_kernels() -> str:
-    """Return the BLAS kernels in use if they are not those of the numbers, or ""."""
+    """Return the BLAS kernels in use, or "" if they are those of the numbers."""
     used = {
         f"{library['internal_api']} {library.get('architecture')}"
         for library in threadpool_info()
         if library["user_api"] == "blas"
     }
-    return "" if used == {f"openblas {KERNELS}"} else ", ".join(sorted(used))
+    if used == {f"openblas {KERNELS}"}:
+        return ""
+    return ", ".join(sorted(used)) or "unknown"
 
 
 def assert_as_written(file: str, groups: Groups, group: str) -> None:

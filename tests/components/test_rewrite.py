@@ -7,7 +7,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.bounds.entry_dual.bound import entry_bound
-from blockspca.certificate import BoundName, StepClaim
+from blockspca.certificate import BoundName, StepClaim, restated
 from blockspca.components.rewrite import renumbered, with_bound, with_component
 from blockspca.covariance.derived import masked, restricted
 
@@ -36,10 +36,33 @@ def test_a_bound_that_another_component_exceeds_is_not_used() -> None:
     """It was raised to the objective, and that was called optimal."""
     A = np.diag([2.0, 1.0, 1.0])
     result = bs.solve(np.diag([1.0, 1.0, 1.0]), 1)
-    with pytest.warns(RuntimeWarning, match="no bound of this run is used"):
+    with pytest.warns(RuntimeWarning, match="reaches; it is not used"):
         said = with_component(result, np.eye(3)[0], bs.Covariance.from_matrix(A))
     assert said.status is bs.Status.FEASIBLE
     assert said.upper_bound == np.inf
     assert said.bound_name == BoundName.NONE
     assert "internal error" in said.message
     said.certificate.check()
+
+
+@pytest.mark.parametrize("share", [1e-6, 1e-10])
+def test_a_bound_is_exceeded_by_rounding_alone(share: float) -> None:
+    """Not by what "optimal" leaves open: `verify` refuses that."""
+    result = bs.solve(np.eye(3), 1)
+    A = np.diag([result.upper_bound * (1 + share), 1.0, 1.0])
+    with pytest.warns(RuntimeWarning, match="it is not used"):
+        said = with_component(result, np.eye(3)[0], bs.Covariance.from_matrix(A))
+    assert said.status is bs.Status.FEASIBLE
+    near = np.diag([result.upper_bound * (1 + 1e-15), 1.0, 1.0])
+    kept = with_component(result, np.eye(3)[0], bs.Covariance.from_matrix(near))
+    assert kept.status is bs.Status.OPTIMAL
+
+
+def test_what_ended_a_search_is_said_without_its_bound() -> None:
+    result = restated(bs.solve(np.eye(3), 1), status=bs.Status.INTERRUPTED)
+    with pytest.warns(RuntimeWarning, match="it is not used"):
+        said = with_component(
+            result, np.eye(3)[0], bs.Covariance.from_matrix(2 * np.eye(3))
+        )
+    assert said.status is bs.Status.INTERRUPTED
+    assert said.upper_bound == np.inf

@@ -10,8 +10,11 @@ import pytest
 
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
-from blockspca.components.sweeps import others, swept, total
+from blockspca.components.schemes import NoComponent
+from blockspca.components.sweeps import NotAmongTheOthers, others, swept, total
 from component_problems import SCHEMES, ids
+
+SOLVE_AGAIN = "blockspca.components.solving.SolveAgain.__call__"
 
 
 def best_disjoint_pairs(A: np.ndarray) -> float:
@@ -188,11 +191,33 @@ def test_components_that_close_features_to_each_other_are_not_swept():
             [-2, -1, -1, -2, 0],
         ]
     )
-    with pytest.warns(UserWarning, match="sweeps: a component that adds nothing"):
+    with pytest.warns(UserWarning, match="pass n_components below 3, or sweeps=0"):
         found = bs.solve_components(A, 3, 3, scheme="residual", sweeps=1)
     assert all(len(result.support) <= result.k == 3 for result in found.results)
     assert found.first is None
     assert found.verify(A)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_sweeps_that_find_no_component_keep_the_set(interrupted, monkeypatch):
+    """The error of the last component took all others with it, and Ctrl-C as well."""
+
+    def refuse(*given):
+        if interrupted:
+            raise NotAmongTheOthers(interrupted=True)
+        raise NoComponent("rounding leaves the score correlated")
+
+    module = "blockspca.components.solve.swept" if interrupted else SOLVE_AGAIN
+    monkeypatch.setattr(module, refuse)
+    A = np.cov(np.random.default_rng(3).normal(size=(20, 8)).T)
+    with pytest.warns(UserWarning, match="sweeps = 2: given all others"):
+        found = bs.solve_components(A, 3, 2, scheme="uncorrelated", sweeps=2)
+    monkeypatch.undo()
+    plain = bs.solve_components(A, 3, 2, scheme="uncorrelated")
+    for result, before in zip(found.results, plain.results, strict=True):
+        assert np.array_equal(result.x, before.x)
+        status = bs.Status.INTERRUPTED if interrupted else before.status
+        assert result.status is status
 
 
 @pytest.mark.parametrize("scheme", ["disjoint", "orthogonal"])

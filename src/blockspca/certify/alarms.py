@@ -19,7 +19,7 @@ from ..result import Result, Status
 
 DEFECT = (
     "internal error: the upper bound {bound:.12g} ({name}) for k = {k} is below "
-    "{objective:.12g}, which {source} reaches; no bound of this run is used. "
+    "{objective:.12g}, which {source} reaches; {consequence}. "
     "Please report it."
 )
 
@@ -34,10 +34,22 @@ def is_below_objective(
     return np.logical_not(bound >= objective - rounding)
 
 
-def alarm(k: int, bound: float, name: str, objective: float, source: str) -> str:
+def alarm(
+    k: int,
+    bound: float,
+    name: str,
+    objective: float,
+    source: str,
+    consequence: str = "no bound of this run is used",
+) -> str:
     """Warn of a bound below what is reached; return the message."""
     message = DEFECT.format(
-        bound=bound, name=name, k=k, objective=objective, source=source
+        bound=bound,
+        name=name,
+        k=k,
+        objective=objective,
+        source=source,
+        consequence=consequence,
     )
     warnings.warn(message, RuntimeWarning, stacklevel=3)
     return message

@@ -22,7 +22,7 @@ from ..certificate import BoundName, Certificate, StepClaim
 from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.derived import DerivedCovariance, restricted
 from ..limits import Deadline
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, rounding_of_forms
 from ..result import (
     OPTIMAL_GAP,
     STATUS_ULPS,
@@ -232,13 +232,7 @@ class _Checker:
         self.objective, self.rounding = self._recomputed()
 
     def _recomputed(self) -> tuple[float, float]:
-        """Return x'Ax / x'x, and what rounding may make of it.
-
-        Each of two evaluations, the solver's and this one, errs by (2k + 3) u of
-        |x|'|A||x|, on the features of the component alone. The rest of (8k + 64) eps
-        is for entries that were computed in another order from the same data, where
-        the matrix itself is given; of data they differ by 2 e at most.
-        """
+        """Return x'Ax / x'x, and by how much the solver's may differ by rounding."""
         support = np.array(self.certificate.support)
         x = np.array(self.certificate.loadings)
         within = self.cov.submatrix(support)
@@ -246,10 +240,8 @@ class _Checker:
         require(
             np.isfinite(size) and size > 0, "the component has no direction: x'x = 0"
         )
-        weight = float(np.abs(x) @ np.abs(within) @ np.abs(x)) / size
-        spread = 2 * self.cov.entry_error * float(np.abs(x).sum()) ** 2 / size
-        rounding = (8 * len(x) + 64) * EPS * weight + spread
-        return float(x @ within @ x) / size, rounding
+        forms = rounding_of_forms(x[None], within, self.cov.entry_error, EPS)
+        return float(x @ within @ x) / size, float(forms[0, 0]) / size
 
     def component(self) -> None:
         """Feasibility and objective."""

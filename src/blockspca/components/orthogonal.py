@@ -27,6 +27,7 @@ from .constrained_proof import Conditions
 from .finish import finished
 from .rewrite import with_component
 from .schemes import (
+    NoComponent,
     SolveOne,
     _Deflation,
     orthonormal_basis,
@@ -81,7 +82,7 @@ class Conditioned(_Deflation):
         # as it is.
         x = _best_under(cov, row_space(conditions.W.T), k, starts, solve_one)
         if x is None:
-            raise ValueError(self._none_found(k, len(earlier), cov.n_features))
+            raise NoComponent(self._none_found(k, len(earlier), cov.n_features))
         result = with_component(relaxed, x, problem, reconsider=True)
         limits, deadline = solve_one.limits, solve_one.deadline
         result = finished(result, problem, conditions, limits, deadline)

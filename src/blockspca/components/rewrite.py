@@ -16,7 +16,7 @@ from .._validation import FloatArray
 from ..certificate import BoundName, StepClaim, restated
 from ..certify.alarms import alarm
 from ..covariance.covariance import Covariance
-from ..numerics.rounding import EPS
+from ..numerics.rounding import rounding_of_forms
 from ..result import (
     NEGLIGIBLE,
     OPTIMAL_GAP,
@@ -43,7 +43,8 @@ def with_component(
     loadings = x[support]
     within = problem.submatrix(support)
     objective = float(loadings @ within @ loadings)
-    if not result.upper_bound >= objective - _allowed(loadings, within, problem):
+    rounding = rounding_of_forms(loadings[None], within, problem.entry_error)[0, 0]
+    if not result.upper_bound >= objective - rounding:
         result = _without_bound(result, objective)
     upper_bound = max(result.upper_bound, objective)
     status = result.status
@@ -65,21 +66,17 @@ def with_component(
     )
 
 
-def _allowed(loadings: FloatArray, within: FloatArray, problem: Covariance) -> float:
-    """By how much x'Ax may exceed a bound that holds: rounding, as in `verify`."""
-    sizes = np.abs(loadings)
-    weight = float(sizes @ np.abs(within) @ sizes)
-    rounding = (8 * len(sizes) + 64) * EPS * weight
-    rounding += 2 * problem.entry_error * float(sizes.sum()) ** 2
-    return rounding + OPTIMAL_GAP * abs(float(loadings @ within @ loadings))
-
-
 def _without_bound(result: Result, objective: float) -> Result:
-    """The result, which is feasible, with no bound and a message that says why."""
+    """The result with no bound and a message that says why.
+
+    A limit or Ctrl-C that ended the search is still what ended it.
+    """
     k, bound, name = result.k, result.upper_bound, result.bound_name
-    message = alarm(k, bound, name, objective, "another component")
+    message = alarm(k, bound, name, objective, "another component", "it is not used")
     none = StepClaim(k, np.inf, BoundName.NONE)
-    result = with_bound(result, Status.FEASIBLE, none)
+    claims = (Status.OPTIMAL, Status.GAP_LIMIT)
+    status = Status.FEASIBLE if result.status in claims else result.status
+    result = with_bound(result, status, none)
     return replace(result, message=" ".join(filter(None, (result.message, message))))
 
 

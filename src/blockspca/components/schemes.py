@@ -25,6 +25,10 @@ from ..result import Result
 RANK_TOLERANCE = 1e-10
 
 
+class NoComponent(ValueError):
+    """There is no further component that the scheme allows."""
+
+
 class SolveOne(Protocol):
     """Solve one problem with the options of the whole call.
 

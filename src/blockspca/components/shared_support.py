@@ -21,7 +21,7 @@ from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, Limits, Status, as_limits
 from ..numerics.linalg import with_sign
-from ..numerics.rounding import EPS
+from ..numerics.rounding import EPS, rounding_of_forms
 from ..numerics.threads import allowed_threads
 from ..result import (
     is_optimal_gap,
@@ -193,8 +193,7 @@ class SharedSupport:
         within = cov.submatrix(support)
         V = rows[:, support]
         values = np.einsum("ji,ji->j", V @ within, V)
-        sizes = np.einsum("ji,ji->j", np.abs(V) @ np.abs(within), np.abs(V))
-        rounding = allowed * sizes + 2 * cov.entry_error * np.abs(V).sum(axis=1) ** 2
+        rounding = np.diagonal(rounding_of_forms(V, within, cov.entry_error))
         require(
             bool((np.abs(values - self.variances) <= rounding).all())
             and abs(self.objective - values.sum()) <= rounding.sum() * (1 + r * EPS),

@@ -425,17 +425,19 @@ def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]
     # Half of what is left: sweeps have the rest.
     share = shared_out(budget, 1, HALF)
     solve_one = SolveWithin(share, Deadline(share.time), call.tell, call.options)
-    results = begun_together(cov, results, scheme, solve_one)
+    together = begun_together(cov, results, scheme, solve_one)
     within = budget_of_sweeps(budget, scheme)
     again = replace(call, budget=within)
     try:
-        return list(swept(cov, results, scheme, sweeps, again))
-    except NotAmongTheOthers:
+        return list(swept(cov, together, scheme, sweeps, again))
+    except NotAmongTheOthers as found:
         warn_caller(
-            "sweeps: a component that adds nothing closes its features to all others, "
-            "which use them, so that the components are those found one after the "
-            "other; pass fewer components, or sweeps=0."
+            f"sweeps = {sweeps}: given all others there is no such component, or they "
+            "close features that it uses, so that the components are those found one "
+            f"after the other; pass n_components below {len(results)}, or sweeps=0."
         )
+        if found.interrupted:
+            return [restated(one, status=Status.INTERRUPTED) for one in results]
         return None
     finally:
         budget.nodes += within.nodes

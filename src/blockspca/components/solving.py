@@ -24,7 +24,7 @@ from .first_steps import by_steps
 from .prediction import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
-from .schemes import Scheme, SolveOne, uses_closed
+from .schemes import NoComponent, Scheme, SolveOne, uses_closed
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
 
@@ -83,9 +83,10 @@ class SolveWithin:
             return replace(self, options=options)(problem, k)
         keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
         if not len(keep):
-            raise ValueError(
-                f"the components before it use all {d} features and have no positive "
-                "variance left, so that there is no further one; pass fewer components."
+            raise NoComponent(
+                f"n_components: the components found so far use all {d} features and "
+                "leave no positive variance, so that there is no further one; pass "
+                "fewer components, a smaller n_components."
             )
         options = dict(self.options)
         if options.get("start") is not None:

@@ -36,7 +36,7 @@ from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, Result, Status
 from .rewrite import with_component
-from .schemes import Scheme, uses_closed
+from .schemes import NoComponent, Scheme, uses_closed
 from .variance import adjusted_variance, score_covariance
 
 GAIN = OPTIMAL_GAP  # of the total: less is within what "optimal" leaves open
@@ -46,7 +46,17 @@ SolveAgain = Callable[[int, tuple[Result, ...], FloatArray, bool], Result]
 
 
 class NotAmongTheOthers(Exception):
-    """A component has features that the others close to it."""
+    """A component has features that the others close to it, or none is left for it.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C came before.
+    """
+
+    def __init__(self, interrupted: bool = False) -> None:
+        super().__init__()
+        self.interrupted = interrupted
 
 
 def others(
@@ -110,8 +120,14 @@ def swept(
     def given(j: int) -> tuple[Result, ...]:
         earlier = others(cov, current, j)
         if uses_closed(scheme, cov, earlier, current[j].x):
-            raise NotAmongTheOthers
+            raise NotAmongTheOthers(stopped)
         return earlier
+
+    def solved(j: int, x: FloatArray, last: bool) -> Result:
+        try:
+            return solve_again(j, given(j), x, last)
+        except NoComponent:  # those found in turn are a set, and stay
+            raise NotAmongTheOthers(stopped) from None
 
     def is_up_to_date(j: int) -> bool:
         now = _vectors(current, j)
@@ -124,7 +140,7 @@ def swept(
             j = next(i for i, result in enumerate(current) if result.x is x)
             if is_up_to_date(j):
                 continue
-            new = solve_again(j, given(j), x, False)
+            new = solved(j, x, False)
             stopped = new.status is Status.INTERRUPTED
             trial, reached = _ordered(
                 cov, [*current[:j], new, *current[j + 1 :]], scheme
@@ -141,7 +157,7 @@ def swept(
             break
     for j in range(len(current)):
         if not is_up_to_date(j):
-            new = solve_again(j, given(j), current[j].x, True)
+            new = solved(j, current[j].x, True)
             current[j] = _with_old(cov, current, j, new, scheme)
     if stopped:
         current = [restated(r, status=Status.INTERRUPTED) for r in current]

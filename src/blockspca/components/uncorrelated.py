@@ -15,7 +15,7 @@ from ..numerics.rounding import EPS, frobenius_norm
 from ..result import Result
 from .constrained_proof import Conditions
 from .orthogonal import Conditioned
-from .schemes import row_space
+from .schemes import NoComponent, row_space
 from .variance import correlated, score_covariance, score_rounding
 
 
@@ -102,11 +102,11 @@ class UncorrelatedScores(Conditioned):
         last = len(earlier)
         pairs = correlated(score_covariance(cov, rows), score_rounding(cov, rows))
         if any(j == last for _, j in pairs):
-            raise ValueError(
+            raise NoComponent(
                 f"rounding leaves the score of component {last + 1} correlated with "
-                "an earlier one: the variances of its features are too far apart; "
-                "divide features by their deviation (scale=True), pass fewer "
-                "components, or scheme=ResidualDeflation()."
+                "another: the variances of its features are too far apart; divide "
+                f"features by their deviation (scale=True), pass n_components={last}, "
+                "or scheme=ResidualDeflation()."
             )
 
     def _none_found(self, k: int, m: int, d: int) -> str:

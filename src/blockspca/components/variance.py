@@ -13,7 +13,7 @@ from ..covariance.pca import small_matrix
 from ..covariance.residual import regressed
 from ..limits import Deadline
 from ..numerics import cost as _cost
-from ..numerics.rounding import EPS, sum_above
+from ..numerics.rounding import EPS, rounding_of_forms, sum_above
 from ..numerics.threads import blas_limited_to
 from ..result import Result
 
@@ -34,13 +34,10 @@ def score_covariance(cov: Covariance, components: FloatArray) -> FloatArray:
 
 
 def score_rounding(cov: Covariance, components: FloatArray) -> FloatArray:
-    """What rounding may make of each x_i'Ax_j; see `verify`."""
+    """What rounding may make of each x_i'Ax_j."""
     used = np.flatnonzero(components.any(axis=0))
-    sizes = np.abs(components[:, used])
-    weights = sizes @ np.abs(cov.submatrix(used)) @ sizes.T
-    ones = sizes.sum(axis=1)
-    rounding = (8 * len(used) + 64) * EPS * weights
-    return np.asarray(rounding + 2 * cov.entry_error * np.outer(ones, ones))
+    within = cov.submatrix(used)
+    return rounding_of_forms(components[:, used], within, cov.entry_error)
 
 
 def correlated(scores: FloatArray, rounding: FloatArray) -> list[tuple[int, int]]:

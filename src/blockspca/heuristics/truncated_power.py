@@ -45,6 +45,7 @@ def truncated_power(
     *,
     limits: Limits | None = None,
     n_starts: int = 4,
+    max_iterations: int = MOST_STEPS,
     polish: bool = True,
     sample: bool = True,
 ) -> Solution:
@@ -61,6 +62,8 @@ def truncated_power(
         Rows of A to start from, those of largest variance, and as many with the largest
         sums of k squares (`sample`); the leading eigenvector and the variances come on
         top.
+    max_iterations : int
+        For each of the supports 2k, 1.5k, 1.2k and k that a start goes through.
     polish : bool
         Exchange single features as long as that raises the objective.
     sample : bool
@@ -88,9 +91,10 @@ def truncated_power(
     """
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
+    check_positive_integer(max_iterations, "max_iterations")
     limits = Limits() if limits is None else limits
     n_starts = check_positive_integer(n_starts, "n_starts")
-    search = _Search(_InUnits(cov), k, limits)
+    search = _Search(_InUnits(cov), k, limits, max_iterations)
     try:
         search.run(n_starts, sample)
         if polish and search.status is Status.FEASIBLE:
@@ -261,8 +265,11 @@ def _part(seconds: float | None, share: float) -> float | None:
 class _Search:
     """The best support so far, and what has been spent on it."""
 
-    def __init__(self, cov: _InUnits, k: int, limits: Limits) -> None:
+    def __init__(
+        self, cov: _InUnits, k: int, limits: Limits, max_iterations: int
+    ) -> None:
         self.cov, self.k, self.limits = cov, k, limits
+        self.max_iterations = max_iterations
         self.deadline = Deadline(limits.time)
         self.status = Status.FEASIBLE
         self.nodes = 0
@@ -307,7 +314,7 @@ class _Search:
             x,
             size,
             shift=self.shift,
-            max_iterations=MOST_STEPS,
+            max_iterations=self.max_iterations,
             stop=self.stop,
             offer=self.offer if size <= self.k else None,
         )

@@ -157,6 +157,21 @@ def root_above(a: float, coupling: float, b: float) -> float:
     return total + EPS * total if total > 0 else total - EPS * total
 
 
+def rounding_of_forms(
+    V: FloatArray, A: FloatArray, entry_error: float, eps: float = EPS
+) -> FloatArray:
+    """By how much two evaluations of v_i'Av_j may differ, for rows v_i of V, (m, k).
+
+    Each errs by (2k + 3) u of |v_i|'|A||v_j|. The rest of (8k + 64) eps is for entries
+    that were computed in another order from the same data, where the matrix itself is
+    given; of data they differ by 2 e at most.
+    """
+    sizes = np.abs(V)
+    ones = sizes.sum(axis=1)
+    rounding = (8 * V.shape[1] + 64) * eps * (sizes @ np.abs(A) @ sizes.T)
+    return np.asarray(rounding + 2 * entry_error * np.outer(ones, ones))
+
+
 def product_below(a: FloatArray, b: float) -> FloatArray:
     """Bound from below the product of two differences, a ≥ 0 and b ≥ 0.
 

@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from enum import Enum
 
 import numpy as np
@@ -119,19 +120,7 @@ def prove_none_above(
         If `max_nodes` nodes did not suffice, or the deadline passed.
     """
     rounding = search_rounding(A, k, tau)
-    rival = _Search(A, k, tau, rounding, upper, MUCH_BETTER, deadline, groups)
-    rival.order = Order.BY_VARIANCE
     search = _Search(A, k, tau, rounding, upper, max_nodes, deadline, groups)
-    search.rival = lambda: _searched(rival, included)
-    try:
-        return _searched(search, included)
-    except _ProvedByRival:
-        return search.nodes + rival.nodes
-
-
-def _searched(search: _Search, included: NDArray[np.int64]) -> int:
-    """Search for a set above τ that has all of `included`; return the nodes."""
-    A, k = search.A, search.k
     kept, forced = np.arange(len(A), dtype=np.int64), included
     if k >= SPECTRAL_FROM:
         kept, forced = _tightened(A, k, search.tau)
@@ -150,8 +139,7 @@ def _searched(search: _Search, included: NDArray[np.int64]) -> int:
         rest = search.open_to(chosen, np.setdiff1d(among, chosen))
         reduced = eliminated(A, chosen, rest, search.tau)
         if reduced is not None:
-            search.visit(reduced, rest, chosen)
-            return search.nodes
+            return search.close(reduced, rest, chosen)
     search.decide_any(included, np.setdiff1d(everything, included))
     return 1
 
@@ -183,8 +171,19 @@ class _Search:
         self.upper = increased(upper + rounding)
         self.max_nodes, self.deadline = max_nodes, deadline
         self.nodes, self.order = 0, Order.BY_BOUND
-        #: tried once this search turns out to be long
-        self.rival: Callable[[], int] | None = None
+        #: the same in the other order, tried once this search turns out to be long
+        self.rival: Callable[[], None] | None = None
+
+    def close(
+        self, B: FloatArray, features: NDArray[np.int64], chosen: NDArray[np.int64]
+    ) -> int:
+        """Close the sets that hold `chosen`; return the nodes, a rival's included."""
+        rival = copy(self)
+        rival.order, rival.max_nodes = Order.BY_VARIANCE, MUCH_BETTER
+        self.rival = lambda: rival.visit(B, features, chosen)
+        with suppress(_ProvedByRival):
+            self.visit(B, features, chosen)
+        return self.nodes + rival.nodes
 
     def allows(self, chosen: NDArray[np.int64]) -> bool:
         """Tell whether a set keeps the limits of groups."""
