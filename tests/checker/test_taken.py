@@ -339,3 +339,36 @@ def test_sections_in_another_order_are_about_their_own_vectors():
         except ProofError:
             refused += 1
     assert refused == len(MODES)
+
+
+@pytest.mark.parametrize("dense", [[], [0], [0, 1]])
+@pytest.mark.parametrize("weight", [0.0, 2.0**-40, 2.0**-10])
+def test_variances_do_not_bound_entries_of_what_is_indefinite(dense, weight):
+    """I − vv', v = (1, 1), has variances 0 and an entry −1, so that opt(2) = 1.
+
+    For a positive semidefinite matrix a weight that exceeds the variances would do.
+    """
+    Y = np.eye(2)
+    deflated = {"how": "hotelling", "vectors": [vector((0, 1), (1, 1), value=1.0)]}
+    lines = DerivedBuilder(
+        Y,
+        describe(Y, "data", center=False),
+        {"deflated": deflated},
+        np.random.default_rng(0),
+    ).build_one(2)
+    assert lines is not None
+    claim = lines[0]["claims"][0]
+    claim |= {"support": [0], "x": [(1.0).hex()], "objective": (0.0).hex()}
+    record: Json = {"k": 2, "rule": "entry", "weights": [weight.hex()] * 2}
+    record |= {"core": [], "shares": [], "dense": dense}
+    if len(dense) < 2:
+        record["scaling"] = [(1.0).hex()] * 2
+    for upper, holds in ((0.5, False), (1.25, True)):
+        claim["upper_bound"] = (1.01 * upper).hex()
+        said = [lines[0], record | {"upper": upper.hex()}, {"end": 1}]
+        assert is_true(said, Y) == holds
+        if not holds:
+            assert_refused(said, Y)
+            continue
+        for mode in MODES:
+            assert check_proof(as_bytes(said), Y, **mode)
