@@ -31,6 +31,7 @@ from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import NotRecordable, Subject
 from .sign_records import sign_record
+from .tree_limits import TreeLimits
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -302,7 +303,7 @@ class Recording:
         """Counts of features by parts, also of fewer where the chain needs it."""
         found, nodes = records_by_counts(
             self.cov, k, target, self.duals[k], self.unit, self.upper[: k + 1],
-            (self.most_nodes, self.budget),
+            TreeLimits(self.most_nodes, self.budget),
         )  # fmt: skip
         self.nodes += nodes
         for q, (tau, record) in found.items():
