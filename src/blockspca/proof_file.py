@@ -76,7 +76,13 @@ class Proof:
         """
         proof = object.__new__(cls)
         vars(proof)["_write"] = write
+        vars(proof)["_is_ours"] = True
         return proof
+
+    @property
+    def is_ours(self) -> bool:
+        """True if a solve has left it to be written, and nobody has changed it."""
+        return bool(vars(self).get("_is_ours", False))
 
     def __getattr__(self, name: str) -> Any:
         """Write a deferred proof: its fields are not there yet."""
@@ -95,7 +101,8 @@ class Proof:
         process is not lost for that.
         """
         try:
-            return {name: getattr(self, name) for name in self.__dataclass_fields__}
+            state = {name: getattr(self, name) for name in self.__dataclass_fields__}
+            return {**state, "_is_ours": self.is_ours}
         except ValueError as refused:
             return {"sections": (), "message": str(refused), "nodes": 0}
 

@@ -10,11 +10,13 @@ import pytest
 
 import blockspca as bs
 import zoo
+from blockspca.bounds import compositions
 from blockspca.bounds.compositions import Compositions, parts_above
 from blockspca.certificate import BoundName
 from blockspca.certify import composition_records
-from blockspca.certify.composition_records import CompositionWriter
+from blockspca.certify.composition_records import CompositionWriter, records_by_counts
 from blockspca.certify.proof_log import record_proof
+from blockspca.certify.tree_limits import TreeLimits
 from blockspca.checker.check import check_proof, is_optimal
 from blockspca.checker.fields import ProofError
 from blockspca.limits import Budget, Limits
@@ -67,7 +69,8 @@ def test_records_of_small_problems_hold(all_listed: int, monkeypatch) -> None:
         table = Compositions(cov, k, parts, 0.1, power_of_two(1.0))
         value, _ = found = best(A, k)
         tau = value * (1 + [1e-8, 0.02][seed % 2])
-        writer = CompositionWriter(table, np.full(k + 1, np.inf), 1000, Budget())
+        limits = TreeLimits(1000, Budget())
+        writer = CompositionWriter(table, np.full(k + 1, np.inf), limits)
         record = writer.record(k, tau)
         # nothing is written for what is not so
         assert writer.record(k, value * (1 - 1e-7)) is None
@@ -111,6 +114,24 @@ def test_a_solve_is_written_and_replayed(kind: str) -> None:
         (section,) = check_proof(text, Y, **mode).sections
         assert is_optimal(section.claims[0])
     assert any("replayed" in said for said in bs.verify(result, cov, data=Y).checks)
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_written_from_a_table_that_says_nothing(monkeypatch) -> None:
+    """Entries are out of range in units: there is no bound, and so no record."""
+    A, cov = data_of("matrix")
+    result = bs.solve(cov, 30)
+    assert result.bound_name == BoundName.COMPOSITIONS
+    (dual,) = (step.dual for step in result.certificate.steps if step.dual)
+    unit, upper = power_of_two(1.0), np.full(31, np.inf)
+    target = result.upper_bound / unit
+    limits = TreeLimits(1000, Budget())
+    assert records_by_counts(cov, 30, target, dual, unit, upper, limits)[0]
+    monkeypatch.setattr(compositions, "_LARGEST", 0.01)
+    assert records_by_counts(cov, 30, target, dual, unit, upper, limits) == ({}, 0)
+    proof = record_proof(cov, [result])
+    assert proof.message.startswith("k = 30: the proof shows at most")
+    check_proof(proof.to_text().encode(), A)
 
 
 def test_features_keep_their_numbers() -> None:

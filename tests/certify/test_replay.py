@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+import zoo
 from blockspca.checker.check import check_proof
 from blockspca.checker.proof_file import ProofError
 from blockspca.covariance.origin import data_sha256
@@ -52,6 +54,36 @@ def test_proof_of_less_is_not_enough():
     forged = replace(section, header={**section.header, "claims": [claim]})
     with pytest.raises(bs.VerificationError, match="does not hold"):
         bs.verify(replace(better, proof=Proof((forged,))), cov)
+
+
+def unshown() -> tuple[bs.Result, bs.Covariance]:
+    """A matrix whose proof says less than k times the error of its entries."""
+    cov = bs.Covariance.from_matrix(zoo.problem(24, 4, 9).A)
+    rules = bs.Constraints(include=[1])
+    return bs.solve(cov, 3, constraints=rules, proof=True), cov
+
+
+def test_our_own_proof_that_is_not_followed_leaves_the_certificate():
+    result, cov = unshown()
+    for one in (result, pickle.loads(pickle.dumps(result))):
+        with pytest.raises(ProofError, match="below U"):
+            check_proof(one.proof.to_text().encode(), zoo.problem(24, 4, 9).A)
+        check = bs.verify(one, cov)
+        assert any("does not show the bound" in words for words in check.checks)
+        assert REPLAYED not in str(check)
+        without = bs.verify(replace(one, proof=None), cov)
+        assert check.upper_bound == without.upper_bound
+        assert check.unchecked == without.unchecked
+
+
+def test_what_is_false_is_refused_also_with_our_own_proof():
+    """Other data, and a bound that the certificate does not have; or others' proofs."""
+    result, cov = unshown()
+    made = Proof(result.proof.sections)
+    with pytest.raises(bs.VerificationError, match="does not hold"):
+        bs.verify(replace(result, proof=made), cov)
+    with pytest.raises(bs.VerificationError, match="other data"):
+        bs.verify(result, cov, data=2 * zoo.problem(24, 4, 9).A)
 
 
 def test_a_proof_of_another_matrix_proves_nothing_of_this_one():

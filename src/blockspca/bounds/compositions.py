@@ -75,6 +75,18 @@ class Composition:
     bound: float
 
 
+@dataclass(frozen=True)
+class Above:
+    """What is above some τ, in preorder: in the order of the counts."""
+
+    beginnings: tuple[tuple[int, ...], ...]
+    compositions: tuple[Composition, ...]
+
+    def largest_first(self) -> list[Composition]:
+        """The compositions, those with the largest bound first."""
+        return sorted(self.compositions, key=lambda c: (-c.bound, c.counts))
+
+
 def parts_above(
     cov: Covariance, level: float, deadline: Deadline | None = None
 ) -> list[NDArray[np.intp]]:
@@ -144,13 +156,14 @@ class Compositions:
         # No |A_ij| of features that are in none is above it: the level is compared with
         # products of roots, and A_ij with the root of A_ii A_jj.
         self.weakest = (level * (1 + 16 * EPS) + cov.entry_error) / unit
+        #: t and v with A ⪯ vv' + tI, of each part but the last
+        self.points: list[list[tuple[float, FloatArray]]] = []
+        self.within: list[FloatArray] = []  # a_g(s) of each part
         sizes = self._sizes()
         largest = float(in_units(cov.diagonal(), unit).max())
         if not max(largest, *(part.max() for part in sizes)) <= _LARGEST:
             self.after = [np.full(k + 1, np.inf)]  # nothing is said
             return
-        #: t and v with A ⪯ vv' + tI, of each part but the last
-        self.points: list[list[tuple[float, FloatArray]]] = []
         self.within = [self._bounds_within(g) for g in range(len(self.parts))]
         self._sum_up(sizes)
         self.after = self._suffix_bounds()
@@ -282,13 +295,14 @@ class Compositions:
 
     def above(
         self, tau: float, most: int, total: int, deadline: Deadline
-    ) -> list[Composition] | None:
-        """Return all compositions of `total` with a bound above τ, the largest first.
+    ) -> Above | None:
+        """Return all beginnings and compositions of `total` with a bound above τ.
 
-        None if there are more than `most`, or many more beginnings of some, or it is
-        late.
+        None if there are more than `most` of the latter, or many more of the former, or
+        it is late.
         """
-        found: list[Composition] = []
+        begun: list[tuple[int, ...]] = []
+        ended: list[Composition] = []
         search = self._search((), -np.inf, total, tau)
         for steps, step in enumerate(search):
             # Beginnings that lead to nothing take time as well: where they are many, so
@@ -296,28 +310,12 @@ class Compositions:
             if deadline.passed() or steps >= 16 * most:
                 return None
             if isinstance(step, Composition):
-                found.append(step)
-                if len(found) > most:
-                    return None
-        return sorted(found, key=lambda c: (-c.bound, c.counts))
-
-    def beginnings(
-        self, tau: float, most: int, total: int
-    ) -> tuple[list[tuple[int, ...]], list[Composition]] | None:
-        """Return all beginnings above τ, in preorder, and the compositions of `total`.
-
-        None if there are more than `most` of the latter, or many more of the former.
-        """
-        begun: list[tuple[int, ...]] = []
-        ended: list[Composition] = []
-        for step in self._search((), -np.inf, total, tau):
-            if isinstance(step, Composition):
                 ended.append(step)
             else:
                 begun.append(step)
-            if len(ended) > most or len(begun) > 16 * most:
+            if len(ended) > most:
                 return None
-        return begun, ended
+        return Above(tuple(begun), tuple(ended))
 
     def _search(
         self, begun: tuple[int, ...], known: float, left: int, tau: float

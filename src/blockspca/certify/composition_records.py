@@ -7,6 +7,7 @@ values are in units of the table; features are those of its covariance.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +18,11 @@ from .._validation import FloatArray
 from ..bounds.compositions import Composition, Compositions, parts_above
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
-from ..limits import Budget, LimitReached
+from ..limits import LimitReached
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .compositions import level_of
+from .tree_limits import TreeLimits
 
 COUNTED = 2.0**-17  # room of counts, and of what tables say of fewer features
 _POINT = 2.0**-26  # of a bound vv' + tI, beside t and v'v
@@ -36,15 +38,16 @@ def records_by_counts(
     dual: str | None,
     unit: float,
     upper: FloatArray,
-    limits: tuple[int, Budget],
+    limits: TreeLimits,
 ) -> tuple[dict[int, tuple[float, dict[str, Any]]], int]:
     """Return the records of k and of fewer features that its trees need, and nodes.
 
     As in the search, all are bounded by one τ, here a little less for fewer features.
-    `dual` is what the certificate says of the parts, and `limits` are the nodes of a
-    tree and the budget of all.
+    `dual` is what the certificate says of the parts, and `upper` bounds opt(q) for each
+    q up to k, +inf where nothing is known. There are no records where the table says
+    nothing.
     """
-    most_nodes, budget = limits
+    budget = limits.budget
     try:
         parts = parts_above(cov, level := level_of(dual), budget)
     except OutOfTime:
@@ -52,13 +55,15 @@ def records_by_counts(
     if not Compositions.is_affordable(cov, k, parts, budget.limits.memory):
         return {}, 0
     table = Compositions(cov, k, parts, level, unit)
+    if not np.isfinite(table.upper[k]):
+        return {}, 0
     known, nodes = upper.copy(), 0
     found: dict[int, tuple[float, dict[str, Any]]] = {}
     for q in range(2, k + 1):
         tau = target - 3 * (k - q) * ROOM * abs(target)
         if q < k and table.upper[q] <= tau - COUNTED * abs(tau):
             continue
-        writer = CompositionWriter(table, known, most_nodes, budget)
+        writer = CompositionWriter(table, known, limits)
         record = writer.record(q, tau)
         nodes += writer.nodes
         if record is not None:
@@ -76,15 +81,12 @@ class CompositionWriter:
     upper : array
         upper[q] bounds opt(q), +inf where nothing is known; lowered by what the table
         says.
-    most_nodes : int
-        Of one tree.
-    budget : Budget
+    limits : TreeLimits
     """
 
     table: Compositions
     upper: FloatArray
-    most_nodes: int
-    budget: Budget
+    limits: TreeLimits
     nodes: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -95,12 +97,12 @@ class CompositionWriter:
     def record(self, k: int, tau: float) -> dict[str, Any] | None:
         """Return a record for no set of k features above τ, if it can be closed."""
         table = self.table
-        found = table.beginnings(tau - COUNTED * abs(tau), _MOST, k)
+        budget = self.limits.budget
+        found = table.above(tau - COUNTED * abs(tau), _MOST, k, budget)
         if found is None:
             return None
-        begun, left = found
         cases = []
-        for composition in left:
+        for composition in found.compositions:
             case = self._case(composition, k, tau)
             if case is None:
                 return None
@@ -113,7 +115,7 @@ class CompositionWriter:
             "bounds": [
                 [self._point(t, v) for t, v in points] for points in table.points
             ],
-            "counts": " ".join(_counts_text(begun, (), k)),
+            "counts": " ".join(_counts_text(found.beginnings, (), k)),
             "cases": cases,
         }
 
@@ -135,6 +137,7 @@ class CompositionWriter:
     def _case(self, which: Composition, k: int, tau: float) -> dict[str, Any] | None:
         """Features and a tree for sets with given counts."""
         table, counts = self.table, np.array(which.counts)
+        budget = self.limits.budget
         sizes = np.array(table.sizes)
         whole = [table.parts[g] for g in np.flatnonzero(counts == sizes)]
         chosen = np.concatenate([np.empty(0, np.intp), *whole])
@@ -144,7 +147,7 @@ class CompositionWriter:
         label = np.repeat(used, sizes[used])
         features = np.concatenate([table.parts[g] for g in used])
         try:
-            self.budget.check()
+            budget.check()
         except LimitReached:
             return None
         if len(features) > _ALL:
@@ -159,13 +162,13 @@ class CompositionWriter:
             fits = bool(np.diagonal(B).max() <= below(tau))
             return self._said(features, B, "L" if fits else None)
         order = root_order(B, m, tau, float(chain[m - 1]))
-        limits = GroupLimits(label[order], counts)
-        most = min(self.budget.nodes_left, self.most_nodes)
-        memory = self.budget.max_entries
+        places = GroupLimits(label[order], counts)
+        most = min(budget.nodes_left, self.limits.most_nodes)
+        memory = budget.max_entries
         text, nodes = tree_text(
-            B[np.ix_(order, order)], m, tau, chain, most, memory, limits
+            B[np.ix_(order, order)], m, tau, chain, most, memory, places
         )
-        self.budget.nodes += nodes
+        budget.nodes += nodes
         self.nodes += nodes
         return self._said(features[order], B, text)
 
@@ -232,7 +235,7 @@ class CompositionWriter:
 
 
 def _counts_text(
-    begun: list[tuple[int, ...]], beginning: tuple[int, ...], k: int
+    begun: Sequence[tuple[int, ...]], beginning: tuple[int, ...], k: int
 ) -> list[str]:
     """The tokens of the node of a beginning, and of those after it."""
     if sum(beginning) == k:

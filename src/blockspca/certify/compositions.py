@@ -168,10 +168,10 @@ def least_bound(
             continue
         if not upper[q - 1] <= tau:
             break
-        left = table.above(tau, most, q, deadline)
-        if left is None:
+        found = table.above(tau, most, q, deadline)
+        if found is None:
             break
-        proved = tau
+        proved, left = tau, found.largest_first()
         while left:
             hidden = refute(composed_problem(table, left[0]), q, tau, upper[:q])
             if hidden is None:

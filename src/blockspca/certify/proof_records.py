@@ -30,7 +30,8 @@ from .adaptive_screening import Candidates
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import NotRecordable, Subject
-from .sign_records import sign_record
+from .sign_records import SmallerBounds, sign_record
+from .tree_limits import TreeLimits
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)
@@ -152,7 +153,8 @@ class Recording:
         if value > wanted and k in self.claimed and is_signed:
             # the bound of a single set may be the set's own value, without any room
             reached = above(self.claimed[k].objective / self.unit, ENTRY_ROOM / 2)
-            self._add_signs(k, wanted) or self._add_signs(k, max(wanted, reached))
+            if not self._add_signs(k, wanted):
+                self._add_signs(k, max(wanted, reached))
 
     def _add_signs(self, k: int, target: float) -> bool:
         """Record trees for loadings that are not negative, in the place of others.
@@ -174,8 +176,8 @@ class Recording:
             known = [by_signs.get(j, (self.apart.get(j, np.inf),))[0] for j in range(q)]
             found = sign_record(
                 self.subject, self.candidates, inside.astype(np.intp), q, tau,
-                (upper, np.array(known)),
-                (min(self.budget.nodes_left, self.most_nodes), self.budget),
+                SmallerBounds(upper, np.array(known)),
+                TreeLimits(min(self.budget.nodes_left, self.most_nodes), self.budget),
             )  # fmt: skip
             if found is None:
                 return False
@@ -302,7 +304,7 @@ class Recording:
         """Counts of features by parts, also of fewer where the chain needs it."""
         found, nodes = records_by_counts(
             self.cov, k, target, self.duals[k], self.unit, self.upper[: k + 1],
-            (self.most_nodes, self.budget),
+            TreeLimits(self.most_nodes, self.budget),
         )  # fmt: skip
         self.nodes += nodes
         for q, (tau, record) in found.items():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._validation import is_sparse, numeric_array
 from ..checker.check import check_proof
+from ..checker.fields import NotShown
 from ..checker.problem import Problem, read_problem
 from ..checker.proof_file import ProofError, Section
 from ..covariance.covariance import Covariance
@@ -19,57 +20,84 @@ from .proof_subject import NoTimeToRecord, said_constraints
 from .verification import VerificationError
 
 
-def replayed_bound(result: Result, cov: Covariance, data: Any) -> float | None:
-    """Return the bound that the proof of a result shows; None if it cannot be replayed.
+@dataclass(frozen=True)
+class Replay:
+    """What came of a proof.
+
+    Attributes
+    ----------
+    bounds : tuple of float or None
+        What its sections show; None where one is about something else, or says less.
+        Nothing where it could not be replayed.
+    message : str
+        Why our own proof was left, if it was refused; else empty.
+    """
+
+    bounds: tuple[float | None, ...] = ()
+    message: str = ""
+
+    @property
+    def first(self) -> float | None:
+        return self.bounds[0] if self.bounds else None
+
+
+def replayed_result(result: Result, cov: Covariance, data: Any) -> Replay:
+    """Replay the proof of a result.
 
     A proof that says less than the result, is about another matrix than `cov`, is not
     written in its time, or whose data are not at hand, is left: the certificate is
-    checked in its place.
+    checked in its place. So is one of our own that a checker cannot follow, as of a
+    matrix whose entries are far larger than its values: the certificate may well hold.
 
     Raises
     ------
     VerificationError
-        If the proof is refused.
+        If the proof is about other data, a vector is not what it says, or somebody else
+        has made it and its records do not show the bound.
     """
     if result.proof is None:  # before the data are written out
-        return None
+        return Replay()
     rules = result.certificate and result.certificate.constraints
     header = {} if rules is None else said_constraints(rules)
-    bounds = replayed_bounds(result.proof, cov, data, [(header, result)])
-    return bounds[0] if bounds else None
+    return replayed(result.proof, cov, data, [(header, result)])
 
 
-def replayed_bounds(
+def replayed(
     proof: Proof,
     cov: Covariance,
     data: Any,
     expected: Sequence[tuple[dict[str, Any], Result]],
-) -> list[float | None]:
-    """Return the bounds that the sections of a proof show for results, in their order.
+) -> Replay:
+    """Replay the sections of a proof of results, in their order.
 
     `expected` has what the header of each section has to say of its problem beside the
-    data. Nothing is returned if the proof cannot be replayed, and None where a section
-    is about something else, or says less.
+    data; otherwise as `replayed_result`.
     """
     origin, numbers = cov.data_origin, _numbers(cov, data)
     if origin is None or numbers is None:
-        return []
+        return Replay()
     try:
         sections = proof.sections
     except NoTimeToRecord:
-        return []
+        return Replay()
     if not sections:  # it could not be written when the result was pickled
-        return []
+        return Replay()
     text = proof.to_text().encode()
     try:
         verdict = check_proof(text, numbers)
     except ProofError as error:
+        if isinstance(error, NotShown) and proof.is_ours:
+            return Replay(
+                message=f"the proof, replayed, does not show the bound ({error}); "
+                "the certificate was checked in its place"
+            )
         raise VerificationError(f"the proof does not hold: {error}.") from None
     said = origin.to_dict()
-    return [
+    bounds = [
         _shown(section, read_problem({"data": said, **header}, "here"), result)
         for section, (header, result) in zip(verdict.sections, expected, strict=False)
     ]
+    return Replay(tuple(bounds))
 
 
 def _shown(section: Section, problem: Problem, result: Result) -> float | None:

@@ -9,14 +9,15 @@ matrices gives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..limits import Budget, LimitReached
+from ..limits import LimitReached
 from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import larger_root
 from ..rules import GroupLimits
@@ -24,12 +25,15 @@ from ..search.tree_log import ROOM, below, root_order
 from .adaptive_screening import Candidates
 from .nonnegative import nonnegative_loadings
 from .proof_subject import Subject
+from .tree_limits import TreeLimits
 
 _NEAR = 2.0**-34  # of |τ|: what τI − A − N has left
 _STEPS, _LAST_STEPS = 200, 3_000  # of the splitting: of a node, and of a single set
 _ZERO = 1e-9  # loadings that are none
 _LARGEST = 40  # features of a node that N is looked for
-_BETWEEN = 16  # nodes between two looks at the clock
+# Of the steps for one set, each an eigendecomposition: all of them up to 40 features,
+# and 24 for 200, which are a quarter of a second.
+_WORK = _LAST_STEPS * _LARGEST**3
 _MOST_FEATURES = 400  # of a tree: each node has a matrix of them
 
 
@@ -37,12 +41,35 @@ class NotClosed(Exception):
     """A set is above τ, or there are too many nodes."""
 
 
-def added_matrix(A: FloatArray, tau: float, steps: int) -> FloatArray | None:
+@dataclass(frozen=True)
+class SmallerBounds:
+    """Bounds for fewer features: entry q is of q of them, +inf where there is none.
+
+    Parameters
+    ----------
+    of_all : array
+        For all x.
+    of_signs : array
+        For x ≥ 0.
+    """
+
+    of_all: FloatArray
+    of_signs: FloatArray
+
+
+def _no_limit() -> None:
+    """Steps end by their number alone."""
+
+
+def added_matrix(
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+) -> FloatArray | None:
     """Return N ≥ 0, 0 on its diagonal, with τI − A − N positive definite, if found.
 
     Two sets are to meet: positive semidefinite matrices, and those that are nowhere
     above C = τ'I − A, with the diagonal of it. Projections onto both, in turn, with
     their differences summed up (Douglas and Rachford), converge to a common point.
+    Before each of the steps `check` is called, which may raise.
 
     Examples
     --------
@@ -58,13 +85,16 @@ def added_matrix(A: FloatArray, tau: float, steps: int) -> FloatArray | None:
     if not (np.diagonal(C) > 0).all():
         return None
     fixed = np.eye(len(A), dtype=bool)
-    for Y in _common_points(C, fixed, np.eye(len(A)), np.zeros_like(A), steps):
+    limited = _limited(steps, check)
+    for Y in _common_points(limited, C, fixed, np.eye(len(A)), np.zeros_like(A)):
         if np.linalg.eigvalsh(Y)[0] >= -room:
             return _rest_of(C, Y)
     return None
 
 
-def added_at_optimum(A: FloatArray, tau: float, steps: int) -> FloatArray | None:
+def added_at_optimum(
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+) -> FloatArray | None:
     """As `added_matrix`, where the best x ≥ 0 comes up to τ and has zeros.
 
     N is 0 where x has both loadings, and Nx = −Ax where it has none, so that (A + N)x
@@ -95,7 +125,7 @@ def added_at_optimum(A: FloatArray, tau: float, steps: int) -> FloatArray | None
     fixed = np.outer(held, held) | np.eye(len(A), dtype=bool)
     basis = np.linalg.qr(np.column_stack([x, np.eye(len(A))]))[0][:, 1 : len(A)]
     own = (tau - 2 * room - value) * np.outer(x, x)
-    for Y in _common_points(C, fixed, basis, own, steps):
+    for Y in _common_points(_limited(steps, check), C, fixed, basis, own):
         N = _rest_of(C, Y)
         reached = (N @ x)[~held]
         rows = np.where(reached > 0, needed / np.where(reached > 0, reached, 1.0), 0.0)
@@ -106,19 +136,26 @@ def added_at_optimum(A: FloatArray, tau: float, steps: int) -> FloatArray | None
     return None
 
 
+def _limited(steps: int, check: Callable[[], None]) -> Iterator[int]:
+    """Count steps, with a look at the limits before each."""
+    for step in range(steps):
+        check()
+        yield step
+
+
 def _common_points(
+    steps: Iterator[int],
     C: FloatArray,
     fixed: NDArray[np.bool_],
     basis: FloatArray,
     own: FloatArray,
-    steps: int,
 ) -> Iterator[FloatArray]:
     """Matrices Y ≤ C, equal to it where `fixed`, that come near semidefinite ones.
 
     These are `own` and a semidefinite form in the space of `basis`.
     """
     Y, Z = np.where(fixed, C, np.minimum(C, 0.0)), np.zeros_like(C)
-    for step in range(steps):
+    for step in steps:
         values, vectors = np.linalg.eigh(basis.T @ (Y - Z) @ basis)
         vectors = basis @ vectors
         X = own + (vectors * np.maximum(values, 0.0)) @ vectors.T
@@ -147,12 +184,21 @@ class SignWriter:
         How many are to be included.
     k, tau :
         No set of k features has more than τ.
-    at_root, within : (k,) arrays
-        Bounds for fewer features, for x ≥ 0 and for all x; +inf where there is none.
+    known : SmallerBounds
+        For fewer than k features. Those for x ≥ 0 are of use at the root alone.
     groups : sequence of GroupLimits
         Of the features beside `include`.
-    most_nodes, budget :
-        Of the tree.
+    limits : TreeLimits
+        The tree ends with `NotClosed` or `LimitReached` where they do not suffice.
+
+    Attributes
+    ----------
+    words : list of str
+        The text of the tree.
+    added : list of pairs
+        Rows, and the N of each: what is above its diagonal.
+    nodes : int
+        Begun so far, also of a tree that was not closed.
     """
 
     def __init__(
@@ -162,22 +208,22 @@ class SignWriter:
         inside: int,
         k: int,
         tau: float,
-        chains: tuple[FloatArray, FloatArray],
+        known: SmallerBounds,
         groups: Sequence[GroupLimits],
-        limits: tuple[int, Budget],
+        limits: TreeLimits,
     ) -> None:
         self.plain, self.raised, self.inside, self.k = plain, raised, inside, k
         self.tau, self.least = tau, below(tau)
-        self.at_root, self.within = chains
-        self.groups = list(groups)
-        self.most_nodes, self.budget = limits
+        self.within = self.at_root = known.of_all
+        if not inside:
+            self.at_root = np.minimum(known.of_all, known.of_signs)
+        self.groups, self.limits = list(groups), limits
         self.words: list[str] = []
-        self.added: list[tuple[list[int], list[str]]] = []
+        self.added: list[tuple[list[int], FloatArray]] = []
         self.nodes = 0
 
-    def write(self, unit: float) -> tuple[str, list[tuple[list[int], list[str]]]]:
-        """Return the text, and rows and numbers of what is added, in another unit."""
-        self.unit = unit
+    def write(self) -> str:
+        """Return the text; `added` has the matrices that it refers to."""
         B: FloatArray | None = self.raised
         for _ in range(self.inside):
             B = None if B is None else self._chosen(B, 0, np.arange(1, len(B)))
@@ -185,7 +231,7 @@ class SignWriter:
         rooms = [one.room.copy() for one in self.groups]
         P, m = list(range(self.inside)), self.k - self.inside
         self._node(P, B, np.arange(n), m, rooms)
-        return " ".join(self.words), self.added
+        return " ".join(self.words)
 
     def _chosen(
         self, B: FloatArray, t: int, after: NDArray[np.intp]
@@ -203,11 +249,10 @@ class SignWriter:
         m: int,
         rooms: list[NDArray[np.int64]],
     ) -> None:
-        self.nodes += 1
-        if self.nodes > self.most_nodes:
+        if self.nodes >= self.limits.most_nodes:
             raise NotClosed
-        if self.nodes % _BETWEEN == 0:
-            self.budget.check()
+        self.nodes += 1
+        self.limits.budget.check()
         if len(F) < m or (m == 0 and B is not None):
             self.words.append("L")
             return
@@ -241,16 +286,19 @@ class SignWriter:
 
     def _try_to_add(self, rows: list[int], steps: int) -> bool:
         """Close a node by N, if there is one for all of its features."""
-        A = self.plain[np.ix_(rows, rows)]
-        N = added_matrix(A, self.tau, min(steps, _STEPS))
-        if N is None and steps > _STEPS:  # one set: near τ, or hard
-            N = added_at_optimum(A, self.tau, steps)
-            N = added_matrix(A, self.tau, steps) if N is None else N
+        A, check = self.plain[np.ix_(rows, rows)], self.limits.budget.check
+        is_one_set = steps > _STEPS
+        steps = min(steps, _WORK // len(rows) ** 3)
+        first = min(steps, _STEPS)
+        N = added_matrix(A, self.tau, first, check)
+        if N is None and is_one_set:  # near τ, or hard
+            N = added_at_optimum(A, self.tau, steps, check)
+            if N is None and steps > first:
+                N = added_matrix(A, self.tau, steps, check)
         if N is None:
             return False
-        numbers = N[np.triu_indices(len(N), 1)] * self.unit
         self.words.append(f"N{len(self.added)}")
-        self.added.append((rows, [float(x).hex() for x in numbers]))
+        self.added.append((rows, N[np.triu_indices(len(N), 1)]))
         return True
 
     def _open(self, B: FloatArray, P: list[int], m: int) -> NDArray[np.intp]:
@@ -261,6 +309,7 @@ class SignWriter:
         n, found = len(B), []
         later = np.full(m + 1, -np.inf)
         for t in range(n - 1, -1, -1):
+            self.limits.budget.check()  # hundreds of features take a second
             own = float(B[t, t])
             squares = -np.sort(-np.square(B[t, t + 1 :]))[: m - 1]
             sums, first = np.cumsum(squares), np.full(m + 1, -np.inf)
@@ -284,24 +333,23 @@ def sign_record(
     inside: NDArray[np.intp],
     k: int,
     tau: float,
-    known: tuple[FloatArray, FloatArray],
-    limits: tuple[int, Budget],
+    known: SmallerBounds,
+    limits: TreeLimits,
 ) -> tuple[dict[str, Any], int] | None:
     """Return a record for no x ≥ 0 above τ on k features, and the nodes of its tree.
 
     None if a set is above τ, or too near, or the nodes or the time do not suffice.
-    All sets have the features `inside`. `known` are bounds for fewer features: for all
-    x, and for x ≥ 0. Positions are those of the subject's features, values in units of
-    the candidates; `limits` are the nodes of the tree and the budget of all.
+    All sets have the features `inside`, and `known` is of fewer features. Positions are
+    those of the subject's features, values in units of the candidates. Nodes are
+    charged to the budget whether or not the tree is closed.
     """
-    within, by_signs = known
-    at_root = within if len(inside) else np.minimum(within, by_signs)
-    budget, unit = limits[1], candidates.unit
+    budget, unit = limits.budget, candidates.unit
     others = np.setdiff1d(np.arange(subject.cov.n_features), inside)
     try:
         budget.check()
         if not len(inside):
-            others = candidates.survivors(k, below(tau), float(at_root[k - 1]))
+            previous = min(known.of_all[k - 1], known.of_signs[k - 1])
+            others = candidates.survivors(k, below(tau), float(previous))
         groups = [
             one.after(inside, others)
             for one in (subject.groups, subject.beside)
@@ -323,17 +371,22 @@ def sign_record(
             len(inside),
             k,
             tau,
-            (at_root, within),
+            known,
             [GroupLimits(one.label[order], one.room) for one in groups],
             limits,
         )
-        text, added = writer.write(unit)
+        try:
+            text = writer.write()
+        finally:
+            budget.nodes += writer.nodes
     except (NotClosed, LimitReached):
         return None
-    budget.nodes += writer.nodes
     said = [
-        {"features": names[list(held)].tolist(), "numbers": numbers}
-        for held, numbers in added
+        {
+            "features": names[held].tolist(),
+            "numbers": [float(x).hex() for x in numbers * unit],
+        }
+        for held, numbers in writer.added
     ]
     record = {"rule": "signs", "features": names[len(inside) :].tolist(), "tree": text}
     return {**record, "added": said}, writer.nodes

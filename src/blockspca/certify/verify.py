@@ -33,7 +33,7 @@ from ..result import (
 )
 from .claims import BoundChecks
 from .part_checks import PartChecks
-from .replay import replayed_bound
+from .replay import Replay, replayed_result
 from .verification import Verification, VerificationError, require
 
 __all__ = ["Verification", "VerificationError", "verify"]
@@ -72,7 +72,8 @@ def verify(
     data : array, sparse matrix or DataFrame, optional
         The data that `cov` was made from. With them, or with a matrix, the proof of a
         result that has one (`solve(…, proof=True)`) is replayed by the independent
-        checker, instead of searching again.
+        checker, instead of searching again. Where that does not show the bound, by
+        rounding, the search is run after all, and `checks` says so.
 
     Constraints are part of a certificate: that the component keeps them is checked, and
     the bound is one for all vectors that do.
@@ -113,14 +114,16 @@ def verify(
     deadline = Deadline(check_positive(time_limit, "time_limit"))
     checker = _Checker(cov, certificate, max_nodes, deadline)
     checker.component()
-    replayed = None
+    replay = Replay()
     free = certificate.constraints is None
     if isinstance(claim, Result) and not cov.is_derived:
-        replayed = replayed_bound(claim, cov, data)
-    if replayed is not None:
+        replay = replayed_result(claim, cov, data)
+    if replay.message:
+        checker.checks.append(replay.message)
+    if replay.first is not None:
         if not free:
             checker.rules_kept()
-        checker.replayed(replayed)
+        checker.replayed(replay.first)
     elif free:
         for step in certificate.steps:
             checker.step(step)

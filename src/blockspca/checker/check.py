@@ -21,7 +21,7 @@ from .columns import ExactColumns, dot, fraction_bits, scaled
 from .compositions import check_compositions
 from .data import as_data, data_hash, read_data
 from .entries import ExactEntries
-from .fields import ProofError
+from .fields import NotShown, ProofError
 from .floats import FloatMatrix
 from .integers import IntegerMatrix
 from .problem import Groups, Problem
@@ -120,7 +120,11 @@ def check_proof(
 def _check_section(
     section: Section, Y: np.ndarray, digest: str, ways: Sequence[type]
 ) -> Matrix:
-    """Check a section in the first arithmetic that can; return its matrix."""
+    """Check a section in the first arithmetic that can; return its matrix.
+
+    Other data, or a vector that is not as claimed, are refused; `NotShown` is raised
+    where the records do not show the bound, which may be true.
+    """
     problem = section.problem
     if digest != problem.sha256:
         raise ProofError(
@@ -138,7 +142,7 @@ def _check_section(
             return matrix
         except ProofError as error:
             reasons.append(str(error))
-    raise ProofError("; in integers: ".join(reasons))
+    raise NotShown("; in integers: ".join(reasons))
 
 
 def _check_records(section: Section, matrix: Matrix) -> None:

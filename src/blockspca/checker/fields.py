@@ -23,6 +23,10 @@ class ProofError(Exception):
     """The proof is not accepted; the message says why."""
 
 
+class NotShown(ProofError):
+    """The records do not show a bound, which may be true all the same."""
+
+
 def parsed(line: str, number: int) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

@@ -29,7 +29,7 @@ from ..certify.proof_subject import (
     deflated_by,
     said_constraints,
 )
-from ..certify.replay import replayed_bounds
+from ..certify.replay import Replay, replayed
 from ..certify.results import certified_results
 from ..covariance.covariance import Covariance
 from ..covariance.derived import correction_error, projected
@@ -160,13 +160,11 @@ class Recorded(Protocol):
     def first(self) -> Result | None: ...
 
 
-def replayed_components(
-    found: Recorded, cov: Covariance, data: Any
-) -> dict[int, float | None]:
-    """Replay a proof; return the bound that it shows for each component, if it does."""
+def replayed_components(found: Recorded, cov: Covariance, data: Any) -> Replay:
+    """Replay a proof, which has a section for each component."""
     results, scheme = found.results, found.scheme
     if found.proof is None or (type(scheme) not in RECORDABLE and len(results) > 1):
-        return {}
+        return Replay()
     expected = []
     for j, result in enumerate(results):
         left, used = _left_for(cov, results, j, scheme, found.first is not None)
@@ -177,7 +175,7 @@ def replayed_components(
         elif len(used):
             header["without"] = [int(i) for i in used]
         expected.append((header, result))
-    return dict(enumerate(replayed_bounds(found.proof, cov, data, expected)))
+    return replayed(found.proof, cov, data, expected)
 
 
 def _left_for(

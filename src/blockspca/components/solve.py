@@ -230,7 +230,9 @@ class Components(MayHaveProof):
         if self.first is not None:
             alone = verify(self.first, cov, **options)
             said += [f"alone: {words}" for words in alone.checks]
-        replayed = replayed_components(self, cov, options.pop("data", None))
+        replay = replayed_components(self, cov, options.pop("data", None))
+        said += [replay.message] if replay.message else []
+        replayed = dict(enumerate(replay.bounds))
         checks: list[Verification] = []
         for index, result in enumerate(self.results):
             problem = self.problem(index, cov)
