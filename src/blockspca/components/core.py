@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.joint_constants import EXCHANGES, STEPS
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
@@ -122,7 +123,7 @@ class Core:
                 counts,
                 self.ordered,
                 self.disjoint,
-                (turn, in_vain, count),
+                (turn, in_vain, count, EXCHANGES, STEPS),
             )
             most -= count
             if in_vain > m or not count or not most:
