@@ -10,8 +10,9 @@ import pytest
 from blockspca._kernels import joint_exchange, joint_sets
 
 GOALS = {
-    "free": [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0],
-    "bound": [2.0, 6.0, 9.0, 3.0, 1e-3, 5e-3, 10.0, 3.0],
+    "free": [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0],
+    "bound": [2.0, 6.0, 9.0, 3.0, 1e-3, 5e-3, 10.0, 3.0, 0.0],
+    "hard": [2.0, 2.0, 3.0, 3.0, 1e-5, 5e-5, 100.0, 30.0, 1.0],
 }
 
 
@@ -41,7 +42,7 @@ def turned(name: str, disjoint: bool) -> tuple[np.ndarray, ...]:
         np.array([3, 2, 3]),
         False,
         disjoint,
-        (0, 0, 12),
+        (0, 0, 12, 60, 40),
     )
     return supports, loadings, np.array(reached)
 

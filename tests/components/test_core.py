@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.bounds.entry_dual.pairs import OutOfTime
 from blockspca.components import core as module
 from blockspca.components.core import Core
 from blockspca.components.goal import Goal
@@ -70,3 +71,41 @@ def test_few_turns_at_a_time_are_the_same(monkeypatch):
         start = search.cut(np.random.default_rng(0).normal(size=(3, 30)))
         found.append(search.raised(start, goal).value(goal))
     assert found[1] == pytest.approx(found[0], abs=1e-6)
+
+
+def test_turns_of_a_call_are_counted_with_their_exchanges():
+    """Those of 150 features took a second between two looks at the clock."""
+    core = Core(bs.Covariance.from_data(X), 1.0, False, False, Deadline(None))
+    core.features = np.arange(1500)
+    turns, exchanges, steps = core._at_once(5, 150)
+    assert turns == 1
+    assert 1 < exchanges < module.EXCHANGES
+    assert 1 < steps < module.STEPS
+    core.features = np.arange(4096)  # the largest core, of components of ten
+    assert core._at_once(5, 10)[1:] == (module.EXCHANGES, module.STEPS)
+
+
+@pytest.mark.parametrize("kind", ["data", "matrix", "sparse"])
+def test_a_core_without_time_to_grow_is_as_it_was(kind):
+    core = Core(KINDS[kind](), 1.0, False, False, Deadline(None))
+    core.extend(np.array([3, 8]))
+    before = core.A.copy(), core.square.copy()
+    core.deadline = Deadline(0.0)
+    with pytest.raises(OutOfTime):
+        core.extend(np.array([1]))
+    assert core.features.tolist() == [3, 8]
+    np.testing.assert_array_equal(core.A, before[0])
+    np.testing.assert_array_equal(core.square, before[1])
+
+
+def test_samples_by_samples_are_not_formed_where_they_are_too_many(monkeypatch):
+    cov = KINDS["data"]()
+
+    def gram(self, weights):
+        raise AssertionError("25 × 25 numbers")
+
+    monkeypatch.setattr(bs.Covariance, "gram", gram)
+    core = Core(cov, 1.0, False, False, Deadline(None), 4 * 25**2 - 1)
+    core.extend(np.array([3, 8]))
+    A = cov.submatrix(slice(None))
+    np.testing.assert_allclose(core.square, (A @ A)[np.ix_([3, 8], [3, 8])])

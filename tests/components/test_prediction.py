@@ -10,7 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.components import goal as goal_module
 from blockspca.components import prediction
+from blockspca.components.core import Core
 from blockspca.components.goal import Goal
 from blockspca.components.prediction import Prediction, more_predictive, varimax
 from blockspca.components.variance import (
@@ -22,6 +24,7 @@ from blockspca.limits import Deadline
 from component_problems import matrix, overlapping_factors
 
 FOREVER = Deadline(None)
+ROUNDING = 1e-9
 
 
 def value(A: np.ndarray, V: np.ndarray, weight: float) -> float:
@@ -105,34 +108,65 @@ def test_two_components_are_those_of_brute_force():
     assert total_value(A, found, weight) >= best - 1e-9
 
 
+def of_the_lasso(cov: bs.Covariance, disjoint: bool = False) -> np.ndarray:
+    """Adjusted variance and R² of the set that is named; k = 4, three components."""
+    search = Prediction(cov, [4] * 3, disjoint, FOREVER)
+    sets = [search.measure(search.cut(V)) for V in search.lasso_sets()]
+    named = max(sets, key=lambda one: one.predicted)
+    total = float(cov.diagonal().sum()) / search.unit
+    return np.array([named.adjusted, named.predicted]) / total
+
+
+def reached(cov: bs.Covariance, V: np.ndarray) -> np.ndarray:
+    adjusted = adjusted_variance(score_covariance(cov, V)).sum()
+    return np.array([adjusted / cov.diagonal().sum(), predicted(cov, V)])
+
+
+def both(found: bs.Components) -> np.ndarray:
+    return np.array([found.explained_variance_ratio.sum(), found.r2])
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_above_a_lasso_in_both_numbers(seed, disjoint):
     cov = bs.Covariance.from_data(overlapping_factors(seed=seed))
     scheme = bs.ResidualDeflation(disjoint, prediction=2.5, above_lasso=True)
     found = bs.solve_components(cov, 4, 3, scheme=scheme)
-    search = Prediction(cov, [4] * 3, disjoint, FOREVER)
-    total = float(cov.diagonal().sum()) / search.unit
-    sets = [search.measure(search.cut(V)) for V in search.lasso_sets()]
-    named = max(sets, key=lambda one: one.predicted)
-    nearly = 1 - 1e-4  # where the named set is one of the best itself
-    adjusted = found.explained_variance_ratio.sum()
-    assert adjusted > nearly * named.adjusted / total
-    assert found.r2 > nearly * named.predicted / total
+    assert (both(found) >= (1 - ROUNDING) * of_the_lasso(cov, disjoint)).all()
     assert all(len(support) == 4 for support in found.supports)
     assert all(check.complete for check in found.verify(cov))
 
 
-def test_where_the_weight_alone_gives_up_too_much():
-    """Without R² above that of the lasso by the small weight, with it by the bound."""
-    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+@pytest.mark.parametrize("weight", [0.01, 2.5, 300.0])
+def test_where_the_weight_alone_gives_up_too_much(weight):
+    """R² by a small one, adjusted variance by a large one; the bound holds for all."""
+    cov = bs.Covariance.from_data(overlapping_factors(seed=3))
     alone, above = (
         bs.solve_components(
-            cov, 4, 3, scheme=bs.ResidualDeflation(prediction=0.01, above_lasso=flag)
+            cov, 4, 3, scheme=bs.ResidualDeflation(prediction=weight, above_lasso=flag)
         )
         for flag in (False, True)
     )
-    assert above.r2 >= alone.r2
+    least = of_the_lasso(cov)
+    assert (both(alone) < (1 - 1e-3) * least).any()
+    assert (both(above) >= (1 - ROUNDING) * least).all()
+
+
+@pytest.mark.parametrize("weight", [30.0, 3000.0])
+def test_a_large_weight_is_no_way_below_the_bound(weight):
+    """0.4943 of the variance were 0.4256 with 3000: costs did not grow with it."""
+    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+    scheme = bs.ResidualDeflation(prediction=weight, above_lasso=True)
+    found = bs.solve_components(cov, 4, 3, scheme=scheme)
+    assert (both(found) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
+
+
+def test_where_nothing_holds_it_is_the_lasso_that_is_raised(monkeypatch):
+    """Costs of nothing leave all to the hard bound."""
+    monkeypatch.setattr(goal_module, "COSTS", (0.0, 0.0))
+    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+    V = more_predictive(cov, np.eye(30)[:3], [4] * 3, 300.0, False, FOREVER, 0, True)
+    assert (reached(cov, V) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
 
 
 def test_the_same_twice():
@@ -250,6 +284,108 @@ def test_without_time_components_are_those_before():
     greedy = bs.solve_components(cov, 4, 3, scheme="residual").components
     V = more_predictive(cov, greedy, [4] * 3, 2.0, False, Deadline(0.0))
     np.testing.assert_allclose(np.abs(V @ greedy.T).max(axis=0), 1.0)
+
+
+class Looks(Deadline):
+    """Passes after so many looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__(None)
+        self.looks = looks
+
+    def passed(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+    def affords(self, seconds: float) -> bool:
+        return self.looks > 0
+
+
+def products_until(looks: int, monkeypatch, above: bool) -> tuple[int, np.ndarray]:
+    """Products with A, and components, of a search with so many looks."""
+    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+    start, made, product = np.eye(30)[:3], [], Prediction.product
+
+    def counted(self, x):
+        made.append(x.shape)
+        return product(self, x)
+
+    monkeypatch.setattr(Prediction, "product", counted)
+    V = more_predictive(cov, start, [4] * 3, 300.0, False, Looks(looks), 0, above)
+    return len(made), V
+
+
+@pytest.mark.parametrize("looks", [1, 5, 20])
+def test_no_product_is_begun_when_time_is_up(looks, monkeypatch):
+    """Eigenvectors and three lassos were computed whatever they took."""
+    with pytest.warns(UserWarning, match="above_lasso=True: the time was up"):
+        made, V = products_until(looks, monkeypatch, True)
+    assert made <= looks
+    np.testing.assert_array_equal(V, np.eye(30)[:3])
+
+
+@pytest.mark.parametrize("looks", range(100, 340, 30))
+def test_time_that_ends_at_any_place_leaves_both_numbers(looks, monkeypatch):
+    """Once there is a lasso its set is there to be taken; before, it is said."""
+    cov = bs.Covariance.from_data(overlapping_factors(seed=2))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        _, V = products_until(looks, monkeypatch, True)
+    assert (np.count_nonzero(V, axis=1) <= 4).all()
+    if said:
+        np.testing.assert_array_equal(V, np.eye(30)[:3])
+        return
+    assert (reached(cov, V) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
+
+
+@pytest.fixture
+def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Features of every core, as it grows."""
+    found, extend = [0], Core.extend
+
+    def noted(self, features):
+        done = extend(self, features)
+        found.append(len(self.features))
+        return done
+
+    monkeypatch.setattr(Core, "extend", noted)
+    return found
+
+
+@pytest.mark.parametrize("memory", [2**10, 2**16, 2**19])
+def test_the_core_is_as_large_as_memory_allows(memory, sizes):
+    cov = bs.Covariance.from_data(overlapping_factors(40, 120))
+    start = np.eye(120)[:3]
+    V = more_predictive(cov, start, [4] * 3, 2.5, False, FOREVER, 0, True, memory)
+    assert 4 * 8 * max(sizes) ** 2 <= memory / 2
+    assert max(sizes) > 0 or memory == 2**10  # not even the features to begin with
+    assert (reached(cov, V) >= (1 - ROUNDING) * of_the_lasso(cov)).all()
+
+
+def test_a_limit_on_memory_is_that_of_the_core(sizes):
+    cov = bs.Covariance.from_data(overlapping_factors(40, 120))
+    limits = bs.Limits(memory=2**19)
+    bs.solve_components(cov, 4, 3, scheme="predictive", limits=limits)
+    assert 0 < max(sizes) <= 90
+
+
+def test_no_lasso_in_units_that_are_not_positive():
+    """Divided by a negative mean variance, A was its negative."""
+    rng = np.random.default_rng(0)
+    A = np.diag([3.0, 2.0, 1.0, -4.0, -5.0, -6.0])
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    for shift in (0.0, 1.5):  # the mean is −1.5, and 0
+        cov = bs.Covariance.from_matrix(turn @ A @ turn.T + shift * np.eye(6))
+        search = Prediction(cov, [2, 2], False, FOREVER)
+        assert search.lasso_sets() == [] or cov.diagonal().mean() > 0
+        found = bs.solve_components(cov, 2, 2, scheme="predictive")
+        assert found.verify(cov)
+
+
+def test_no_lasso_with_fewer_positive_eigenvalues_than_components():
+    A = np.diag([9.0, 3.0, -1.0, -1.0, -1.0])
+    search = Prediction(bs.Covariance.from_matrix(A), [2] * 3, False, FOREVER)
+    assert search.lasso_sets() == []
 
 
 @pytest.mark.parametrize("seed", [0, 7])

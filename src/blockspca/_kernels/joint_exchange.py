@@ -9,9 +9,8 @@ most, as long as the goal rises, and loadings follow by power steps on its deriv
 import numpy as np
 from numba import types
 
+from .joint_constants import CANDIDATES, DEPENDENT, FITS, GAIN, REFINED, TINY
 from .joint_sets import (
-    DEPENDENT,
-    TINY,
     basis,
     goal_slopes,
     goal_value,
@@ -27,11 +26,7 @@ _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 _COUNTS = types.Array(types.int64, 1, "C", readonly=True)
 _TABLE, _LABELS = types.Array(types.float64, 2, "C"), types.Array(types.int64, 2, "C")
 
-GAIN = 1e-7  # of the goal, without which an exchange is not made
-EXCHANGES = 60  # of one component in its turn
-CANDIDATES = 16  # features that are tried for each of a support
-REFINED = 4  # of the exchanges, the best by one step, are looked at more closely
-FITS, FITTED = 8, 1e-6  # steps to the loadings of a support; gain of the last one
+FITTED = 1e-6  # gain of the last step to the loadings of a support
 
 
 @njit(**INNER)
@@ -184,8 +179,9 @@ def _blocks(A, B, N, T, Q, support, new, a, b, cross_a, cross_b, own):
 
 
 @njit(**INNER)
-def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
-    """Exchange features of one component while the goal rises."""
+def _turn(A, B, goal, others, N, T, Q, closed, support, loadings, exchanges):
+    """Exchange features of one component while the goal rises, at most so often."""
+    adjusted, predicted = others
     k, d = len(support), len(A)
     many = min(CANDIDATES, d - k)
     a, b = np.empty((k, k)), np.empty((k, k))
@@ -194,7 +190,7 @@ def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
     once, twice = np.empty(d), np.empty(d)
     _blocks(A, B, N, T, Q, support, new[:0], a, b, cross_a, cross_b, own)
     value, s, q = _fit(goal, adjusted, predicted, a, b, loadings)
-    for _ in range(EXCHANGES if many > 0 else 0):
+    for _ in range(exchanges if many > 0 else 0):
         _, on_first, on_second = _with(goal, adjusted, predicted, s, q)
         images(A, B, support, loadings, k, once, twice)
         for row in range(len(N)):
@@ -254,7 +250,7 @@ def _turn(A, B, goal, adjusted, predicted, N, T, Q, closed, support, loadings):
         _COUNTS,
         types.boolean,
         types.boolean,
-        types.UniTuple(types.int64, 3),
+        types.UniTuple(types.int64, 5),
     ),
     **ENTRY,
 )
@@ -262,13 +258,14 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
     """Let components take turns until none gains, or so many turns were taken.
 
     `supports` and `loadings`, (m, k), are changed; of row j the first counts[j] count.
-    `state` is whose turn it is, how many gained nothing in a row, and how many turns
-    there may be; the first two are returned, with the adjusted variance of the set and
-    what it predicts. More than m turns in vain: nor did all loadings together gain.
+    `state` is whose turn it is, how many gained nothing in a row, how many turns there
+    may be, of how many exchanges each, and how many steps of all loadings together. The
+    first two are returned, with the adjusted variance of the set and what it predicts.
+    More than m turns in vain: nor did all loadings together gain.
     `in_place`: the order of components is not free.
     """
     m, d = len(supports), len(A)
-    j, in_vain, most = state
+    j, in_vain, most, exchanges, steps = state
     AV, BV = np.empty((m, d)), np.empty((m, d))
     G, H = np.empty((m, m)), np.empty((m, m))
     R, slope = np.zeros((m, m)), np.zeros((m, m))
@@ -278,7 +275,7 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
         if in_vain >= m:
             before = value
             value, adjusted, predicted = together(
-                A, B, goal, found, counts, in_place, work
+                A, B, goal, found, counts, in_place, work, steps
             )
             if not value > before + GAIN:
                 in_vain = m + 1
@@ -306,7 +303,7 @@ def take_turns(A, B, goal, supports, loadings, counts, in_place, disjoint, state
                         closed[supports[i, place]] = True
         support, x = supports[j, :k].copy(), loadings[j, :k].copy()
         old_support, old_x = support.copy(), x.copy()
-        _turn(A, B, goal, rest, known, N, T, Q, closed, support, x)
+        _turn(A, B, goal, (rest, known), N, T, Q, closed, support, x, exchanges)
         supports[j, :k], loadings[j, :k] = support, x
         reached, new_adjusted, new_predicted = measure(
             A, B, goal, found, counts, in_place, work

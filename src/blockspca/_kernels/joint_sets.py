@@ -7,6 +7,7 @@ counts. `components/goal.py` has the formula of the goal.
 import numpy as np
 from numba import types
 
+from .joint_constants import DEPENDENT, ROUNDED, TINY
 from .options import ENTRY, INNER, njit
 
 _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
@@ -14,11 +15,10 @@ _VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 # Slots of the goal.
 WEIGHT, ADJUSTED, PREDICTED, LEFT = range(4)
 ADJUSTED_WIDTH, PREDICTED_WIDTH, ADJUSTED_COST, PREDICTED_COST = range(4, 8)
+HARD = 8  # not 0: what is below has no value
 
-STEPS, SETTLED = 40, 1e-10  # to the loadings of all; gain of the last one
+SETTLED = 1e-10  # gain of the last step to the loadings of all
 FARTHEST = 64.0  # times the way: from nearer a step is not tried again
-DEPENDENT = 1e-10  # of a variance: what is left of scores that say nothing new
-TINY = 1e-300
 
 
 @njit(**INNER)
@@ -36,8 +36,13 @@ def _share(t):
 
 @njit(types.float64(_VECTOR, types.float64, types.float64), **ENTRY)
 def goal_value(goal, adjusted, predicted):
-    """What is raised; −∞ where either is nothing."""
+    """What is raised; −∞ where either is nothing, or below a bound that is hard."""
     if not (adjusted > 0.0 and predicted > 0.0):
+        return -np.inf
+    least = 1.0 - ROUNDED
+    if goal[HARD] != 0.0 and (
+        adjusted < least * goal[ADJUSTED] or predicted < least * goal[PREDICTED]
+    ):
         return -np.inf
     value = np.log(adjusted) + goal[WEIGHT] * np.log(predicted)
     if goal[ADJUSTED] > 0.0:
@@ -194,7 +199,7 @@ def measure(A, B, goal, found, counts, in_place, work):
 
 
 @njit(**INNER)
-def together(A, B, goal, found, counts, in_place, work):
+def together(A, B, goal, found, counts, in_place, work, steps):
     """Improve the loadings of all components at once, by steps to the derivative.
 
     A turn takes its component for the last one, of which the adjusted variance is that
@@ -205,7 +210,7 @@ def together(A, B, goal, found, counts, in_place, work):
     m = len(loadings)
     value, adjusted, predicted = measure(A, B, goal, found, counts, in_place, work)
     shift, step = 0.0, np.zeros_like(loadings)
-    for _ in range(STEPS):
+    for _ in range(steps):
         g, h = goal_slopes(goal, adjusted, predicted)
         inverse = _gram(R)
         on_once = g * slope - h * sandwich(inverse, H)

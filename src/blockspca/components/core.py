@@ -7,21 +7,28 @@ more than both matrices on a core of promising features, which is small.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.joint_constants import CANDIDATES, EXCHANGES, FITS, REFINED, STEPS
 from .._validation import FloatArray
+from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
-from ..limits import Deadline
+from ..limits import Budget, Deadline
+from ..numerics import cost as _cost
 from .goal import Goal
 
 Indices = NDArray[np.intp]
 
 CHUNK = 2**22  # entries of rows of A that are held at a time
 TURNS = 10  # of every component, at the most
-WORK = 10**8  # of a call, about, in multiplications; then the time is looked at
+# Multiplications of a call, about, some 0.03 s; then the time is looked at. At the
+# most: exchanges of a turn are as many as there may be.
+WORK = 3 * 10**7
+ANGLE = 40  # multiplications that an arctangent, sine and cosine take as long as
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,9 @@ class Core:
         Whether the order of components is not free, because each place has its k.
     disjoint : bool
         Whether no feature may be used twice.
+    max_entries : int, optional
+        Numbers that all its arrays may hold, a gigabyte by default. Half are for A and
+        A², and new ones with them as they grow.
     """
 
     def __init__(
@@ -54,47 +64,105 @@ class Core:
         ordered: bool,
         disjoint: bool,
         deadline: Deadline,
+        max_entries: int | None = None,
     ) -> None:
         self.cov, self.unit, self.deadline = cov, unit, deadline
         self.ordered, self.disjoint = ordered, disjoint
         self.features = np.empty(0, dtype=np.intp)
         self.A = self.square = np.empty((0, 0))
         self._place = np.full(cov.n_features, -1, dtype=np.int64)
+        entries = Budget().max_entries if max_entries is None else max_entries
+        self.largest = math.isqrt(entries // 8)  # features
+        self._chunk = max(1, min(CHUNK, entries // 8))
         self._factor: FloatArray | None = None
-        self._between: FloatArray | None = None
+        self._between: FloatArray | None = None  # CC', once it is needed
         factor = cov.dense_factor()
         if factor is not None and len(factor) < cov.n_features:
-            self._factor = factor
-            self._between = cov.gram(np.ones(cov.n_features))
+            fits = len(factor) ** 2 <= entries // 4
+            self._factor = factor if fits else None
 
     def extend(self, features: Indices) -> bool:
-        """Add features; False if all are there."""
+        """Add features; False if all are there.
+
+        Where time does not suffice, `OutOfTime` is raised and none is added.
+        """
         new = np.setdiff1d(features, self.features)
         if not len(new):
             return False
-        old = self.features
-        self.features = np.concatenate([old, new])
-        self._place[new] = np.arange(len(old), len(self.features))
+        old = len(self.features)
+        features = np.concatenate([self.features, new])
+        sizes = len(new), len(features)
+        # CC' once and for all, or rows of A, which few features take less time with.
+        factored = self._factor is not None
+        if factored and not self.deadline.affords(self._seconds(*sizes, True)):
+            factored = False
+        if not factored and not self.deadline.affords(self._seconds(*sizes, False)):
+            raise OutOfTime
         # A of a matrix of data may be a copy of the large one: only the new rows.
-        first = self.cov.submatrix(new, self.features) / self.unit
-        self.A = _bordered(self.A, first, len(old))
-        self.square = _bordered(self.square, self._squares(new), len(old))
+        first = self.cov.submatrix(new, features) / self.unit
+        second = self._squares(features, old, factored)
+        self.A = _bordered(self.A, first, old)
+        self.square = _bordered(self.square, second, old)
+        self.features = features
+        self._place[new] = np.arange(old, len(features))
         return True
 
-    def _squares(self, new: Indices) -> FloatArray:
-        """Return A² of new features and all of them."""
-        if self._factor is not None:
-            of_new = self._factor[:, new].T @ self._between
-            found = of_new @ self._factor[:, self.features]
-            return np.asarray(found / self.unit**2)
+    def _squares(self, features: Indices, old: int, factored: bool) -> FloatArray:
+        """Return A² of the features after so many old ones, and of all."""
         d = self.cov.n_features
-        found = np.zeros((len(new), len(self.features)))
-        width = max(1, CHUNK // len(self.features))
+        if factored and self._factor is not None:
+            if self._between is None:
+                self._between = self.cov.gram(np.ones(d))
+            of_new = self._factor[:, features[old:]].T @ self._between
+            found = of_new @ self._factor[:, features]
+            return np.asarray(found / self.unit**2)
+        found = np.zeros((len(features) - old, len(features)))
+        width = max(1, self._chunk // len(features))
         for begin in range(0, d, width):
+            if self.deadline.passed():
+                raise OutOfTime
             columns = np.arange(begin, min(begin + width, d))
-            rows = self.cov.submatrix(self.features, columns) / self.unit
-            found += rows[self._place[new]] @ rows.T
+            rows = self.cov.submatrix(features, columns) / self.unit
+            found += rows[old:] @ rows.T
         return found
+
+    def _seconds(self, new: int, size: int, factored: bool) -> float:
+        """Seconds to add new features to what is so large then, by CC' or without."""
+        d = self.cov.n_features
+        seconds = self._entry_seconds(new, size)
+        if self._factor is None or not factored:
+            return seconds + self._entry_seconds(size, d) + _cost.product(new, d, size)
+        n = len(self._factor)
+        if self._between is None:
+            seconds += _cost.product(n, d, n)
+        return seconds + _cost.product(new, n, n) + _cost.product(new, n, size)
+
+    def _entry_seconds(self, rows: int, columns: int) -> float:
+        """Seconds for so many rows and columns of A."""
+        d, sparse = self.cov.n_features, self.cov.sparse_data()
+        seconds = _cost.passes(1, rows * columns)
+        if self.cov.in_memory:
+            return seconds
+        if sparse is None:
+            return seconds + _cost.product(rows, self.cov.n_samples or d, columns)
+        per_feature = sparse[0].nnz / d
+        pairs = rows * columns * per_feature**2 / max(1, self.cov.n_samples or 1)
+        return seconds + _cost.passes(2, sparse[0].nnz) + _cost.sparse_gram(2 * pairs)
+
+    def _at_once(self, m: int, k: int) -> tuple[int, int, int]:
+        """Turns of a call, exchanges of a turn, steps of all loadings together."""
+        size = len(self.features)
+        measuring = 2 * m * k * size + m**4
+        exchange = (
+            (2 * k + 3 * m) * size  # what pulls
+            + 4 * m * k * (k + CANDIDATES)  # what the others leave
+            + ANGLE * k * CANDIDATES
+            + 2 * REFINED * (FITS + 1) * k * k
+        )
+        exchanges = min(EXCHANGES, max(1, WORK // exchange))
+        turn = 2 * measuring + 3 * m * m * size + exchanges * exchange
+        steps = min(STEPS, max(1, WORK // measuring))
+        return max(1, WORK // turn), exchanges, steps
 
     def raised(self, V: FloatArray, ks: list[int], goal: Goal) -> Measured:
         """Return a set that no turn of a component improves, or as time allows."""
@@ -108,8 +176,8 @@ class Core:
             counts[j] = len(own)
             supports[j, : len(own)] = self._place[own]
             loadings[j, : len(own)] = x[own] / max(np.linalg.norm(x[own]), 1e-300)
-        most = TURNS * m
-        at_once = max(1, WORK // (max(ks) * (len(self.features) + 100 * max(ks))))
+        at_once, exchanges, steps = self._at_once(m, max(ks))
+        most = TURNS * m * -(-EXCHANGES // exchanges)  # shorter turns, more of them
         numbers, turn, in_vain = goal.numbers(), 0, 0
         while True:
             count = 0 if self.deadline.passed() else min(most, at_once)
@@ -122,7 +190,7 @@ class Core:
                 counts,
                 self.ordered,
                 self.disjoint,
-                (turn, in_vain, count),
+                (turn, in_vain, count, exchanges, steps),
             )
             most -= count
             if in_vain > m or not count or not most:

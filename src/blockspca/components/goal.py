@@ -16,7 +16,8 @@ what is below them costs more,
 
 with y = (p − p₀) / (P − p₀), P being what PCA predicts: what is lost of R² is measured
 by what is left to gain, because that may be a thousandth of it. Above by a few δ the
-two terms are nothing, and below they have slopes c₁ and c₂.
+two terms are nothing, and below they have slopes c₁ and c₂. What is gained by being
+below grows with w, and so do they.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._kernels.joint_constants import ROUNDED
 from .._validation import FloatArray
 
 # Five components of ten features have more of both numbers than the lasso's on 19 of 19
@@ -33,6 +35,7 @@ from .._validation import FloatArray
 # below.
 WIDTHS = (2e-3, 1e-2)
 COSTS = (10.0, 3.0)
+USUAL = 2.5  # the w of these costs; with more, they are as many times as much
 STRICTER = (1e-2, 10.0)  # times the widths and the costs, of a bound that must hold
 LEAST_LEFT = 1e-6  # of P, if the named set predicts as much as PCA
 
@@ -51,26 +54,31 @@ class Goal:
         P; of no use without `above`.
     strict : bool
         Whether next to nothing below the bound is made up for by anything.
+    hard : bool
+        Whether a set that is below has no value at all. To be raised from one that is
+        not: from below there is no way up.
     """
 
     weight: float
     above: tuple[float, float] | None = None
     ceiling: float = 0.0
     strict: bool = False
+    hard: bool = False
 
     def numbers(self) -> FloatArray:
         """Return the goal as `_kernels.joint_sets` has it."""
         if self.above is None:
-            return np.array([self.weight, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+            return np.array([self.weight, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         left = max(self.ceiling - self.above[1], LEAST_LEFT * self.above[1])
         finer, dearer = STRICTER if self.strict else (1.0, 1.0)
+        dearer *= max(1.0, self.weight / USUAL)
         widths, costs = finer * np.array(WIDTHS), dearer * np.array(COSTS)
-        return np.array([self.weight, *self.above, left, *widths, *costs])
+        return np.array([self.weight, *self.above, left, *widths, *costs, self.hard])
 
     def holds(self, adjusted: float, predicted: float) -> bool:
-        """Tell whether a set has what it is to be above."""
-        above = self.above or (0.0, 0.0)
-        return adjusted >= above[0] and predicted >= above[1]
+        """Tell whether a set has what it is to have, up to rounding."""
+        least = (1 - ROUNDED) * np.array(self.above or (0.0, 0.0))
+        return bool(adjusted >= least[0] and predicted >= least[1])
 
     def value(self, adjusted: float, predicted: float) -> float:
         """Return the goal of a set; −∞ of one that has nothing."""

@@ -21,44 +21,56 @@ Nothing is proved here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.joint_constants import DEPENDENT, GAIN, TINY
 from .._kernels.loading import load
 from .._validation import FloatArray, as_generator
+from .._warnings import warn_caller
+from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
-from ..limits import Deadline
+from ..limits import Budget, Deadline, Limits
 from ..numerics.linalg import lanczos, largest_entries
-from ..numerics.rounding import TINY, power_of_two
+from ..numerics.rounding import power_of_two
 from .core import Core, Indices, Measured
 from .goal import Goal
 from .joint_start import ANGLES, EXCHANGED
 from .lasso import lasso_components
 from .variance import adjusted_variance, score_covariance
 
-GAIN = 1e-7  # of the goal, without which nothing is changed
-DEPENDENT = 1e-10  # of the largest: an eigenvalue of scores that say nothing new
 ROTATIONS = 100  # steps of varimax, at the most
 TURNED = 1e-6  # a rotation by less is the last one
-# Variations of the best set, at the most, and in a row without a gain of MUCH. With 30
-# in a row the goal was within 0.006 of what 120 find, on four data sets, which is 0.2 %
-# of R²; with 20 normCommunities loses 0.7 % of its adjusted variance.
+# Variations of the best set, at the most, and in a row without a gain of MUCH. With 40
+# in a row and w = 2.5 the goal is what 120 find on normLung, Eisen2Cov and snp500, with
+# three seeds, and 0.0055 less on normCommunities with two, which is 0.2 % of R².
 TRIALS, PATIENCE, MUCH = 200, 40, 1e-4
 NEAR = 4  # times as many features as a component has may come in by an exchange
 WHOLE = 512  # features, up to which all are in the core
 LIKELY = 2  # times k: entries of a vector whose features are in the core
-LARGEST = 4096  # features of a core: half a gigabyte for four matrices
+LARGEST = 4096  # features of a core, at the most: half a gigabyte for four matrices
 OUTSIDE = 16  # features for each component by which the core grows
 ROUNDS = 20  # in which it does
+NOT_COMPARED = (
+    "above_lasso=True: the time was up before a lasso was fitted, so that the "
+    "components may have less adjusted variance or R² than its; pass a longer limit."
+)
 
 
 class Prediction:
     """Raises the goal of sets of components of one matrix.
 
-    In units of a variance, so that A² and cubes of its vectors are in range.
+    In units of a variance, so that A² and cubes of its vectors are in range. Raises
+    `OutOfTime` if the deadline comes before the leading eigenvectors of A.
+
+    Parameters
+    ----------
+    memory : int, optional
+        Bytes for the core.
     """
 
     def __init__(
@@ -67,12 +79,16 @@ class Prediction:
         sparsities: Sequence[int],
         disjoint: bool,
         deadline: Deadline,
+        memory: int | None = None,
     ) -> None:
         self.cov, self.ks, self.deadline = cov, list(sparsities), deadline
         self.disjoint = disjoint
         self.unit = power_of_two(float(cov.diagonal().max()))
         in_place = len(set(self.ks)) > 1
-        self.core = Core(cov, self.unit, in_place, disjoint, deadline)
+        entries = Budget(Limits(memory=memory)).max_entries
+        self.core = Core(cov, self.unit, in_place, disjoint, deadline, entries)
+        self.largest = min(LARGEST, self.core.largest)
+        self._took = 0.0  # seconds, the last product
         self._sizes, self._leading = self._directions()
 
     def _directions(self) -> tuple[FloatArray, FloatArray]:
@@ -81,7 +97,7 @@ class Prediction:
         count = min(2 * len(self.ks), d - 1)
         found = None
         if count:
-            found = lanczos(self.product, np.ones(d), count=count)
+            found = lanczos(self.timely, np.ones(d), count=count)
         return (np.empty(0), np.zeros((d, 0))) if found is None else found
 
     def ceiling(self) -> float:
@@ -90,7 +106,16 @@ class Prediction:
 
     def product(self, x: FloatArray) -> FloatArray:
         """Return Ax, in units."""
-        return np.asarray(self.cov.matvec(x) / self.unit)
+        began = time.perf_counter()
+        found = np.asarray(self.cov.matvec(x) / self.unit)
+        self._took = time.perf_counter() - began
+        return found
+
+    def timely(self, x: FloatArray) -> FloatArray:
+        """Return Ax, if there is time for as long a product as the last one."""
+        if self.deadline.passed() or not self.deadline.affords(self._took):
+            raise OutOfTime
+        return self.product(x)
 
     # -- sets to begin with -----------------------------------------------------------
 
@@ -101,16 +126,21 @@ class Prediction:
             return []
         vectors = self._leading[:, -m:]
         scaled = vectors * np.sqrt(np.maximum(self._sizes[-m:], 0))
-        return [varimax(loadings).T for loadings in (vectors, scaled)]
+        stop = self.deadline.passed
+        return [varimax(loadings, stop).T for loadings in (vectors, scaled)]
 
     def lasso_sets(self) -> list[FloatArray]:
-        """Return components by a lasso, not cut; none where A has no root."""
+        """Return components by a lasso, not cut, in the units of its penalties.
+
+        None where fewer positive eigenvalues of A are found than there are components,
+        or its mean variance, which those units are, is not positive.
+        """
         m, mean = len(self.ks), float(self.cov.diagonal().mean()) / self.unit
-        if self._leading.shape[1] < m or not self._sizes[-m] > 0:
+        if self._leading.shape[1] < m or not (self._sizes[-m] > 0 and mean > 0):
             return []
         largest_first = slice(None, -m - 1, -1)
         return lasso_components(
-            lambda V: self.product(V) / mean,
+            lambda V: self.timely(V) / mean,
             self._leading[:, largest_first],
             self._sizes[largest_first] / mean,
         )
@@ -132,16 +162,16 @@ class Prediction:
     ) -> bool:
         """Begin the core with features of sets, and likely ones; False if too many."""
         d = self.cov.n_features
-        if d <= WHOLE:
+        if d <= min(WHOLE, self.largest):
             return self.core.extend(np.arange(d))
         used = np.flatnonzero(np.any([V.any(axis=0) for V in sets], axis=0))
-        if len(used) + max(self.ks) > LARGEST:
+        if len(used) + max(self.ks) > self.largest:
             return False
         found = set(used.tolist())
         for V in vectors:
             for x, k in zip(V, self.ks, strict=True):
                 likely = largest_entries(x, LIKELY * k)
-                if len(found) + len(likely) <= LARGEST:
+                if len(found) + len(likely) <= self.largest:
                     found.update(likely[x[likely] != 0].tolist())
         self.core.extend(np.array(sorted(found), dtype=np.intp))
         return True
@@ -186,10 +216,14 @@ class Prediction:
     def grown(self, now: Measured, goal: Goal) -> Measured:
         """Return the set after turns with the features outside that pull most."""
         for _ in range(ROUNDS):
-            room = LARGEST - len(self.core.features)
-            if room < OUTSIDE * len(self.ks) or self.deadline.passed():
+            room = self.largest - len(self.core.features)
+            late = self.deadline.passed() or not self.deadline.affords(2 * self._took)
+            if room < OUTSIDE * len(self.ks) or late:
                 break
-            if not self.core.extend(self._pulling(now, goal)):
+            try:
+                if not self.core.extend(self._pulling(now, goal)):
+                    break
+            except OutOfTime:
                 break
             new = self.raised(now.V, goal)
             if not new.value(goal) > now.value(goal) + GAIN:
@@ -314,7 +348,7 @@ def by_size(G: FloatArray) -> list[int]:
     return order
 
 
-def varimax(loadings: FloatArray) -> FloatArray:
+def varimax(loadings: FloatArray, stop: Callable[[], bool] | None = None) -> FloatArray:
     """Rotate columns so that each has few large entries (Kaiser, 1958)."""
     turn = np.eye(loadings.shape[1])
     for _ in range(ROTATIONS):
@@ -324,7 +358,7 @@ def varimax(loadings: FloatArray) -> FloatArray:
         # A step of its own size: without turn in the sum it may go to and fro.
         left, _, right = np.linalg.svd(slope + np.linalg.norm(slope) * turn)
         before, turn = turn, left @ right
-        if np.abs(turn - before).max() < TURNED:
+        if np.abs(turn - before).max() < TURNED or (stop is not None and stop()):
             break
     return loadings @ turn
 
@@ -338,8 +372,12 @@ def more_predictive(
     deadline: Deadline,
     rng: int | np.random.Generator | None = None,
     above_lasso: bool = False,
+    memory: int | None = None,
 ) -> FloatArray:
     """Return components, (m, d), with at least the goal of the given ones.
+
+    With `above_lasso`: with at least both numbers of the lasso's, for which some of the
+    goal may be given. The given ones where time is too short to begin.
 
     Parameters
     ----------
@@ -352,49 +390,73 @@ def more_predictive(
     rng : int or Generator, optional
         For the variations that are tried; 0 by default.
     above_lasso : bool
-        Whether both numbers are to be above those of a lasso that is cut to as many
-        features.
+        Whether both numbers are to be at least those of a lasso that is cut to as many
+        features, if it has components (`Prediction.lasso_sets`). A warning says so if
+        time ends before there is a lasso.
+    memory : int, optional
+        Bytes for working arrays. With too few for the features of the sets to begin
+        with, these are all there is to choose from.
     """
-    if not load("joint_sets", "joint_exchange", seconds=deadline.remaining()):
+    try:
+        if not load("joint_sets", "joint_exchange", seconds=deadline.remaining()):
+            raise OutOfTime
+        search = Prediction(cov, sparsities, disjoint, deadline, memory)
+        lasso = search.lasso_sets()
+    except OutOfTime:
+        if above_lasso:
+            warn_caller(NOT_COMPARED)
         return components
-    search = Prediction(cov, sparsities, disjoint, deadline)
-    goal, lasso = Goal(weight), search.lasso_sets()
-    rotated = search.rotated_directions()
+    goal, rng, rotated = Goal(weight), as_generator(rng), search.rotated_directions()
     starts = [components, *map(search.cut, [*rotated, *lasso])]
-    images = search.product(components.T).T
-    if deadline.passed() or not search.enclose([images, *rotated, *lasso], starts):
-        return _in_order(cov, components, sparsities)
-    rng = as_generator(rng)
-    best = _best([search.raised(V, goal) for V in starts], goal)
-    best = search.grown(search.searched(search.grown(best, goal), goal, rng), goal)
+    try:
+        images = search.timely(components.T).T
+        enclosed = search.enclose([images, *rotated, *lasso], starts)
+    except OutOfTime:
+        enclosed = False
+    best = None
+    if enclosed:
+        best = _best([search.raised(V, goal) for V in starts], goal)
+        best = search.grown(search.searched(search.grown(best, goal), goal, rng), goal)
     if above_lasso and lasso:
         best = _above(search, best, goal, starts, len(lasso), rng)
+    if best is None:
+        return components
     return _in_order(cov, best.V, sparsities)
 
 
 def _above(
     search: Prediction,
-    best: Measured,
+    best: Measured | None,
     free: Goal,
     starts: Sequence[FloatArray],
     count: int,
     rng: np.random.Generator,
-) -> Measured:
-    """Return a set that is above what predicts most of the last `count` starts."""
+) -> Measured | None:
+    """Return a set with no less than what predicts most of the last `count` starts.
+
+    None if those to begin with are such a set, and there is no core to search on.
+    """
     named = max(map(search.measure, starts[-count:]), key=lambda one: one.predicted)
     goal = replace(
         free, above=(named.adjusted, named.predicted), ceiling=search.ceiling()
     )
+    if best is None:
+        given = search.measure(starts[0])
+        return None if goal.holds(given.adjusted, given.predicted) else named
     # No set has more of this goal than of the free one.
     if best.value(goal) < best.value(free) - MUCH:
         ends = [search.raised(V, goal) for V in [best.V, *starts]]
         best = search.grown(_best([best, *ends], goal), goal)
         best = search.grown(search.searched(best, goal, rng), goal)
-    if not goal.holds(best.adjusted, best.predicted):
-        # The named set is one of the best itself: there is little to choose.
-        strict = replace(goal, strict=True)
-        best = _best([search.raised(V, strict) for V in [best.V, *starts]], strict)
-    return best
+    if goal.holds(best.adjusted, best.predicted):
+        return best
+    # The named set is one of the best itself, and there is little to choose; or the
+    # time is up. From the named set a hard bound is kept by every turn.
+    strict = replace(goal, strict=True)
+    ends = [search.raised(V, strict) for V in [best.V, *starts]]
+    ends.append(search.raised(named.V, replace(strict, hard=True)))
+    held = [one for one in ends if goal.holds(one.adjusted, one.predicted)]
+    return _best(held or [named], free)
 
 
 def _best(found: Sequence[Measured], goal: Goal) -> Measured:

@@ -261,9 +261,10 @@ class ResidualDeflation(_Deflation):
         the gap says how much more adjusted variance a component could have had. Takes
         no constraints and no sweeps.
     above_lasso : bool
-        Whether both numbers are to be above those of a lasso's components, cut to as
+        Whether both numbers are to be at least those of a lasso's components, cut to as
         many features: where the weight alone would give up too much of the one or gain
-        too little of the other, it does not decide. Only with `prediction`.
+        too little of the other, it does not decide. If time ends before there is a
+        lasso, a warning says so. Only with `prediction`.
 
     Notes
     -----

@@ -212,6 +212,7 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
             deadline,
             call.options.get("rng"),
             getattr(call.scheme, "above_lasso", False),
+            share.memory,
         )
     except KeyboardInterrupt:  # the first component, as far as it is known at once
         at_once = replace(call, budget=Budget(Limits(time=0.0)))
