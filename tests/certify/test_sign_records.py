@@ -55,11 +55,11 @@ def test_nodes_of_trees_that_fail_are_charged(nodes: int, monkeypatch) -> None:
     X = rng.standard_normal((12, 9)) @ rng.standard_normal((9, 9))
     cov = bs.Covariance.from_matrix(np.cov((X * rng.gamma(2.0, size=9)).T))
     result = bs.solve(cov, 4, constraints=bs.Constraints(nonnegative=True))
-    begun: list[SignWriter] = []
+    begun: list[tuple[SignWriter, int]] = []  # and what was charged before
 
     class Failing(SignWriter):
         def write(self) -> str:
-            begun.append(self)
+            begun.append((self, self.limits.budget.nodes))
             super().write()
             raise NotClosed
 
@@ -67,7 +67,11 @@ def test_nodes_of_trees_that_fail_are_charged(nodes: int, monkeypatch) -> None:
     budget = Budget(Limits(nodes=nodes))
     record_proof(cov, [result], budget)
     assert len(begun) > 1
-    assert 1 < sum(writer.nodes for writer in begun) <= min(nodes, budget.nodes)
+    charged = [before for _, before in begun[1:]] + [budget.nodes]
+    for (writer, before), after in zip(begun, charged, strict=True):
+        assert writer.nodes > 0
+        assert after >= before + writer.nodes
+    assert budget.nodes <= nodes
 
 
 def test_a_tree_ends_with_the_nodes_that_it_has() -> None:
