@@ -78,3 +78,15 @@ def test_the_page_has_what_was_asked_for_and_no_more():
         'download="stability.csv"',
     ):
         assert text in page
+
+
+def test_what_is_said_under_constraints_is_about_sets_that_keep_them():
+    """Sets that break them may reach more, and a later component has another rival."""
+    A = np.cov(np.random.default_rng(0).normal(size=(30, 8)).T)
+    limits = bs.Constraints(groups=[0, 0, 0, 1, 1, 1, 2, 2], max_per_group=1)
+    found = bs.solve_components(A, 2, 3, scheme="disjoint", constraints=limits)
+    first = found.results[0]
+    assert bs.solve(A, 2).objective > first.objective
+    assert "no other 2 features that keep the constraints reach" in gap_in_words(first)
+    assert first.price is not None
+    assert [result.price for result in found.results[1:]] == [None, None]

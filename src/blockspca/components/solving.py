@@ -80,7 +80,9 @@ class SolveWithin:
                 )
             options = {**self.options, "constraints": rules}
             options["start"] = _but(self.options.get("start"), used)
-            return replace(self, options=options)(problem, k)
+            result = replace(self, options=options)(problem, k)
+            # Its price is against a component that may use them, which is the first.
+            return replace(result, price=None) if len(used) else result
         keep = np.setdiff1d(np.arange(d, dtype=np.intp), used)
         if not len(keep):
             raise NoComponent(

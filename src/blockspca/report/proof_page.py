@@ -89,7 +89,7 @@ def proof_lines(
     lines = []
     for section in sections:
         lines.append(str(section.problem))
-        lines += [_claim(claim, names) for claim in section.claims]
+        lines += [_claim(claim, names, section) for claim in section.claims]
         for record in section.records:
             because = RULES[record.rule].format(source=record.source)
             line = f"k = {record.k}: at most {record.upper:.6g}: {because}"
@@ -114,7 +114,7 @@ def _section(section: Section, names: Sequence[str] | None) -> str:
     name = _namer(section, names)
     claims = {claim.places: claim for claim in section.claims}
     said = "".join(
-        f"<li>{escape(_claim(claim, names))}</li>" for claim in section.claims
+        f"<li>{escape(_claim(claim, names, section))}</li>" for claim in section.claims
     )
     if section.problem.level is not None:
         own = ", ".join(_number(i, names) for i in section.problem.include)
@@ -135,13 +135,17 @@ def _number(feature: int, names: Sequence[str] | None) -> str:
     return str(feature) if names is None else names[feature]
 
 
-def _claim(claim: Claim, names: Sequence[str] | None) -> str:
+def _claim(claim: Claim, names: Sequence[str] | None, section: Section) -> str:
     gap = (claim.upper_bound - claim.objective) / abs(claim.objective or 1.0)
     features = ", ".join(_number(i, names) for i in claim.support)
     kind = "optimal" if gap <= 1e-9 else f"gap {gap:.2%}"
+    told = section.problem
+    kept = ""
+    if told.include or told.groups or told.beside or told.nonnegative or told.whole:
+        kept = " that keep the constraints"
     return (
-        f"No {claim.k} features have more variance than {claim.upper_bound:.6g}; these "
-        f"have {claim.objective:.6g} ({kind}): {features}."
+        f"No {claim.k} features{kept} have more variance than {claim.upper_bound:.6g}; "
+        f"these have {claim.objective:.6g} ({kind}): {features}."
     )
 
 

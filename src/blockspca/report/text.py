@@ -169,6 +169,8 @@ def gap_in_words(result: Result, given: bool = False) -> str:
     """Say what the gap means for the reader; `given` earlier components."""
     k = count(result.k, "feature")
     before = ", given the components before it," if given else ""
+    if result.certificate is not None and result.certificate.constraints is not None:
+        before = f" that keep the constraints{before}"
     if result.status is Status.OPTIMAL:
         return f"Bound and variance are equal: no other {k}{before} reach more."
     if not math.isfinite(result.gap):
