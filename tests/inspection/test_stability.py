@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import blockspca as bs
+from blockspca.certificate import restated
 from blockspca.inspection.stability import wilson
 
 
@@ -80,3 +84,23 @@ def test_wilson_by_its_definition() -> None:
     for p in (low[1], high[1]):
         deviation = np.sqrt(m * p * (1 - p))
         assert abs(counts[1] - m * p) == pytest.approx(1.959963984540054 * deviation)
+
+
+def test_an_interrupted_resample_ends_all(monkeypatch):
+    """Its unfinished set was counted, and the others went on."""
+    module = importlib.import_module("blockspca.inspection.stability")
+    whole, calls = module.solve_components, []
+
+    def interrupted(cov, k, n_components, **options):
+        calls.append(k)
+        found = whole(cov, k, n_components, **options)
+        if len(calls) < 3:
+            return found
+        last = restated(found.results[0], status=bs.Status.INTERRUPTED)
+        return replace(found, results=(last,))
+
+    monkeypatch.setattr(module, "solve_components", interrupted)
+    X = np.random.default_rng(0).normal(size=(20, 6))
+    with pytest.raises(KeyboardInterrupt):
+        bs.stability(X, 2, n_resamples=10)
+    assert len(calls) == 3

@@ -27,7 +27,7 @@ from .._validation import (
 from ..components import Scheme, solve_components
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance
-from ..limits import PROVED, Deadline, Limits, as_limits
+from ..limits import PROVED, Deadline, Limits, Status, as_limits
 
 _Z = 1.959963984540054  # of a two-sided interval of 95 %
 
@@ -241,8 +241,13 @@ def _selected(
     limits: Limits,
     options: dict[str, Any],
 ) -> _Selected:
-    """The features of components, and whether all are proved."""
+    """The features of components, and whether all are proved.
+
+    A set that Ctrl-C cut short is none of a resample, and ends all of them.
+    """
     found = solve_components(cov, k, n_components, limits=limits, **options)
+    if Status.INTERRUPTED in found.statuses:  # which is meant for all resamples
+        raise KeyboardInterrupt
     support = np.flatnonzero(found.components.any(axis=0))
     return support, all(status in PROVED for status in found.statuses)
 
