@@ -175,6 +175,21 @@ def test_the_other_order_decides_like_brute_force(kind, monkeypatch):
                 assert not proves(A, k, best - below * scale)
 
 
+@pytest.mark.parametrize("k", [2, 3, 4, 7, 12])
+def test_the_other_order_never_undercuts_by_ulps(k, monkeypatch):
+    """The optimum 1 + (k − 1)/4 is a float, and no τ just below it is proved."""
+    monkeypatch.setattr(reference, "LONG", 1)
+    monkeypatch.setattr(reference, "MUCH_BETTER", 10**6)
+    A = np.zeros((k + 4, k + 4))
+    best = np.random.default_rng(k).permutation(k + 4)[:k]
+    A[np.ix_(best, best)] = 0.25
+    np.fill_diagonal(A, 1.0)
+    exact = 1 + (k - 1) / 4
+    for ulps in range(1, 40):
+        assert not proves(A, k, moved(exact, -ulps))
+    assert proves(A, k, exact * (1 + 1e-12))
+
+
 def test_what_is_long_in_one_order_is_proved_in_the_other(monkeypatch):
     """With room for two nodes the first order does not end, with a rival it does."""
     rng = np.random.default_rng(11)
