@@ -453,10 +453,10 @@ def test_certificates_name_the_weight():
 
 
 def test_varimax_finds_groups_that_are_mixed():
-    groups = np.kron(np.eye(2), np.ones((3, 1)))
+    groups = np.kron(np.eye(2), np.ones(3))
     turn = np.array([[0.8, -0.6], [0.6, 0.8]])
-    found = np.abs(varimax(groups @ turn))
-    np.testing.assert_allclose(np.sort(found, axis=1)[:, 0], 0.0, atol=1e-6)
+    found = np.abs(varimax(turn @ groups))
+    np.testing.assert_allclose(np.sort(found, axis=0)[0], 0.0, atol=1e-4)
 
 
 def test_a_component_with_features_that_are_closed_to_it_is_not_taken():
@@ -472,8 +472,58 @@ def test_components_with_a_negative_variance_leave_no_slope():
     v = np.array([1.0, 2, -1, 3])
     A = np.outer(v, v) / 8 + np.diag([0.0, -0.5, 0.3, -1e3])
     A[1, 2] = A[2, 1] = 0.4
-    found = bs.solve_components(A, 3, 2, scheme="predictive")
-    assert found.verify(A)
-    # Two of three features each use all four, and leave no variance to a third.
-    with pytest.raises(ValueError, match="pass fewer components"):
-        bs.solve_components(A, 3, 3, scheme="predictive")
+    for n_components in (2, 3):
+        found = bs.solve_components(A, 3, n_components, scheme="predictive")
+        assert found.verify(A)
+        # A third that would lose a thousand is not taken for what it predicts.
+        assert (found.adjusted_explained_variance > -1e-3).all()
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_without_proofs_components_are_what_is_found_at_once(disjoint, monkeypatch):
+    def not_again(*args, **options):
+        raise AssertionError("solved again")
+
+    monkeypatch.setattr("blockspca.components.solving.solve", not_again)
+    cov = bs.Covariance.from_data(overlapping_factors())
+    scheme = bs.ResidualDeflation(disjoint, prediction=2.5, above_lasso=True)
+    found = bs.solve_components(cov, 4, 3, scheme=scheme, certify=False)
+    assert {str(status) for status in found.statuses} == {"feasible"}
+    np.testing.assert_allclose(
+        [result.objective for result in found.results],
+        found.adjusted_explained_variance,
+    )
+    assert all(result.upper_bound >= result.objective for result in found.results)
+    assert (np.count_nonzero(found.components, axis=1) <= 4).all()
+    if disjoint:
+        assert (np.count_nonzero(found.components, axis=0) <= 1).all()
+    else:
+        least = (1 - ROUNDING) * of_the_lasso(cov)
+        assert (reached(cov, found.components) >= least).all()
+
+
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_supports_to_start_from_are_begun_with(disjoint):
+    cov = bs.Covariance.from_data(overlapping_factors())
+    scheme = bs.ResidualDeflation(disjoint, prediction=2.5)
+    best = bs.solve_components(cov, 4, 3, scheme=scheme)
+    start = [support.tolist() for support in best.supports]
+    for given in (start, [start[0], start[0], []]):
+        found = bs.solve_components(
+            cov, 4, 3, scheme=scheme, certify=False, start=given
+        )
+        assert (np.count_nonzero(found.components, axis=1) <= 4).all()
+        if disjoint:
+            assert (np.count_nonzero(found.components, axis=0) <= 1).all()
+    again = bs.solve_components(cov, 4, 3, scheme=scheme, certify=False, start=start)
+    A = cov.submatrix(slice(None))
+    least = value(A, best.components, 2.5)
+    assert value(A, again.components, 2.5) >= least - 1e-6
+
+
+def test_sets_that_do_not_fit_the_core_are_left_out(sizes):
+    """One of them that was too large kept all from being begun with."""
+    cov = bs.Covariance.from_data(overlapping_factors(40, 120))
+    V = more_predictive(cov, None, [4] * 3, 2.5, False, FOREVER, 0, False, 2**15)
+    assert V is not None
+    assert 0 < max(sizes) <= 22

@@ -30,6 +30,14 @@ FITTED = 1e-6  # gain of the last step to the loadings of a support
 
 
 @njit(**INNER)
+def _value(goal, adjusted, predicted, s, q):
+    """The goal with a component of variance s more, which predicts q / s more."""
+    if not s > DEPENDENT * (adjusted + abs(s)):
+        return -np.inf
+    return goal_value(goal, adjusted + s, predicted + q / s)
+
+
+@njit(**INNER)
 def _with(goal, adjusted, predicted, s, q):
     """The goal with a component of variance s more, and its slopes by s and by q."""
     if not s > DEPENDENT * (adjusted + abs(s)):
@@ -46,15 +54,17 @@ def _fit(goal, adjusted, predicted, a, b, x):
     k = len(x)
     best, shift, s, q = -np.inf, 0.0, 0.0, 0.0
     kept, step = x.copy(), np.zeros(k)
+    ax, bx = np.empty(k), np.empty(k)
     for _ in range(FITS):
-        ax, bx = np.zeros(k), np.zeros(k)
         new_s, new_q = 0.0, 0.0
         for i in range(k):
+            first, second = 0.0, 0.0
             for j in range(k):
-                ax[i] += a[i, j] * x[j]
-                bx[i] += b[i, j] * x[j]
-            new_s += x[i] * ax[i]
-            new_q += x[i] * bx[i]
+                first += a[i, j] * x[j]
+                second += b[i, j] * x[j]
+            ax[i], bx[i] = first, second
+            new_s += x[i] * first
+            new_q += x[i] * second
         value, on_first, on_second = _with(goal, adjusted, predicted, new_s, new_q)
         if value > best or best == -np.inf:
             settled = value <= best + FITTED and best > -np.inf
@@ -103,13 +113,15 @@ def _pulling_most(pull, support, closed, new):
 
 @njit(**INNER)
 def _one_step(goal, adjusted, predicted, x, a, b, cross_a, cross_b, own, slopes):
-    """Best exchanges by one step, (REFINED, 4): value, out, in, angle; how many.
+    """Best exchanges by one step, (REFINED, 5): value, out, in, cos t, sin t.
+
+    And how many there are.
 
     The other loadings keep their proportions: with u the unit vector that is left
     without feature i, the best of u cos t + e_f sin t by the derivative of the goal.
     """
     k, count = len(x), cross_a.shape[1]
-    found, reached = np.zeros((REFINED, 4)), 0
+    found, reached = np.zeros((REFINED, 5)), 0
     ax, bx = np.zeros(k), np.zeros(k)
     xa, xb = np.zeros(count), np.zeros(count)
     s, q = 0.0, 0.0
@@ -136,20 +148,25 @@ def _one_step(goal, adjusted, predicted, x, a, b, cross_a, cross_b, own, slopes)
             near = slopes[0] * sa + slopes[1] * sb
             far = slopes[0] * fa + slopes[1] * fb
             cross = slopes[0] * ca + slopes[1] * cb
-            t = 0.5 * np.arctan2(2.0 * cross, near - far)
+            # Cosine and sine of half the angle of (near − far, 2 cross).
+            ratio = near - far
+            length = np.sqrt(ratio * ratio + 4.0 * cross * cross)
+            ratio = ratio / length if length > 0.0 else 1.0
+            c, z = np.sqrt(0.5 * (1.0 + ratio)), np.sqrt(0.5 * (1.0 - ratio))
+            if cross < 0.0:
+                z = -z
             if alone:
-                t = 0.5 * np.pi
-            c, z = np.cos(t), np.sin(t)
+                c, z = 0.0, 1.0
             new_s = c * c * sa + 2.0 * c * z * ca + z * z * fa
             new_q = c * c * sb + 2.0 * c * z * cb + z * z * fb
-            value = _with(goal, adjusted, predicted, new_s, new_q)[0]
+            value = _value(goal, adjusted, predicted, new_s, new_q)
             if reached < REFINED or value > found[reached - 1, 0]:
                 place = min(reached, REFINED - 1)
                 while place > 0 and found[place - 1, 0] < value:
                     found[place] = found[place - 1]
                     place -= 1
                 found[place, 0], found[place, 1] = value, i
-                found[place, 2], found[place, 3] = f, t
+                found[place, 2], found[place, 3], found[place, 4] = f, c, z
                 reached = min(reached + 1, REFINED)
     return found, reached
 
@@ -215,7 +232,7 @@ def _turn(A, B, goal, others, N, T, Q, closed, support, loadings, exchanges):
         best, best_x, best_out, best_in = value + GAIN, loadings, -1, -1
         for trial in range(found):
             out, into = int(steps[trial, 1]), int(steps[trial, 2])
-            c, z = np.cos(steps[trial, 3]), np.sin(steps[trial, 3])
+            c, z = steps[trial, 3], steps[trial, 4]
             x = loadings.copy()
             x[out] = 0.0
             size = np.sqrt(np.sum(x * x))

@@ -31,6 +31,7 @@ OTHERS = (
     "branch_and_bound",
     "joint_sets",
     "joint_exchange",
+    "lasso",
 )
 
 _begun: dict[str, threading.Event] = {}  # set when the import has ended

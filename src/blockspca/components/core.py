@@ -100,7 +100,10 @@ class Core:
             raise OutOfTime
         # A of a matrix of data may be a copy of the large one: only the new rows.
         first = self.cov.submatrix(new, features) / self.unit
-        second = self._squares(features, old, factored)
+        if len(new) == self.cov.n_features:
+            second = first @ first.T
+        else:
+            second = self._squares(features, old, factored)
         self.A = _bordered(self.A, first, old)
         self.square = _bordered(self.square, second, old)
         self.features = features

@@ -22,9 +22,7 @@ from .._validation import FloatArray
 #: features; less, and what they are cut to was not decided by the lasso.
 PENALTIES = (0.03, 0.1, 0.3)
 ITERATIONS = 20  # later ones change what is cut to k little
-PASSES = 10  # over the m entries of a row; a few are enough from the last ones
-SETTLED = 1e-4  # a pass that changes no entry by more is the last
-UNUSED = 1e-12  # sum of squares of a component without features
+SETTLED = 1e-4  # of the largest entry: iterations end that change none by more
 
 
 def lasso_components(
@@ -42,46 +40,48 @@ def lasso_components(
     directions, sizes : (d, m) and (m,) arrays
         Leading eigenvectors of A and their eigenvalues.
     """
-    return [_fitted(product, directions, sizes, penalty) for penalty in penalties]
-
-
-def _fitted(
-    product: Callable[[FloatArray], FloatArray],
-    directions: FloatArray,
-    sizes: FloatArray,
-    penalty: float,
-) -> FloatArray:
-    V = directions.copy()
-    W, AW = directions.copy(), directions * sizes  # U = CW, and A W = C'U
+    fits = [_Fit(directions, sizes, penalty) for penalty in penalties]
     for _ in range(ITERATIONS):
-        V = _coded(AW, W.T @ AW, penalty, V)
-        AV, squares = product(V), V.T @ V
+        moving = [fit for fit in fits if fit.code()]
+        if not moving:
+            break
+        # One product for all: of a large A, reading it is what takes time.
+        images = product(np.vstack([fit.V for fit in moving]).T).T
+        for fit, AV in zip(moving, np.split(images, len(moving)), strict=True):
+            fit.turn(AV)
+    return [fit.V for fit in fits]
+
+
+class _Fit:
+    """Components V of one penalty, and scores U = CW'.
+
+    A row for each component: over columns of a few numbers a row, NumPy is slow.
+    """
+
+    def __init__(
+        self, directions: FloatArray, sizes: FloatArray, penalty: float
+    ) -> None:
+        self.penalty, self.V = penalty, np.ascontiguousarray(directions.T)
+        self.W, self.AW = self.V.copy(), self.V * sizes[:, None]  # AW' = C'U
+
+    def code(self) -> bool:
+        """Find V for the scores; False if it is what it was."""
+        from .._kernels.lasso import code
+
+        before, self.V = self.V, self.V.copy()
+        code(self.AW, self.W @ self.AW.T, self.penalty, self.V)
+        return bool(np.abs(self.V - before).max() > SETTLED * np.abs(self.V).max())
+
+    def turn(self, AV: FloatArray) -> None:
+        """Find each column of the scores for V and the other ones."""
+        from .._kernels.lasso import UNUSED
+
+        V, W, AW, squares = self.V, self.W, self.AW, self.V @ self.V.T
         for j, used in enumerate(np.diagonal(squares)):
             if used > UNUSED:
-                W[:, j] += (V[:, j] - W @ squares[:, j]) / used
-                AW[:, j] += (AV[:, j] - AW @ squares[:, j]) / used
-            length = np.sqrt(max(W[:, j] @ AW[:, j], 0.0))
+                W[j] += (V[j] - squares[j] @ W) / used
+                AW[j] += (AV[j] - squares[j] @ AW) / used
+            length = np.sqrt(max(W[j] @ AW[j], 0.0))
             if length > 1:
-                W[:, j] /= length
-                AW[:, j] /= length
-    return np.ascontiguousarray(V.T)
-
-
-def _coded(
-    images: FloatArray, gram: FloatArray, penalty: float, V: FloatArray
-) -> FloatArray:
-    """Return V after passes of coordinate descent, all rows at once."""
-    V = V.copy()
-    for _ in range(PASSES):
-        moved = 0.0
-        for j in range(V.shape[1]):
-            if gram[j, j] <= UNUSED:
-                V[:, j] = 0.0
-                continue
-            left = images[:, j] - V @ gram[:, j] + V[:, j] * gram[j, j]
-            new = np.sign(left) * np.maximum(np.abs(left) - penalty, 0) / gram[j, j]
-            moved = max(moved, float(np.abs(new - V[:, j]).max()))
-            V[:, j] = new
-        if moved < SETTLED:
-            break
-    return V
+                W[j] /= length
+                AW[j] /= length

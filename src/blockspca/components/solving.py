@@ -11,20 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..bounds.closed_form import ObviousBounds
 from ..certificate import restated
 from ..constraints import checked
 from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..limits import Budget, Deadline, Limits
-from ..pipeline import solve
+from ..numerics.linalg import on_support, with_sign
+from ..pipeline import AT_NO_COST, solve
 from ..progress import Listener
 from ..result import Result, Status
+from ..stopping import entitled
 from .earlier import with_earlier_bound
-from .first_steps import by_steps
 from .prediction import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
 from .schemes import NoComponent, Scheme, SolveOne, uses_closed
+from .variance import adjusted_variance, score_covariance
 
 HALF = 0.5  # of what is left, for each pass over the components but the last
 
@@ -175,7 +178,8 @@ def in_turn(
     """Solve for each component after the earlier ones, in a part of what is left.
 
     Where components are chosen already, the solves give their bounds; one that was
-    left nothing to choose from, or has features closed to it, is the one found.
+    left nothing to choose from, adds nothing, or has features closed to it, is the one
+    found.
     """
     results: list[Result] = []
     for j, k in enumerate(call.sparsities):
@@ -189,10 +193,52 @@ def in_turn(
         x = np.zeros(0) if chosen is None else chosen[j]
         if x.any() and not uses_closed(call.scheme, call.cov, earlier, x):
             problem = call.scheme.problem(call.cov, earlier)
-            found = with_component(found, x, problem, reconsider=True)
+            named = with_component(found, x, problem, reconsider=True)
+            found = named if named.objective > 0 else found
         results.append(found)
         if found.status is Status.INTERRUPTED:
             break
+    return results
+
+
+def _loaded(cov: Covariance, supports: Sequence[Sequence[int]]) -> FloatArray:
+    """Return the vector of most variance on each support; 0 on an empty one."""
+    rows = np.zeros((len(supports), cov.n_features))
+    for row, support in zip(rows, supports, strict=True):
+        if support:
+            row[:] = on_support(cov, support)[0]
+    return rows
+
+
+def _without_proof(
+    call: SolveAgain, chosen: FloatArray, deadline: Deadline
+) -> list[Result] | None:
+    """Return chosen components as they are; None if one of them adds nothing.
+
+    What is obvious of A bounds them all: A_j ⪯ A if every score adds something.
+    """
+    cov, limits = call.cov, call.budget.limits
+    added = adjusted_variance(score_covariance(cov, chosen))
+    if not (added > 0).all():
+        return None
+    obvious, results = ObviousBounds(cov, AT_NO_COST), []
+    stopped = Status.TIME_LIMIT if deadline.passed() else None
+    for x, objective, k in zip(chosen, added.tolist(), call.sparsities, strict=True):
+        bound, name = obvious.least(k)
+        bound = max(bound, objective)
+        found = Result(
+            x=with_sign(x),
+            support=np.flatnonzero(x),
+            objective=objective,
+            upper_bound=bound,
+            status=entitled(objective, bound, limits, stopped),
+            k=k,
+            n_features=cov.n_features,
+            bound_name=name,
+            time=call.budget.elapsed(),
+            feature_names=cov.feature_names,
+        )
+        results.append(found)
     return results
 
 
@@ -200,14 +246,15 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
     """Return components of which some adjusted variance is given for prediction.
 
     Each is certified for its problem after the earlier ones, as if it had been found
-    for that.
+    for that. Without proofs they are what is found at once.
     """
-    share = shared_out(call.budget, 1, HALF)
+    prove = bool(call.options.get("certify", True))
+    share = shared_out(call.budget, 1, HALF if prove else 1.0)
     deadline, disjoint = Deadline(share.time), is_disjoint(call.scheme)
     try:
         chosen = more_predictive(
             call.cov,
-            by_steps(call.cov, call.sparsities, disjoint, starts, deadline),
+            _loaded(call.cov, starts) if starts else None,
             call.sparsities,
             prediction_of(call.scheme),
             disjoint,
@@ -215,10 +262,17 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
             call.options.get("rng"),
             getattr(call.scheme, "above_lasso", False),
             share.memory,
+            variations=prove,
         )
     except KeyboardInterrupt:  # the first component, as far as it is known at once
         at_once = replace(call, budget=Budget(Limits(time=0.0)))
         found = in_turn(at_once, starts, 1.0)[0]
         return [restated(found, status=Status.INTERRUPTED)]
+    if chosen is None:  # no time, or nothing to begin with
+        return in_turn(call, starts, 1.0)
+    if not prove:
+        results = _without_proof(call, chosen, deadline)
+        if results is not None:
+            return results
     supports = [np.flatnonzero(x).tolist() for x in chosen]
     return in_turn(call, supports, 1.0, chosen)
