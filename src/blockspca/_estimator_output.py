@@ -137,6 +137,7 @@ def write_report(
             missing=estimator.missing,
             constant=estimator.constant,
         ),
+        n_requested=estimator.n_components,
     )
     return write_file(path, build_report(page), force=force)
 

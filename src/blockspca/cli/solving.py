@@ -44,7 +44,11 @@ NComponents = Annotated[
 ]
 SchemeOption = Annotated[
     SchemeName,
-    typer.Option("--scheme", help="How a component depends on the earlier ones."),
+    typer.Option(
+        "--scheme",
+        help="How a component depends on the earlier ones: residual counts what their "
+        "scores do not explain, as SparsePCA does; disjoint uses no feature twice.",
+    ),
 ]
 
 
@@ -54,7 +58,7 @@ class ComponentOptions:
 
     k: Sparsity
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.DISJOINT
+    scheme: SchemeOption = SchemeName.RESIDUAL
 
     def sparsity(self) -> int | float | list[int | float] | None:
         """Return k as numbers, and auto as None."""
@@ -132,6 +136,8 @@ def fit_components(
     start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
+        from ..components.requests import features_wanted
+        from ..components.scheme_names import as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
     compile_before(solving, loaded.cov, display)
@@ -141,6 +147,8 @@ def fit_components(
         k = [*chosen.ks]
         if start is None and constraints is None:
             start = [*chosen.supports]
+    else:
+        k = features_wanted(k, n_components, as_scheme(scheme.value), loaded.cov)
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
