@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +32,15 @@ class Loaded:
 
 
 def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
-    """Read a file as it is, for whom nothing else of the library is to be used."""
+    """Read a file for a proof, by whom nothing else of the library is to be used.
+
+    Columns of text are left out without being asked: what fit has left out is not
+    noted in a proof, and its hash of the numbers tells whether it was these.
+    """
     import numpy as np
 
     with display.reading(file.name) as tick:
-        values = read_file(file, options, tick).values
+        values = read_file(file, replace(options, numeric_only=True), tick).values
     dense = values.toarray() if hasattr(values, "toarray") else values
     return np.asarray(dense, dtype=np.float64)
 
@@ -44,9 +48,9 @@ def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
 def names_of(
     file: Path, options: ReadOptions, display: Display
 ) -> tuple[str, ...] | None:
-    """Read the names of the features of a file, if it has any."""
+    """Read the names of the features of a file that a proof is about, if it has any."""
     with display.reading(file.name) as tick:
-        return read_file(file, options, tick).feature_names
+        return read_file(file, replace(options, numeric_only=True), tick).feature_names
 
 
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
@@ -76,8 +80,6 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
 
 def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
-    from dataclasses import replace
-
     from ..io import ReadError, read_table
     from ..io.errors import Argument
 

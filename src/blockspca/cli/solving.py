@@ -182,6 +182,7 @@ def write_proof(
     assert solved.proof is not None
     try:
         with display.working("Writing the proof"):
+            target.parent.mkdir(parents=True, exist_ok=True)  # as for all other files
             solved.write_proof(target)
     except NoTimeToRecord as reason:
         display.note(f"Not written: {target}: {reason}")
