@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .display import Display
+from .errors import as_option
 from .options import ReadOptions
 
 if TYPE_CHECKING:
@@ -84,20 +85,31 @@ def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     from ..io.errors import Argument
 
     more = {} if tick is None else {"tick": tick}
-    table = read_table(
-        file,
-        key=options.key,
-        index=options.index,
-        drop=options.drop or (),
-        header=options.header,
-        label=options.label,
-        decimal=options.decimal,
-        encoding=options.encoding,
-        na=options.na or (),
-        numeric_only=options.numeric_only,
-        mask_var=options.mask_var,
-        **more,
-    )
+    try:
+        table = read_table(
+            file,
+            key=options.key,
+            index=options.index,
+            drop=options.drop or (),
+            header=options.header,
+            label=options.label,
+            decimal=options.decimal,
+            encoding=options.encoding,
+            na=options.na or (),
+            numeric_only=options.numeric_only,
+            mask_var=options.mask_var,
+            **more,
+        )
+    except ReadError as error:
+        for at in error.arguments if options.covariance else ():
+            if at.name == "index" and at.value is not None:
+                # Of the ways out of a column of text, a matrix has this one.
+                raise ReadError(
+                    f"{file}: column {at.value!r} holds text, and a matrix has numbers "
+                    f"only; add {at} if it names the rows.",
+                    at,
+                ) from None
+        raise
     if options.transpose and options.label is not None:
         asked = Argument("label", options.label)
         raise ReadError(
@@ -158,9 +170,14 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
                     "out."
                 )
         if n != d:
+            names = table.feature_names
+            first = ""
+            if d == n + 1 and names:
+                index = as_option("index", names[0])
+                first = f"add {index} if its first column names the rows, or "
             raise ReadError(
-                f"{file} is {n} × {d}, not a square matrix; leave --covariance out if "
-                "its rows are samples."
+                f"{file} is {n} × {d}, not a square matrix; {first}leave --covariance "
+                "out if its rows are samples."
             )
         return
     if n < 2:
