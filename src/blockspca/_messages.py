@@ -106,6 +106,8 @@ def advice(status: Status) -> str:
 
 
 def _small(gap: float) -> str:
+    if gap < 1e-5:  # or it reads 0.000 %
+        return f"{100 * gap:.1g} %"
     digits = 1 if gap >= 0.01 else 3
     return f"{100 * gap:.{digits}f} %"
 

@@ -235,6 +235,7 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     used up, while the limit is not reached.
     """
     from .._messages import gap_in_percent
+    from ..certificate import is_left_by_rounding
     from ..result import Status
 
     said = []
@@ -264,9 +265,11 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     ended = [result for result in results if result.status is Status.FEASIBLE]
     if ended:
         widest = max(result.gap for result in ended)
+        rounding = all(is_left_by_rounding(result) for result in ended)
+        why = ", which is what rounding may amount to" if rounding else ""
         said.append(
             f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
-            f"gap of up to {gap_in_percent(widest, None)}; --gap accepts one."
+            f"gap of up to {gap_in_percent(widest, None)}{why}; --gap accepts one."
         )
     return said
 
