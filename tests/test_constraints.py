@@ -212,3 +212,19 @@ def test_a_series_is_read_by_its_names() -> None:
         wrong = pd.Series([0] * len(index), index=index)
         with pytest.raises(ValueError, match=sentence):
             checked(bs.Constraints(groups=wrong, max_per_group=1), 6, NAMES, 2)
+
+
+@pytest.mark.parametrize("typed", ["G003", "g3", "G-0003", "g_03", "G00003"])
+def test_a_name_is_known_without_case_signs_and_zeros(typed):
+    cov = bs.Covariance.from_matrix(
+        np.eye(12), feature_names=[f"G{i:04}" for i in range(12)]
+    )
+    with pytest.raises(ValueError, match=r"did you mean 'G0003'\?$"):
+        bs.solve(cov, 2, constraints=bs.Constraints(include=[typed]))
+
+
+def test_an_overlap_that_disjoint_components_cannot_have_names_the_fix():
+    A = np.diag(np.arange(9.0, 0.0, -1.0)) + 0.1
+    rules = bs.Constraints(overlap_with=[0, 1, 2, 3], min_overlap=3)
+    with pytest.raises(ValueError, match="each with an overlap_with of its own"):
+        bs.solve_components(A, 4, 2, constraints=rules)

@@ -82,6 +82,14 @@ def test_more_features_than_there_are(X):
         bs.solve(np.cov(X.T), 40)
 
 
+@pytest.mark.parametrize(
+    "given", [{"k": True}, {"k": [True, 2]}, {"k": 2, "n_components": True}]
+)
+def test_true_is_no_number(X, given):
+    with pytest.raises(TypeError, match=r" = True is a bool; pass an integer"):
+        SparsePCA(**given).fit(X)
+
+
 @pytest.mark.parametrize("scheme", ["residual", "disjoint"])
 def test_a_grid_over_k_ends_with_what_there_is(X, scheme):
     search = GridSearchCV(SparsePCA(2, scheme=scheme), {"k": [2, 5, 40]}, cv=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
@@ -20,6 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 import blockspca as bs
 from blockspca import SparsePCA, plotting
 from blockspca._estimator_output import warn_if_not_proved
+from blockspca._messages import proof_in_words
+from blockspca.certificate import is_left_by_rounding
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +123,20 @@ def test_time_is_no_advice_where_a_proof_ended_by_itself() -> None:
     with pytest.warns(ConvergenceWarning, match="gap of 3e-08.*does not help") as said:
         warn_if_not_proved([ended], 1, by_default=True)
     assert "time=60" not in str(said[0].message)
+
+
+def test_a_gap_that_rounding_leaves_is_called_so():
+    """Eight factors, each a third of the one before: the fourth is near rounding."""
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(200, 8)) * 3.0 ** -np.arange(8)
+    X = factors @ rng.normal(size=(8, 60)) + 0.02 * rng.normal(size=(200, 60))
+    with pytest.warns(ConvergenceWarning) as said:
+        model = SparsePCA(5, k=3).fit(X)
+    assert model.status_[0] == "optimal"
+    assert model.status_[-1] == "feasible"
+    assert is_left_by_rounding(model.results_[-1])
+    assert not is_left_by_rounding(replace(model.results_[-1], certificate=None))
+    text = str(said[-1].message)
+    assert "the proof ended within rounding, with a gap of " in text
+    assert "no better set was found" in text
+    assert "0.000 %" not in proof_in_words(model.results_[-1])

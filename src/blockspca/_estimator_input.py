@@ -14,8 +14,13 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ._sklearn import means_and_scales
-from ._validation import FloatArray, is_sparse, share_of, split_names
-from ._warnings import warn_caller
+from ._validation import (
+    FloatArray,
+    check_positive_integer,
+    is_sparse,
+    share_of,
+    split_names,
+)
 from .components.requests import is_disjoint
 from .components.schemes import Scheme
 from .constraints import Constraints
@@ -88,7 +93,7 @@ def components_wanted(
                 f"n_components = {n_components} is more than the {d} feature(s) of X; "
                 "pass at most that many."
             )
-        return int(n_components)
+        return check_positive_integer(n_components, "n_components")
     if isinstance(k, (Sequence, np.ndarray)) and not isinstance(k, str):
         return len(k)
     usable = refuse_constant(cov)
@@ -97,30 +102,6 @@ def components_wanted(
     if is_disjoint(scheme) and isinstance(each, Integral):
         # The last component may have fewer than k features.
         most = min(most, -(-usable // int(each)))
-    return most
-
-
-def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
-    """How many features for each component: never more than there are.
-
-    A share counts of all features. Where more are asked for than there are, or than
-    m components with features of their own can have, there are fewer and a warning.
-    A value of another kind is left to `solve_components` to refuse.
-    """
-    d = cov.n_features
-    given = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k] * m
-    asked = [share_of(value, d) for value in given]
-    if not all(isinstance(value, (Integral, np.integer)) for value in asked):
-        return k
-    most = [min(int(value), d) for value in asked]
-    usable = refuse_constant(cov)
-    why = f"there are {d} features"
-    if is_disjoint(scheme) and len(most) == m and sum(most[:-1]) >= usable >= m:
-        most = [min(value, usable // m) for value in most]
-        why = f"{m} components without a common feature have {usable} to share"
-    if most != asked:
-        now = str(most[0]) if len(set(most)) == 1 else str(most)
-        warn_caller(f"k = {k} is more than can be had, as {why}; k = {now} is used.")
     return most
 
 

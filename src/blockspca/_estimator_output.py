@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ._estimator_input import covariance_of, is_precomputed
 from ._warnings import warn_caller
+from .certificate import is_left_by_rounding
 from .components import Components
 from .covariance.covariance import Covariance
 from .limits import DEFAULT_LIMITS, PROVED, as_limits
@@ -56,10 +57,16 @@ def warn_if_not_proved(
         "limits=Limits(gap=0.01) which gap is good enough."
     )
     if all(result.status is Status.FEASIBLE for result in stopped):
+        why = "rounding, or the end of what can be tried, is in the way"
+        if all(is_left_by_rounding(result) for result in stopped):
+            reason = "the proof ended within rounding,"
+            why = (
+                "no better set was found, and the gap is what rounding may amount to "
+                "where earlier components have left little of the variance"
+            )
         advice = (
-            "More time does not help: rounding, or the end of what can be tried, is in "
-            "the way. Say with limits=Limits(gap=1e-6), or more, which gap is good "
-            "enough."
+            f"More time does not help: {why}. Say with limits=Limits(gap=1e-6), or "
+            "more, which gap is good enough."
         )
     widest = max(result.gap for result in stopped)
     gap = f"{widest:.2%}" if widest > 5e-5 else f"{widest:.2g}"  # or it reads 0.00 %
@@ -137,6 +144,7 @@ def write_report(
             missing=estimator.missing,
             constant=estimator.constant,
         ),
+        n_requested=estimator.n_components,
     )
     return write_file(path, build_report(page), force=force)
 

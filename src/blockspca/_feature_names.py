@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -83,12 +84,18 @@ def meant(name: str, names: Iterable[str]) -> str:
     >>> from blockspca._feature_names import meant
     >>> meant("hieght", ["age", "Height", "weight"])
     "did you mean 'Height'?"
+    >>> meant("g3", [f"G{i:04}" for i in range(50)])
+    "did you mean 'G0003'?"
     >>> meant("sex", ["age", "height"])
     "the names are 'age', 'height'."
     """
     import difflib
 
     names = list(names)
+    plain = _plain(name)
+    same = [other for other in names if _plain(other) == plain]
+    if same:
+        return f"did you mean {' or '.join(map(repr, same[:3]))}?"
     folded = {other.casefold(): other for other in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.7)
     if near:
@@ -98,3 +105,9 @@ def meant(name: str, names: Iterable[str]) -> str:
     few = len(names) <= SHOWN
     listed = ", ".join(map(repr, names[:SHOWN]))
     return f"the names {'are' if few else 'begin with'} {listed}."
+
+
+def _plain(name: str) -> str:
+    """A name as it is often typed: without case, signs and zeros before a number."""
+    letters = re.sub(r"[\W_]+", "", name.casefold())
+    return re.sub(r"(?<!\d)0+(?=\d)", "", letters)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from .limits import Status
+from .limits import PROVED, Status
 
 _STOPPED = {
     Status.TIME_LIMIT: "the time was up",
@@ -61,6 +62,34 @@ def proof_in_words(result: Proved) -> str:
     return f"not proved optimal: {_STOPPED[result.status]}, but {most}"
 
 
+def interruption(call: str, results: Sequence[Proved], wanted: int = 1) -> str:
+    """Say in one sentence what Ctrl-C has stopped, and what is proved so far.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from blockspca._messages import interruption
+    >>> from blockspca.limits import Status
+    >>> stopped = SimpleNamespace(status=Status.INTERRUPTED, gap=0.025)
+    >>> interruption("solve", [stopped])
+    'solve was interrupted: its best so far is returned, with a proved gap of 2.50%.'
+    """
+    widest = max(result.gap for result in results)
+    bounded = widest < float("inf")
+    gap, best = gap_in_percent(widest, None), "its best so far is returned"
+    if wanted == 1:
+        proved = f"a proved gap of {gap}" if bounded else "no bound proved yet"
+        return f"{call} was interrupted: {best}, with {proved}."
+    if len(results) < wanted:
+        best = f"{len(results)} of {wanted} components are returned"
+    done = sum(result.status in PROVED for result in results)
+    rest = f"no gap is above {gap}" if bounded else "some have no bound yet"
+    return (
+        f"{call} was interrupted: {best}; {done} of {len(results)} are proved, and "
+        f"{rest}."
+    )
+
+
 def advice(status: Status) -> str:
     """Say how to go on where a limit has stopped the proof; else nothing."""
     name = {
@@ -77,6 +106,8 @@ def advice(status: Status) -> str:
 
 
 def _small(gap: float) -> str:
+    if gap < 1e-5:  # or it reads 0.000 %
+        return f"{100 * gap:.1g} %"
     digits = 1 if gap >= 0.01 else 3
     return f"{100 * gap:.{digits}f} %"
 

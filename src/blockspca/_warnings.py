@@ -7,7 +7,8 @@ import warnings
 from pathlib import Path
 
 #: Files of this package, and of scikit-learn, which wraps `fit`, are nobody's own code.
-_PACKAGES = (str(Path(__file__).parent), "/sklearn/", "\\sklearn\\")
+_HERE = str(Path(__file__).parent)
+_PACKAGES = (_HERE, "/sklearn/", "\\sklearn\\")
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
@@ -28,3 +29,18 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def is_nested_call() -> bool:
+    """Tell whether the function that asks was called by this package, not by a user.
+
+    Then whoever called it hears what it found, and says what is to be said of it, once.
+
+    Examples
+    --------
+    >>> from blockspca._warnings import is_nested_call
+    >>> is_nested_call()
+    False
+    """
+    caller = sys._getframe(1).f_back
+    return caller is not None and caller.f_code.co_filename.startswith(_HERE)

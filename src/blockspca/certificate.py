@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ._json_reader import Reader
 from ._validation import FloatArray
 from .bound_names import BoundName as BoundName
-from .result import Result, Status, refuse_unproved
+from .result import Result, Status, is_optimal_gap, refuse_unproved
 from .rules import Rules
 
 FORMAT = "blockspca-certificate"
@@ -396,6 +396,26 @@ def restated(result: Result, **claims: Any) -> Result:
         changes["bound_name"] = claims["steps"][-1].bound_name
     x = _vector(support, loadings, claims.get("n_features", result.n_features))
     return replace(result, **changes | {"x": x, "support": support})
+
+
+def is_left_by_rounding(result: Result) -> bool:
+    """Tell whether a search has ended, and its gap is what rounding may amount to.
+
+    No set exceeds τ, which is within the tolerance of "optimal", but for what is set
+    aside for rounding. The result is not called optimal for that: where components have
+    explained nearly all, the entries of what they leave are known to the last digits of
+    A, and a better set may hide there.
+    """
+    claim = result.certificate
+    if claim is None or not claim.steps:
+        return False
+    last = claim.steps[-1]
+    return (
+        last.k == result.k
+        and last.tau is not None
+        and last.upper_bound == result.upper_bound
+        and is_optimal_gap(result.objective, max(last.tau, result.objective))
+    )
 
 
 def _vector(support: NDArray[np.intp], loadings: Any, d: int) -> FloatArray:

@@ -44,7 +44,8 @@ class Constraints:
         Whether a group is used as a whole or not at all. k still counts features. A
         feature without a group is one by itself.
     overlap_with : names or indices
-        A support, such as yesterday's.
+        A support, such as yesterday's. It is one for all of several components; for
+        one each, solve them one after the other, in `scheme.problem(cov, earlier)`.
     min_overlap : int
         At least so many of the k places go to features of `overlap_with`.
 

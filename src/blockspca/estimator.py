@@ -21,7 +21,6 @@ from ._estimator_input import (
     column_labels,
     components_wanted,
     covariance_of,
-    features_wanted,
     is_precomputed,
     less_background,
 )
@@ -31,7 +30,7 @@ from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
-from .components.requests import prediction_of
+from .components.requests import features_wanted, prediction_of
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
@@ -56,9 +55,11 @@ class SparsePCA(
     k : int, float, sequence or "auto", default="auto"
         How many features each component may use; a sequence has one number for each
         component, and 0.05 is a share of the features. Where that is more than there
-        are, fewer are used, with a warning. "auto" chooses a number for each component
-        by the rule of `choose_k`, from its variance compared with that of permuted
-        data.
+        are, all are used, with a warning, as by scikit-learn's `SelectKBest`: a grid
+        over k, or a step before that leaves fewer features, does not end a search.
+        (`solve` and `solve_components` refuse it: k is a part of what they claim.)
+        "auto" chooses a number for each component by the rule of `choose_k`, from its
+        variance compared with that of permuted data.
     solver : Solver, callable or str, default=None
         The algorithm for a block, or its name in `blockspca.solvers.SOLVERS`.
         `LocalSearch()` by default.

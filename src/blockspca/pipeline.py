@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from ._kernels.loading import times_cut_short
+from ._messages import interruption
 from ._validation import (
     check_flag,
     check_n_jobs,
     check_seed,
     check_sparsity,
 )
-from ._warnings import warn_caller
+from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
 from .blocks.raised import raised
 from .blocks.solve_blocks import solve_blocks
@@ -40,7 +41,7 @@ from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
 from .solvers.truncated_power import TruncatedPower
-from .sparsity_path import SparsityPath
+from .sparsity_path import SparsityPath, known
 from .stopping import entitled
 
 #: Of every proof; the one place where another choice would be made.
@@ -88,7 +89,8 @@ def solve(
         a threshold is given, power steps on A from there; no proof.
     limits : Limits or float, optional
         Time, nodes, gap and memory for the whole call; a number is seconds. When one
-        is reached, or on Ctrl-C, the result holds the best solution and bound so far.
+        is reached, or on Ctrl-C, the result holds the best solution and bound so far;
+        a warning says what Ctrl-C has left unproved.
     n_jobs : int, optional
         Most blocks solved at a time (joblib), most threads of the scan, of a proof and
         of the direction dual, and most threads of BLAS: with 1, one core does all the
@@ -150,6 +152,8 @@ def solve(
             if is_default and not certify:
                 result = raised(cov, result, given, budget)
     _tell_of_compilation(cut_short, [result])
+    if result.status is Status.INTERRUPTED and not is_nested_call():
+        warn_caller(interruption("solve", [result]))
     if result.status in PROVED:
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
@@ -414,6 +418,9 @@ def solve_path(
     cov.check_unchanged()
     path = SparsityPath(results, cov)
     _tell_of_compilation(cut_short, path.values())
+    steps = known(results)
+    if any(one.status is Status.INTERRUPTED for one in steps) and not is_nested_call():
+        warn_caller(interruption("solve_path", steps, len(steps)))
     if proof:
         # another path: one that held on to itself would be freed late
         values = SparsityPath(results, cov).values()

@@ -113,15 +113,33 @@ class Proof:
         return "".join(section.to_text() for section in self.sections)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file, and return its path."""
+        """Write the file, whole or not at all, and return its path."""
         target = Path(path)
-        target.write_text(self.to_text(), encoding="utf-8")
+        _write_whole(target, self.to_text())
         return target
 
     def __add__(self, other: Proof) -> Proof:
         """One proof after the other."""
         message = "; ".join(filter(None, (self.message, other.message)))
         return Proof(self.sections + other.sections, message, self.nodes + other.nodes)
+
+
+def _write_whole(target: Path, text: str) -> None:
+    """Write a file beside the target and rename it: what was there is lost last."""
+    if target.exists() and not target.is_file():  # a pipe, or a folder, which refuses
+        target.write_text(text, encoding="utf-8")
+        return
+    place = Path(os.path.realpath(target))  # a link stays one
+    draft = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        with draft.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, place)
+    except BaseException:  # Ctrl-C, or a disk that is full
+        draft.unlink(missing_ok=True)
+        raise
 
 
 class MayHaveProof:
@@ -140,7 +158,8 @@ class MayHaveProof:
         Parameters
         ----------
         path : path
-            Of the file; it is replaced if it exists.
+            Of the file. One that exists is replaced, as by `numpy.save`, once the
+            new one is written whole: until then, and after Ctrl-C, it is as it was.
 
         Raises
         ------

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from ._html import table
-from ._messages import gap_in_percent, proof_in_words
+from ._messages import Proved, gap_in_percent, proof_in_words
 from ._validation import FloatArray, check_real, pandas_for
 from .covariance.covariance import Covariance
 from .covariance.pca import pca_variances
 from .proof_file import MayHaveProof, Proof
 from .result import SHOWN, Result, Status
+
+
+def known(results: Mapping[int, Result]) -> list[Proved]:
+    """Status and gap of each k; a look at a path must not make all of its results."""
+    at = getattr(results, "step", results.__getitem__)
+    return [at(k) for k in results]
 
 
 class SparsityPath(Mapping[int, Result], MayHaveProof):
@@ -65,14 +71,9 @@ class SparsityPath(Mapping[int, Result], MayHaveProof):
         return len(self._results)
 
     def __repr__(self) -> str:
-        proved = sum(self._status(k) is Status.OPTIMAL for k in self)
+        proved = sum(one.status is Status.OPTIMAL for one in known(self._results))
         ks = f"{min(self)}..{max(self)}"
         return f"SparsityPath(k = {ks}, {proved} of {len(self)} proved)"
-
-    def _status(self, k: int) -> Status:
-        """The status of a k; a look at a path must not make all of its results."""
-        status = getattr(self._results, "status", None)
-        return self._results[k].status if status is None else status(k)
 
     @property
     def objectives(self) -> FloatArray:

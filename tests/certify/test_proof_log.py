@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 import pickle
 import struct
 from dataclasses import replace
@@ -232,6 +233,27 @@ def test_a_proof_is_written_when_somebody_looks_and_once(monkeypatch, tmp_path, 
     )
     assert found.proof == replace(found.proof, message="")
     assert len(calls) == made
+
+
+def test_a_proof_takes_its_place_whole_or_not_at_all(monkeypatch, tmp_path):
+    target, link = tmp_path / "a.proof", tmp_path / "link.proof"
+    result = bs.solve(FIVE, 2, proof=True)
+    target.write_text("of yesterday")
+    link.symlink_to(target)
+
+    def stopped(_handle: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            result.write_proof(target)
+    assert target.read_text() == "of yesterday"
+    assert sorted(tmp_path.iterdir()) == [target, link]
+    result.write_proof(link)
+    assert link.is_symlink()
+    assert target.read_text() == result.proof.to_text()
+    assert sorted(tmp_path.iterdir()) == [target, link]
 
 
 def test_a_result_is_pickled_with_its_proof_and_without_the_data():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -59,6 +60,29 @@ def test_the_command_says_what_it_checked(tmp_path, capsys):
     assert "REFUSED: these are other data" in capsys.readouterr().out
     assert main([str(tmp_path / "none"), str(tmp_path / "A.npy")]) == 1
     assert "REFUSED" in capsys.readouterr().out
+
+
+def test_the_command_begins_with_a_line_on_a_terminal(tmp_path, monkeypatch, capsys):
+    np.save(tmp_path / "A.npy", A)
+    words = [str(EXAMPLE), str(tmp_path / "A.npy"), "--exact"]
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    assert said == "checking 1 section of 3 records, in integers ...\n"
+
+
+def test_ctrl_c_decides_nothing(tmp_path, monkeypatch, capsys):
+    def interrupt(*_given: object, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    np.save(tmp_path / "A.npy", A)
+    monkeypatch.setattr("blockspca.checker.__main__.check_proof", interrupt)
+    assert main([str(EXAMPLE), str(tmp_path / "A.npy")]) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "Interrupted: the proof is neither accepted nor refused.\n"
 
 
 @pytest.mark.parametrize("seed", range(60))

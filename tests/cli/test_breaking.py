@@ -84,7 +84,6 @@ def here(tmp_path, monkeypatch):
 
 BROKEN = {
     "fit ok.csv -k 0": "k = 0 is outside 1..4",
-    "fit ok.csv -k 5": "k = 5 is outside 1..4",
     "fit ok.csv -k -1": "k = -1 is outside",
     "fit ok.csv -k two": "-k two is not a whole number",
     "fit ok.csv -k 2.5": "-k 2.5 is not a whole number",
@@ -102,7 +101,7 @@ BROKEN = {
     "demo --seed -1": "Invalid value for '--seed': -1 is less than 0",
     "reproduce all --time-limit 0": "'--time-limit': 0 is less than 0.1",
     "fit ok.csv -k 2 -n 9": "--n-components = 9",
-    "fit ok.csv -k 2 -n 3": "--scheme projection",
+    "fit ok.csv -k 2 -n 5": "--n-components = 5 is more than the 4 feature(s)",
     "fit missing.csv -k 2": "does not exist",
     "fit folder.csv -k 2": "is a directory",
     "fit noending -k 1": "has no ending",

@@ -38,11 +38,13 @@ def rows_of(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_fit_writes_what_solve_components_finds(here, capsys):
+def test_fit_finds_what_the_estimator_finds(here, capsys):
     command = "fit data.csv -k 3 --n-components 2 --output out"
     assert run(command.split()) == 0
     cov = bs.Covariance.from_data(X, feature_names=NAMES)
-    expected = bs.solve_components(cov, 3, 2)
+    model = bs.SparsePCA(2, k=3).fit(X)
+    expected = bs.solve_components(cov, 3, 2, scheme="residual")
+    np.testing.assert_array_equal(model.components_, expected.components)
     summary = json.loads(Path("out/summary.json").read_text())
     assert summary["n_components"] == 2
     assert summary["shape"] == [60, 8]
@@ -59,7 +61,13 @@ def test_fit_writes_what_solve_components_finds(here, capsys):
     ours = np.array([[r["component_1"], r["component_2"]] for r in scores], float)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
     said = capsys.readouterr().out
-    assert "component 2: 3 features" in said
+    assert (
+        "data.csv: 60 samples × 8 features\n2 components, --scheme residual\n" in said
+    )
+    plain = expected.explained_variance[1]
+    adds, share = model.explained_variance_[1], model.explained_variance_ratio_[1]
+    shown = f"variance {plain:.6g}, adds {adds:.6g} ({100 * share:.1f} %), proved"
+    assert f"component 2: 3 features, {shown} optimal" in said
     assert "Predicted from the scores: " in said
     summary["r2"] += 1e-6
     Path("out/summary.json").write_text(json.dumps(summary))
@@ -71,6 +79,15 @@ def test_scores_have_the_variance_that_is_reported(here):
     summary = json.loads(Path("out/summary.json").read_text())
     scores = np.array([float(r["component_1"]) for r in rows_of("out/scores.csv")])
     assert scores.var(ddof=1) == pytest.approx(summary["components"][0]["objective"])
+
+
+def test_fit_uses_all_features_where_more_are_asked_for(here, capsys):
+    assert run(["fit", "data.csv", "-k", "9", "-o", "out"]) == 0
+    said = capsys.readouterr().err
+    assert "warning: k = 9 is more than can be had, as there are 8 features" in said
+    summary = json.loads(Path("out/summary.json").read_text())
+    assert len(summary["components"][0]["loadings"]) == 8
+    assert run(["verify", "out", "data.csv"]) == 0
 
 
 def test_fit_prints_json_alone(here, capsys):

@@ -178,6 +178,15 @@ def test_an_overlap_with_a_start(here, capsys):
     assert shown["prices"][0]["free_objective"] == pytest.approx(free.objective)
 
 
+def test_an_overlap_with_several_components_names_the_fix(here, capsys):
+    assert run(["fit", "data.csv", "-k", "3", "-n", "2", "--output", "before"]) == 0
+    command = "fit data.csv -k 3 -n 2 --start before --min-overlap 2"
+    assert run(command.split()) == 2
+    said = capsys.readouterr().err
+    assert "with one set for all components, and --start has 2; give the" in said
+    assert "one component after the other" in said
+
+
 def test_features_that_are_gone_are_left_out_of_a_start(here, capsys):
     assert run(["fit", "data.csv", "-k", "3", "--start", "f1,delisted"]) == 0
     said = capsys.readouterr().err

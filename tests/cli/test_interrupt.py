@@ -62,7 +62,9 @@ def test_report_skips_the_path(here, stopped, monkeypatch, capsys):
     monkeypatch.setattr("blockspca.pipeline.solve_path", never)
     assert run(["report", "noise.npy", "-k", "2", "-n", "3", "-o", "page.html"]) == 130
     assert capsys.readouterr().err == SAID + "blockspca: 1 of 3 components\n"
-    assert 'id="path"' not in Path("page.html").read_text(encoding="utf-8")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert 'id="path"' not in page
+    assert "These are 1 of 3 components asked for, as the run was interrupted." in page
 
 
 def test_ctrl_c_after_the_components(here, monkeypatch, capsys):

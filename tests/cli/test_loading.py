@@ -98,3 +98,29 @@ def test_a_share_of_the_features(fitted, capsys):
     Path("t.csv").write_text(as_text())
     assert run(["fit", "t.csv", "-k", "0.5", "-n", "2"]) == 0
     assert COMPONENTS in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gene,a,b\na,2,1\nb,1,3\n", "add --index gene if it names the rows"),
+        ("gene,a,b\n1,2,1\n2,1,3\n", "add --index gene if its first column names"),
+    ],
+)
+def test_a_matrix_with_names_in_its_first_column(
+    tmp_path, monkeypatch, capsys, text, said
+):
+    monkeypatch.chdir(tmp_path)
+    Path("A.csv").write_text(text)
+    assert run(["fit", "A.csv", "--covariance", "-k", "1"]) == 2
+    assert said in capsys.readouterr().err
+    assert run(["fit", "A.csv", "--covariance", "-k", "1", "--index", "gene"]) == 0
+
+
+def test_text_among_numbers_is_offered_as_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("a,b\n1,2\n2,?\n3,4\n4,1\n")
+    assert run(["fit", "data.csv", "-k", "1"]) == 2
+    assert "use --na '?' if it stands for missing values" in capsys.readouterr().err
+    words = ["fit", "data.csv", "-k", "1", "--na", "?", "--missing", "pairwise"]
+    assert run(words) == 0

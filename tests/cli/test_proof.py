@@ -83,3 +83,39 @@ def test_explain_shows_a_proof(table, tmp_path):
     assert "features are numbered from 0; add the data" in done.output
     done = CliRunner().invoke(app, ["explain", str(table)])
     assert isinstance(done.exception, ValueError)
+
+
+@pytest.fixture
+def dated(table):
+    """The table with a column of text before the numbers, and one of numbers after."""
+    header, *rows = table.read_text().splitlines()
+    lines = [f"day,{header},batch"]
+    lines += [f"2026-01-{i + 1:02},{row},{i % 3}" for i, row in enumerate(rows)]
+    file = table.with_name("dated.csv")
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_verify_reads_columns_of_text_as_the_checker_does(dated, tmp_path):
+    target = tmp_path / "out.proof"
+    words = ["fit", str(dated), "-k", "2", "--index", "day", "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    done = CliRunner().invoke(app, ["verify", str(target), str(dated)])
+    assert done.exit_code == 0, done.output
+    assert "The proof holds." in done.output
+    done = CliRunner().invoke(app, ["explain", str(target), str(dated)])
+    assert done.exit_code == 0, done.output
+
+
+def test_verify_reads_the_data_of_a_proof_as_fit_did(dated, tmp_path):
+    target, out = tmp_path / "out" / "fit.proof", tmp_path / "out"
+    words = ["fit", str(dated), "-k", "2", "--index", "day", "--drop", "batch"]
+    words += ["--output", str(out), "--proof", str(target)]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert CliRunner().invoke(app, ["verify", str(target), str(dated)]).exit_code == 0
+    alone = target.rename(tmp_path / "alone.proof")  # nothing tells how to read it
+    done = CliRunner().invoke(app, ["verify", str(alone), str(dated)])
+    assert isinstance(done.exception, VerificationError)
+    assert "read the file with the options of fit" in str(done.exception)
+    words = ["verify", str(alone), str(dated), "--drop", "batch"]
+    assert CliRunner().invoke(app, words).exit_code == 0

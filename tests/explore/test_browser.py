@@ -175,7 +175,7 @@ def test_features_are_kept_in_and_left_out_by_click(page):
 
 def test_components_schemes_scale_groups_signs_and_background(page):
     enter(page, "#n_components", 2)
-    page.select_option("#scheme", "residual")
+    page.select_option("#scheme", "residual-disjoint")
     wait(page)
     page.check("#scale")
     wait(page)
@@ -184,7 +184,7 @@ def test_components_schemes_scale_groups_signs_and_background(page):
     page.check("#nonnegative")
     wait(page)
     asked = State(
-        k=3, n_components=2, scheme="residual", scale=True, max_per_group=1,
+        k=3, n_components=2, scheme="residual-disjoint", scale=True, max_per_group=1,
         nonnegative=True,
     )  # fmt: skip
     assert [set(names(page, j)) for j in (1, 2)] == features_of(asked)
@@ -195,7 +195,7 @@ def test_components_schemes_scale_groups_signs_and_background(page):
     enter(page, "#weight", 0.5)
     assert state_of(page)["weight"] == 0.5
     with_background = State(
-        k=3, n_components=2, scheme="residual", scale=True, weight=0.5
+        k=3, n_components=2, scheme="residual-disjoint", scale=True, weight=0.5
     )
     assert [set(names(page, j)) for j in (1, 2)] == features_of(with_background)
 

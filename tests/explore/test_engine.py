@@ -152,8 +152,8 @@ def test_an_interrupted_answer_is_not_kept(engine):
     [
         (asked(k=2, include=(0, 1, 2)), "include has 3 features for k = 2"),
         (asked(k=8, max_per_group=1), "leave room for 6"),
-        (asked(k=3, include=(0,), n_components=2), "disjoint"),
-        (asked(k=6, n_components=3), "disjoint supports"),
+        (asked(k=3, include=(0,), n_components=2, scheme="disjoint"), "disjoint"),
+        (asked(k=6, n_components=3, scheme="disjoint"), "disjoint supports"),
     ],
 )
 def test_what_cannot_be_solved_is_an_error_in_words(engine, state, said):

@@ -241,7 +241,11 @@ STATE = State(k=3, n_components=2, exclude=(1,), seconds=600)
 def test_tables_hold_the_components(page):
     dataset = make_dataset()
     expected = bs.solve_components(
-        dataset.covariance(STATE), 3, 2, constraints=bs.Constraints(exclude=[1])
+        dataset.covariance(STATE),
+        3,
+        2,
+        scheme=STATE.scheme,
+        constraints=bs.Constraints(exclude=[1]),
     )
     rows = list(
         csv.DictReader(io.StringIO(exported(page, "loadings.csv", STATE).decode()))

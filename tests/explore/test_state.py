@@ -20,7 +20,7 @@ def test_a_state_survives_json():
     state = State(
         k=7,
         n_components=2,
-        scheme="residual",
+        scheme="projection",
         scale=True,
         include=(1,),
         exclude=(2, 5),

@@ -257,3 +257,24 @@ def test_what_does_not_apply(tmp_path):
             read_table(tmp_path / "t.npy", **{name: value})
     with pytest.raises(TypeError, match="colour"):
         read_table(tmp_path / "t.npy", colour=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n1,2\n2,?\n3,4\n4,1\n", "na=['?'] if it stands for missing values"),
+        (
+            "a,b\n1,x\n2,?\n3,4\n4,1\n",
+            "na=['?', 'x'] if they stand for missing values",
+        ),
+        ("a,b\n1,x\n2,x\n3,x\n4,1\n", "index='b' if it names the samples"),
+        ("s1,1.5,2\ns2,3,4.5\n", "put a line above it that names them"),
+        ("country,1990,1991\nFR,1,2\nIT,2,3\n", "index='country' if it names"),
+    ],
+)
+def test_text_among_numbers_is_told_from_names(tmp_path, text, said):
+    file = tmp_path / "data.csv"
+    file.write_text(text)
+    with pytest.raises(ReadError) as refused:
+        read_table(file)
+    assert said in str(refused.value)

@@ -249,9 +249,9 @@ class CertifiedResults(Mapping[int, Result]):
             self._made[k] = _as_result(self._cov, step, self._claims, self._gap, nodes)
         return self._made[k]
 
-    def status(self, k: int) -> Status:
-        """The status of a k, without its result."""
-        return self._steps[k].status
+    def step(self, k: int) -> CertifiedStep:
+        """What is known of a k, status and gap, without its result."""
+        return self._steps[k]
 
     def __contains__(self, k: object) -> bool:
         return k in self._ks

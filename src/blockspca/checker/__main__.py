@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
+from typing import TextIO
 
 from .check import check_proof
 from .fields import ProofError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Check a proof and print the verdict; return 0 if it holds and 1 if not."""
+    """Check a proof and print the verdict; return 0 if it holds and 1 if not.
+
+    After Ctrl-C nothing is decided, and 130 is returned, as shells have it.
+    """
     parser = argparse.ArgumentParser(
         prog="blockspca.checker",
         description="Check a proof that no k features have more variance than a bound.",
-        epilog="Exit status: 0 if the proof holds, 1 if it is refused.",
+        epilog="Exit status: 0 if the proof holds, 1 if it is refused, 130 after "
+        "Ctrl-C, when it is neither.",
     )
     parser.add_argument("proof", help="the proof, as `write_proof` has written it")
     parser.add_argument("data", help="the data: .npy, .npz, .csv, .tsv or .txt")
@@ -23,20 +29,36 @@ def main(arguments: list[str] | None = None) -> int:
     how.add_argument("--floats", action="store_true", help="in float64 only")
     given = parser.parse_args(arguments)
     try:
+        content = Path(given.proof).read_bytes()
+        if sys.stderr.isatty():  # integers may take minutes without a word
+            _say(_begun(content, given.exact), sys.stderr)
         verdict = check_proof(
-            given.proof, given.data, exact=given.exact, floats=given.floats
+            content, given.data, exact=given.exact, floats=given.floats
         )
     except (ProofError, OSError, MemoryError) as error:
         _say(f"REFUSED: {error}")
         return 1
+    except KeyboardInterrupt:
+        _say("Interrupted: the proof is neither accepted nor refused.", sys.stderr)
+        return 130
     _say(f"{verdict}\nThe proof holds.")
     return 0
 
 
-def _say(text: str) -> None:
+def _begun(content: bytes, exact: bool) -> str:
+    """Say what is about to be checked; a look at the ends of sections, no more."""
+    sections = max(1, content.count(b'\n{"end"'))
+    records = max(0, content.count(b"\n") - 2 * sections)
+    some = f"{sections} section{'s' if sections > 1 else ''} of {records} records"
+    return f"checking {some}{', in integers' if exact else ''} ..."
+
+
+def _say(text: str, stream: TextIO | None = None) -> None:
     """Write to any terminal: what its encoding does not have is escaped."""
-    encoding = sys.stdout.encoding or "ascii"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream = stream or sys.stdout
+    encoding = stream.encoding or "ascii"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
 
 
 if __name__ == "__main__":

@@ -121,8 +121,9 @@ class ConstraintOptions:
         supports = self._supports(loaded)
         if len(supports) > 1:
             raise UsageError(
-                "--min-overlap is for one component, and --start has several; give "
-                "the features of one"
+                f"--min-overlap is with one set for all components, and --start has "
+                f"{len(supports)}; give the features of one, as --start a,b,c, or "
+                "solve one component after the other in Python, each with its own"
             )
         return {"overlap_with": supports[0], "min_overlap": self.min_overlap}
 

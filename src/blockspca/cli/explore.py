@@ -25,7 +25,7 @@ class ExploreOptions:
 
     k: int = option("Features to begin with.", 5, "-k", **whole(1))
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.DISJOINT
+    scheme: SchemeOption = SchemeName.RESIDUAL
     groups: str | None = option(
         "Groups of the features: a text file with a feature and its group a line, or a "
         "column of var of the h5ad file.",

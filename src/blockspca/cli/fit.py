@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -27,6 +27,9 @@ from .options import (
     option,
 )
 from .solving import ComponentOptions, Fit, SchemeName, end
+
+if TYPE_CHECKING:
+    from ..components import Components
 
 FORMAT = "blockspca-fit"
 SUMMARY = "summary.json"
@@ -253,11 +256,13 @@ def lines(found: Fit) -> list[str]:
     if not loaded.table.is_matrix:
         size = f"{count(n, 'sample')} × {size}"
     said = [f"{loaded.file}: {size}"]
+    if len(components) > 1:
+        said += [f"{len(components)} components, --scheme {found.scheme.value}"]
     for j, result in enumerate(components.results):
         said += [
             "",
-            f"component {j + 1}: {count(len(result.support), 'feature')}, variance "
-            f"{result.objective:.6g}, {proof_in_words(result)}",
+            f"component {j + 1}: {count(len(result.support), 'feature')}, "
+            f"{variance_in_words(components, j)}, {proof_in_words(result)}",
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
             *price_lines(result),
         ]
@@ -276,3 +281,18 @@ def lines(found: Fit) -> list[str]:
         f"{count(d, 'feature')}."
     )
     return [*said, "", f"{explained}.", predicted]
+
+
+def variance_in_words(components: Components, index: int) -> str:
+    """Say what variance a component has, and of several what it adds to the others.
+
+    That is its adjusted variance: what the scores before it do not explain.
+    """
+    from .._messages import percent
+
+    variance = f"variance {components.explained_variance[index]:.6g}"
+    if len(components) == 1 or not components.has_shares:
+        return variance
+    adds = components.adjusted_explained_variance[index]
+    share = percent(float(components.explained_variance_ratio[index]))
+    return f"{variance}, adds {adds:.6g} ({share})"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .display import Display
+from .errors import as_option
 from .options import ReadOptions
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ class Loaded:
 
 
 def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
-    """Read a file as it is, for whom nothing else of the library is to be used."""
+    """Read a file for a proof, by whom nothing else of the library is to be used.
+
+    Columns of text are left out without being asked: what fit has left out is not
+    noted in a proof, and its hash of the numbers tells whether it was these.
+    """
     import numpy as np
 
     with display.reading(file.name) as tick:
-        values = read_file(file, options, tick).values
+        values = read_file(file, replace(options, numeric_only=True), tick).values
     dense = values.toarray() if hasattr(values, "toarray") else values
     return np.asarray(dense, dtype=np.float64)
 
@@ -44,9 +49,9 @@ def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
 def names_of(
     file: Path, options: ReadOptions, display: Display
 ) -> tuple[str, ...] | None:
-    """Read the names of the features of a file, if it has any."""
+    """Read the names of the features of a file that a proof is about, if it has any."""
     with display.reading(file.name) as tick:
-        return read_file(file, options, tick).feature_names
+        return read_file(file, replace(options, numeric_only=True), tick).feature_names
 
 
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
@@ -76,26 +81,35 @@ def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
 
 def read_file(file: Path, options: ReadOptions, tick: Any = None) -> Table:
     """Read a file as the options say."""
-    from dataclasses import replace
-
     from ..io import ReadError, read_table
     from ..io.errors import Argument
 
     more = {} if tick is None else {"tick": tick}
-    table = read_table(
-        file,
-        key=options.key,
-        index=options.index,
-        drop=options.drop or (),
-        header=options.header,
-        label=options.label,
-        decimal=options.decimal,
-        encoding=options.encoding,
-        na=options.na or (),
-        numeric_only=options.numeric_only,
-        mask_var=options.mask_var,
-        **more,
-    )
+    try:
+        table = read_table(
+            file,
+            key=options.key,
+            index=options.index,
+            drop=options.drop or (),
+            header=options.header,
+            label=options.label,
+            decimal=options.decimal,
+            encoding=options.encoding,
+            na=options.na or (),
+            numeric_only=options.numeric_only,
+            mask_var=options.mask_var,
+            **more,
+        )
+    except ReadError as error:
+        for at in error.arguments if options.covariance else ():
+            if at.name == "index" and at.value is not None:
+                # Of the ways out of a column of text, a matrix has this one.
+                raise ReadError(
+                    f"{file}: column {at.value!r} holds text, and a matrix has numbers "
+                    f"only; add {at} if it names the rows.",
+                    at,
+                ) from None
+        raise
     if options.transpose and options.label is not None:
         asked = Argument("label", options.label)
         raise ReadError(
@@ -156,9 +170,14 @@ def _check(table: Table, file: Path, options: ReadOptions) -> None:
                     "out."
                 )
         if n != d:
+            names = table.feature_names
+            first = ""
+            if d == n + 1 and names:
+                index = as_option("index", names[0])
+                first = f"add {index} if its first column names the rows, or "
             raise ReadError(
-                f"{file} is {n} × {d}, not a square matrix; leave --covariance out if "
-                "its rows are samples."
+                f"{file} is {n} × {d}, not a square matrix; {first}leave --covariance "
+                "out if its rows are samples."
             )
         return
     if n < 2:

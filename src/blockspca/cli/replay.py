@@ -30,7 +30,14 @@ def replay(proof: Path, data: Path, reading: ReadOptions, display: Display) -> N
         try:
             verdict = check_proof(proof, values)
         except ProofError as error:
-            raise VerificationError(f"{proof}: {error}.") from None
+            raise VerificationError(f"{proof}: {error}{_how_to_read(error)}.") from None
     for line in str(verdict).splitlines():
         display.say(line)
     display.say("The proof holds.")
+
+
+def _how_to_read(error: Exception) -> str:
+    """Say what may be amiss where the numbers of a file are not those of a proof."""
+    if not str(error).startswith(("these are other data", "the data are")):
+        return ""
+    return "; read the file with the options of fit, such as --drop, --index or --na"

@@ -169,6 +169,7 @@ def _page(
             labels=loaded.table.labels,
             label_name=loaded.options.label or "label",
             preprocessing=preprocessing(loaded),
+            n_requested=found.n_components,
             **more,
         )
     )

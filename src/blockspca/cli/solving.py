@@ -44,7 +44,11 @@ NComponents = Annotated[
 ]
 SchemeOption = Annotated[
     SchemeName,
-    typer.Option("--scheme", help="How a component depends on the earlier ones."),
+    typer.Option(
+        "--scheme",
+        help="How a component depends on the earlier ones: residual counts what their "
+        "scores do not explain, as SparsePCA does; disjoint uses no feature twice.",
+    ),
 ]
 
 
@@ -54,7 +58,7 @@ class ComponentOptions:
 
     k: Sparsity
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.DISJOINT
+    scheme: SchemeOption = SchemeName.RESIDUAL
 
     def sparsity(self) -> int | float | list[int | float] | None:
         """Return k as numbers, and auto as None."""
@@ -132,6 +136,8 @@ def fit_components(
     start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
+        from ..components.requests import features_wanted
+        from ..components.scheme_names import as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
     compile_before(solving, loaded.cov, display)
@@ -141,6 +147,8 @@ def fit_components(
         k = [*chosen.ks]
         if start is None and constraints is None:
             start = [*chosen.supports]
+    else:
+        k = features_wanted(k, n_components, as_scheme(scheme.value), loaded.cov)
     with display.solving() as progress:
         components = solve_components(
             loaded.cov,
@@ -174,6 +182,7 @@ def write_proof(
     assert solved.proof is not None
     try:
         with display.working("Writing the proof"):
+            target.parent.mkdir(parents=True, exist_ok=True)  # as for all other files
             solved.write_proof(target)
     except NoTimeToRecord as reason:
         display.note(f"Not written: {target}: {reason}")
@@ -226,6 +235,7 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     used up, while the limit is not reached.
     """
     from .._messages import gap_in_percent
+    from ..certificate import is_left_by_rounding
     from ..result import Status
 
     said = []
@@ -255,9 +265,11 @@ def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
     ended = [result for result in results if result.status is Status.FEASIBLE]
     if ended:
         widest = max(result.gap for result in ended)
+        rounding = all(is_left_by_rounding(result) for result in ended)
+        why = ", which is what rounding may amount to" if rounding else ""
         said.append(
             f"no limit was reached: {len(ended)} of {len(results)} proofs ended with a "
-            f"gap of up to {gap_in_percent(widest, None)}; --gap accepts one."
+            f"gap of up to {gap_in_percent(widest, None)}{why}; --gap accepts one."
         )
     return said
 

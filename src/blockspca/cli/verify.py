@@ -76,6 +76,9 @@ def verify(
 
     display = Display(show)
     if is_proof(certificate):
+        beside = _summary_of(certificate)
+        if beside is not None and beside.is_about(file):
+            reading = _as_fit_did(reading, beside, display)
         replay(certificate, file, reading, display)
         return
     summary = _summary_of(certificate)
@@ -134,6 +137,10 @@ class _Summary:
     content: dict[str, Any]
     certificates: list[Path]
     reading: ReadOptions
+
+    def is_about(self, file: Path) -> bool:
+        """Whether fit has read a file of this name; a proof may lie beside another."""
+        return Path(str(self.content.get("file", ""))).name == file.name
 
 
 def _summary_of(certificate: Path) -> _Summary | None:

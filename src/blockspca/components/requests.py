@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from .._validation import check_positive_integer, check_sparsity
+from .._validation import check_positive_integer, check_sparsity, share_of
+from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
-from ..covariance.covariance import Covariance
+from ..covariance.covariance import Covariance, refuse_constant
 from .schemes import DisjointSupports, Scheme
 
 
@@ -82,6 +84,35 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
             "for each component."
         )
     return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
+
+
+def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
+    """How many features for each component, for `SparsePCA` and the command line.
+
+    A share counts of all features. Where more are asked for than there are, or than
+    m components with features of their own can have, there are fewer and a warning.
+    A value of another kind is left to `solve_components` to refuse.
+    """
+    d = cov.n_features
+    given = list(k) if isinstance(k, (Sequence, np.ndarray)) else [k] * m
+    asked = [share_of(value, d) for value in given]
+    if not all(_is_whole(value) for value in asked):
+        return k
+    most = [min(int(value), d) for value in asked]
+    usable = refuse_constant(cov)
+    why = f"there are {d} features"
+    if is_disjoint(scheme) and len(most) == m and sum(most[:-1]) >= usable >= m:
+        most = [min(value, usable // m) for value in most]
+        why = f"{m} components without a common feature have {usable} to share"
+    if most == asked:
+        return k
+    now = str(most[0]) if len(set(most)) == 1 else str(most)
+    warn_caller(f"k = {k} is more than can be had, as {why}; k = {now} is used.")
+    return most
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_usable(sparsities: Sequence[int], usable: int) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._messages import interruption
 from .._validation import (
     FloatArray,
     check_n_jobs,
     check_positive_integer,
     check_sparsity,
 )
+from .._warnings import is_nested_call, warn_caller
 from ..certify.verification import Verification, require
 from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -319,6 +321,8 @@ def solve_shared(
         found = _solve(choice, k, r, place, budget)
     if found.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
+    if found.status is Status.INTERRUPTED and not is_nested_call():
+        warn_caller(interruption("solve_shared", [found]))
     return replace(found, rules=rules)
 
 
@@ -445,6 +449,7 @@ def solve_shared_path(
     Returns
     -------
     dict of int to SharedSupport
+        After Ctrl-C, up to the k that it has stopped, with a warning.
 
     Examples
     --------
@@ -460,6 +465,10 @@ def solve_shared_path(
     for k in ks:
         path[k] = solve_shared(cov, k, n_components, start=start, **options)
         start = path[k].support.tolist()
+        if path[k].status is Status.INTERRUPTED:  # which is meant for all k
+            if not is_nested_call():
+                warn_caller(interruption(f"solve_shared_path, at k = {k},", [path[k]]))
+            break
     return path
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._messages import interruption
 from .._validation import (
     FloatArray,
     check_count,
@@ -18,7 +19,7 @@ from .._validation import (
     check_n_jobs,
     pandas_for,
 )
-from .._warnings import warn_caller
+from .._warnings import is_nested_call, warn_caller
 from ..certificate import restated
 from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
@@ -367,7 +368,8 @@ def solve_components(
     Returns
     -------
     Components
-        After Ctrl-C it holds those that were reached, at least one.
+        After Ctrl-C it holds those that were reached, at least one, and a warning says
+        how many, and what is proved.
 
     Examples
     --------
@@ -415,10 +417,12 @@ def solve_components(
         named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
         proved = bool(options.get("certify", True))
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
-        if not proof:
-            return found
-        record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
-        return replace(found, proof=Proof.deferred(record))
+    if Status.INTERRUPTED in found.statuses and not is_nested_call():
+        warn_caller(interruption("solve_components", found.results, len(sparsities)))
+    if not proof:
+        return found
+    record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
+    return replace(found, proof=Proof.deferred(record))
 
 
 def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result] | None:

@@ -73,8 +73,10 @@ class SolveWithin:
             if k < wanted and getattr(constraints, "overlap_with", None) is not None:
                 raise ValueError(
                     f"min_overlap and disjoint supports leave room for {k} of {wanted} "
-                    "features of a further component; pass fewer components, or "
-                    "scheme=ResidualDeflation()."
+                    "features of a further component, as earlier ones use those to "
+                    "overlap with; pass fewer components or scheme=ResidualDeflation()"
+                    ", or solve one component after the other, each with an "
+                    "overlap_with of its own."
                 )
             if k == 0:
                 raise ValueError(

@@ -112,6 +112,7 @@ def _report(engine: Engine, answer: Answer) -> bytes:
         labels=None if held is None else tuple(str(one) for one in held),
         label_name=state.label or "label",
         seconds=float(np.sum([result.time for result in answer.results])),
+        n_requested=state.n_components,
     )
     return build_report(page).encode()
 

@@ -38,7 +38,7 @@ class State:
 
     k: int = 5
     n_components: int = 1
-    scheme: str = "disjoint"  #: A name of `components.scheme_names.SCHEMES`
+    scheme: str = "residual"  #: A name of `components.scheme_names.SCHEMES`
     scale: bool = False  #: whether features are divided by their standard deviations
     #: `include`, `exclude`: features by index, ascending.
     include: tuple[int, ...] = ()

@@ -7,6 +7,7 @@ import re
 from array import array
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._feature_names import meant
-from .errors import Argument, ReadError, tell, text_column
+from .errors import Argument, ReadError, tell, text_among_numbers, text_column
 from .lines import as_number, open_lines, split_rows
 from .request import Request
 from .table import Table
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "."})
 ROWS_PER_TICK = 64
+FEW_WORDS = 3  # in a column of numbers, that may stand for missing values
 
 _SIGNS = "%$€£¥ "
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
@@ -40,6 +42,21 @@ def read_delimited(path: Path, request: Request) -> Table:
     """
     with open_lines(path, request) as (lines, progress):
         return _Parser(path, request).parse(split_rows(path, lines, request), progress)
+
+
+@dataclass
+class _Text:
+    """Text in a column: where it was first met, in how many cells, which words."""
+
+    row: int
+    cell: str
+    count: int = 0
+    words: set[str] = field(default_factory=set)
+
+    def add(self, cell: str) -> None:
+        self.count += 1
+        if len(self.words) <= FEW_WORDS:
+            self.words.add(cell)
 
 
 class _Parser:
@@ -60,7 +77,7 @@ class _Parser:
         self.ended = False  # whether rows end with a separator
         self.samples: list[str] = []
         self.labels: list[str] = []
-        self.text: dict[int, tuple[int, str]] = {}  # column: first row with text, text
+        self.text: dict[int, _Text] = {}  # by column
 
     def parse(self, rows: Iterator[list[str]], progress: Any) -> Table:
         first = [cell.strip() for cell in next(rows)]
@@ -182,7 +199,7 @@ class _Parser:
         if number is not None:  # -99 means -99.0 as well, as pandas writes it
             return math.nan if number in self.na_numbers else number
         if cell.lower() not in MISSING:
-            self.text.setdefault(column, (row, cell))
+            self.text.setdefault(column, _Text(row, cell)).add(cell)
         return math.nan
 
     def _table(
@@ -197,7 +214,7 @@ class _Parser:
             if names and names[column] in self.drop:
                 del self.text[column]
         if self.text and not self.request.numeric_only:
-            raise self._about_text(names)
+            raise self._about_text(names, count)
         columns = width - (at is not None)
         if columns == len(self.text):
             raise ReadError(f"{self.path} has no column of numbers besides its names.")
@@ -243,8 +260,8 @@ class _Parser:
             )
         if self.text:
             shown = ", ".join(
-                f"{_name(names, column)!r} ({cell[:20]!r})"
-                for column, (_, cell) in list(self.text.items())[:5]
+                f"{_name(names, column)!r} ({text.cell[:20]!r})"
+                for column, text in list(self.text.items())[:5]
             )
             more = ", …" if len(self.text) > 5 else ""
             tell(f"{self.path}: columns that hold text were left out: {shown}{more}.")
@@ -265,9 +282,9 @@ class _Parser:
             f"{'the header' if header else 'the first row'} has {width}; {why}."
         )
 
-    def _about_text(self, names: tuple[str, ...] | None) -> ReadError:
-        column, (row, cell) = next(iter(self.text.items()))
-        name = _name(names, column)
+    def _about_text(self, names: tuple[str, ...] | None, count: int) -> ReadError:
+        column, text = next(iter(self.text.items()))
+        row, cell, name = text.row, text.cell, _name(names, column)
         if fix := _fix_of_number(cell, self.request.decimal):
             where = f"{self.path}: column {name!r}"
             decimal = Argument("decimal", ",")
@@ -286,12 +303,27 @@ class _Parser:
                 f"header, but text follows, {cell[:40]!r}; remove lines above the "
                 "header, such as a title or a comment."
             )
+        if column == 0 and self._is_a_sample(names):
+            return ReadError(
+                f"{self.path}: its first line, {name[:40]!r} and numbers, was taken "
+                "for the names of the columns; put a line above it that names them."
+            )
         others = f" (and {len(self.text) - 1} more)" if len(self.text) > 1 else ""
-        return text_column(
+        message = (
             f"{self.path}: column {name!r}{others} holds text, {cell[:40]!r} in row "
-            f"{row}",
-            name,
+            f"{row}"
         )
+        if len(text.words) <= FEW_WORDS and 2 * text.count <= count:
+            return text_among_numbers(message, sorted(text.words), name)
+        return text_column(message, name)
+
+    def _is_a_sample(self, names: tuple[str, ...] | None) -> bool:
+        """Whether names but the first are numbers, and not years, say, or counted."""
+        numbers = [self._parsed(name) for name in (names or ())[1:]]
+        known = [number for number in numbers if number is not None]
+        if not known or len(known) < len(numbers):
+            return False
+        return len({*known}) < len(known) or any(number % 1 for number in known)
 
 
 def _fix_of_number(cell: str, decimal: str) -> str | None:

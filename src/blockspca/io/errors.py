@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,18 @@ class _NamesArguments(Exception):
 
 class ReadError(_NamesArguments, ValueError):
     """A file cannot be read as a table of numbers; the message says why."""
+
+
+def text_among_numbers(message: str, words: Sequence[str], name: str) -> ReadError:
+    """Return the error for a few words in a column of numbers, and ways out."""
+    na, drop = Argument("na", list(words)), Argument("drop", [name])
+    stands = "it stands" if len(words) == 1 else "they stand"
+    return ReadError(
+        f"{message}; use {na} if {stands} for missing values, write numbers there, or "
+        f"leave the column out with {drop}.",
+        na,
+        drop,
+    )
 
 
 def text_column(message: str, name: str) -> ReadError:

@@ -59,6 +59,8 @@ class Report:
     stability : Stability, optional
     importance : tuple of FeatureImportance
         Of the first components, in their order.
+    n_requested : int, optional
+        How many components were asked for, where fewer were found, as after Ctrl-C.
     """
 
     cov: Covariance
@@ -77,6 +79,7 @@ class Report:
     alternatives: Alternatives | None = None
     stability: Stability | None = None
     importance: tuple[FeatureImportance, ...] = ()
+    n_requested: int | None = None
 
     def __post_init__(self) -> None:
         if self.labels is None:

@@ -66,6 +66,13 @@ def summary(report: Report) -> list[str]:
         said = [f"{who} {of}, less a background.", *done]
     else:
         said = _shares(report, who, of, done)
+    if report.n_requested is not None and m < report.n_requested:
+        ended = ""
+        if components.results[-1].status is Status.INTERRUPTED:
+            ended = ", as the run was interrupted"
+        said.insert(
+            1, f"These are {m} of {report.n_requested} components asked for{ended}."
+        )
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
         some = f"No {m} components of as many features, however chosen, explain"

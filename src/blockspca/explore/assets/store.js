@@ -2,7 +2,7 @@
 import { same } from "./dom.js";
 
 export const DEFAULT = {
-  k: 5, n_components: 1, scheme: "disjoint", scale: false, include: [], exclude: [],
+  k: 5, n_components: 1, scheme: "residual", scale: false, include: [], exclude: [],
   max_per_group: null, nonnegative: false, weight: null, seconds: 10,
   label: null, axes: [0, 1], epsilon: null,
 };

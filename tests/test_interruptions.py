@@ -1,0 +1,94 @@
+"""After Ctrl-C, one warning says what was stopped and what is proved so far."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import blockspca as bs
+from blockspca._messages import interruption
+from blockspca.limits import Budget
+
+COV = np.cov(np.random.default_rng(0).normal(size=(30, 60)).T)
+
+
+def stop(_event: bs.Event) -> None:
+    raise KeyboardInterrupt
+
+
+def warned(call: Any, *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
+    """Return what a call gives, and all that it warns of in this file."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = call(*arguments, **options)
+    assert all(one.filename == __file__ for one in said)
+    return found, [str(one.message) for one in said]
+
+
+def test_solve_says_how_far_the_proof_has_come() -> None:
+    found, said = warned(bs.solve, COV, 8, progress=stop)
+    assert found.status is bs.Status.INTERRUPTED
+    assert said == [interruption("solve", [found])]
+    assert f"a proved gap of {found.gap:.2%}" in said[0]
+
+
+def test_solve_with_constraints_warns_once() -> None:
+    rules = bs.Constraints(include=[3])
+    found, said = warned(bs.solve, COV, 8, progress=stop, constraints=rules)
+    assert found.status is bs.Status.INTERRUPTED
+    assert said == [interruption("solve", [found])]
+
+
+def test_solve_path_counts_what_is_proved() -> None:
+    path, said = warned(bs.solve_path, COV, 8, progress=stop)
+    assert bs.Status.INTERRUPTED in {path[k].status for k in path}
+    proved = sum(path[k].status is bs.Status.OPTIMAL for k in path)
+    assert len(said) == 1
+    assert said[0].startswith("solve_path was interrupted: ")
+    assert f"{proved} of 8 are proved" in said[0]
+
+
+def test_solve_components_counts_those_that_are_missing() -> None:
+    found, said = warned(bs.solve_components, COV, 8, 3, progress=stop)
+    assert found.statuses == (bs.Status.INTERRUPTED,)
+    assert len(said) == 1
+    assert "1 of 3 components are returned; 0 of 1 are proved" in said[0]
+
+
+def test_an_estimator_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_self: Budget) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.limits.Budget.check", interrupt)
+    X = np.random.default_rng(0).normal(size=(30, 80))
+    _, said = warned(bs.SparsePCA(3, k=8).fit, X)
+    assert len(said) == 1
+    assert "Only 1 of 3 components were found" in said[0]
+
+
+def test_a_shared_path_ends_at_the_k_that_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("blockspca.components.shared_support.closed_forms", interrupt)
+    found, said = warned(bs.solve_shared, COV, 5, 2)
+    assert found.status is bs.Status.INTERRUPTED
+    assert said == [
+        "solve_shared was interrupted: its best so far is returned, with "
+        "no bound proved yet."
+    ]
+    path, said = warned(bs.solve_shared_path, COV, [5, 6, 7], 2)
+    assert list(path) == [5]
+    assert len(said) == 1
+    assert "at k = 5," in said[0]
+
+
+def test_what_is_finished_warns_of_nothing() -> None:
+    assert warned(bs.solve, COV, 2)[1] == []
+    assert warned(bs.solve_path, COV, 2)[1] == []
+    assert warned(bs.solve_components, COV, 2, 2)[1] == []
