@@ -13,6 +13,7 @@ p added beats it under B.  `search/schur_tree.py` derives the bounds.
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDEX, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
 from .set_lists import (
@@ -24,12 +25,6 @@ from .set_lists import (
     places_in,
     record_set,
 )
-
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
-_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
-_GROUPS = types.Array(types.int64, 1, "C", readonly=True)
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY, LIST_FULL = range(5)
 
@@ -364,9 +359,9 @@ def _close_with_pairs(
 
 @njit(
     (
-        _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
-        _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
-        _GROUPS, _GROUPS, _LABELS,
+        MATRIX, types.int64, types.float64, VECTOR, FLOATS, INTS, INTS, INTS,
+        INTS, LABELS, LABELS, TABLES, TABLE, INTS, INTS, INTS, types.int64,
+        INDEX, INDEX, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip

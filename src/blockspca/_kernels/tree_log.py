@@ -9,14 +9,9 @@ room for those who check them; the matrices of the nodes are those of τ.
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDICES, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
 from .schur_tree import FIRST, _all_below, _eliminate, _peel, _suffix_bounds
-
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
-_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
-_GROUPS = types.Array(types.int64, 2, "C", readonly=True)
 
 CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)
 
@@ -120,9 +115,9 @@ def _open_node(
 
 @njit(
     (
-        _MATRIX, types.int64, types.float64, types.float64, _VECTOR, _FLOATS, _LABELS,
-        _LABELS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, types.int64, _INTS,
-        _GROUPS, _LABELS,
+        MATRIX, types.int64, types.float64, types.float64, VECTOR, FLOATS, LABELS,
+        LABELS, LABELS, LABELS, TABLES, TABLE, INTS, INTS, types.int64, INTS,
+        INDICES, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip

@@ -167,6 +167,7 @@ class Core:
     def raised(self, V: FloatArray, ks: list[int], goal: Goal) -> Measured:
         """Return a set that no turn of a component improves, or as time allows."""
         from .._kernels.joint_exchange import take_turns
+        from .._kernels.joint_sets import Components
 
         m, d = V.shape
         supports, loadings = np.zeros((m, max(ks)), np.int64), np.zeros((m, max(ks)))
@@ -185,9 +186,7 @@ class Core:
                 self.A,
                 self.square,
                 numbers,
-                supports,
-                loadings,
-                counts,
+                Components(supports, loadings, counts),
                 self.ordered,
                 self.disjoint,
                 (turn, in_vain, count, exchanges, steps),
