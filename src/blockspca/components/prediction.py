@@ -41,7 +41,7 @@ from .core import Core, Indices, Measured
 from .goal import Goal
 from .joint_start import ANGLES, EXCHANGED
 from .lasso import lasso_components
-from .variance import adjusted_variance, score_covariance
+from .variance import adjusted_variance, by_size, score_covariance
 
 ROTATIONS = 100  # steps of varimax, at the most
 TURNED = 1e-6  # a rotation by less is the last one
@@ -318,6 +318,9 @@ def _orthonormal(G: FloatArray, in_place: bool) -> tuple[FloatArray, float]:
 
     And the sum of the adjusted variances, with those scores first that add most.
     """
+    # The order is that of `variance.by_size`, but for scores that others determine up
+    # to rounding: those are left out here, as in `basis` of `_kernels.joint_sets`,
+    # which does the same in a kernel, and to other last bits.
     left, order, rows = G.copy(), list[int](), list[FloatArray]()
     adjusted, turn = 0.0, np.eye(len(G))
     for place in range(len(G)):
@@ -334,18 +337,6 @@ def _orthonormal(G: FloatArray, in_place: bool) -> tuple[FloatArray, float]:
         turn = turn - np.outer(slopes, turn[first])
         left = left - np.outer(slopes, left[first])
     return np.array(rows).reshape(len(rows), len(G)), adjusted
-
-
-def by_size(G: FloatArray) -> list[int]:
-    """Return an order in which each component adds most to the earlier ones."""
-    left, order = G.copy(), list[int]()
-    for _ in range(len(G)):
-        open_ = [i for i in range(len(G)) if i not in order]
-        first = max(open_, key=lambda i: left[i, i])
-        order.append(first)
-        if left[first, first] > 0:
-            left = left - np.outer(left[first], left[first]) / left[first, first]
-    return order
 
 
 def varimax(loadings: FloatArray, stop: Callable[[], bool] | None = None) -> FloatArray:
