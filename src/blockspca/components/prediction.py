@@ -84,9 +84,9 @@ class Prediction:
         self.cov, self.ks, self.deadline = cov, list(sparsities), deadline
         self.disjoint = disjoint
         self.unit = power_of_two(float(cov.diagonal().max()))
-        in_place = len(set(self.ks)) > 1
+        self.in_place = len(set(self.ks)) > 1
         entries = Budget(Limits(memory=memory)).max_entries
-        self.core = Core(cov, self.unit, in_place, disjoint, deadline, entries)
+        self.core = Core(cov, self.unit, deadline, entries)
         self.largest = min(LARGEST, self.core.largest)
         self._took = 0.0  # seconds, the last product
         self._sizes, self._leading = self._directions()
@@ -181,7 +181,7 @@ class Prediction:
     def measure(self, V: FloatArray) -> Measured:
         """Return a set with what it has and predicts."""
         G, H = self._products(V, *self._images(V))
-        R, adjusted = _orthonormal(G, self.core.ordered)
+        R, adjusted = _orthonormal(G, self.in_place)
         return Measured(V, adjusted, float(np.einsum("ij,jk,ik->", R, H, R)))
 
     def _images(self, V: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -197,7 +197,9 @@ class Prediction:
 
     def raised(self, V: FloatArray, goal: Goal) -> Measured:
         """Return a set of the core that no turn improves, or as time allows."""
-        return self.core.raised(self._filled(V), self.ks, goal)
+        return self.core.raised(
+            self._filled(V), self.ks, goal, self.in_place, self.disjoint
+        )
 
     def _filled(self, V: FloatArray) -> FloatArray:
         """Give every component its k features, with those that go with it most."""
@@ -240,7 +242,7 @@ class Prediction:
         for j in range(len(V)):
             rest = np.delete(np.arange(len(V)), j)
             within = np.ix_(rest, rest)
-            R, adjusted = _orthonormal(G[within], self.core.ordered)
+            R, adjusted = _orthonormal(G[within], self.in_place)
             N, T, square = R @ AV[rest], R @ BV[rest], R @ H[within] @ R.T
             n = N @ V[j]
             once = AV[j] - n @ N
