@@ -202,6 +202,10 @@ class StepLimitReached(Exception):
     """This k has had its share of the time; the run goes on with the next."""
 
 
+class NotAffordable(Exception):
+    """There is not enough time, or memory, to make a problem and take a step in it."""
+
+
 class Budget(Deadline):
     """Limits and what has been used of them; `check` raises when one has run out.
 

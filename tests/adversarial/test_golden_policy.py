@@ -14,11 +14,11 @@ import numpy as np
 from blockspca.bounds import best
 from blockspca.bounds.best import Effort, _Problem, _Run
 from blockspca.bounds.direction_dual import problem as dual_problem
-from blockspca.bounds.direction_dual.problem import NotAffordable, make_problem
+from blockspca.bounds.direction_dual.problem import make_problem
 from blockspca.components import shared_bounds
 from blockspca.covariance.covariance import Covariance
 from blockspca.heuristics.pool import first_pool
-from blockspca.limits import Deadline
+from blockspca.limits import Deadline, NotAffordable
 from blockspca.proof_settings import DEFAULT_SETTINGS
 from golden import Groups, Numbers, assert_as_written, data, matrices
 

@@ -419,6 +419,7 @@ def selections() -> Numbers:
     names = (
         "move_largest_first",
         "sum_of_largest",
+        "_first_gap",
         "sort_front",
         "sort_descending",
         "insert_value",

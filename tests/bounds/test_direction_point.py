@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.bounds.direction_dual.point import direction_point, direction_rounds
+from blockspca.bounds.direction_dual.point import RootProof
 from blockspca.certify.proof_log import record_proof
 from blockspca.certify.proof_records import DIRECTION_ROOM
 from blockspca.limits import Deadline
@@ -89,7 +89,7 @@ def test_bound_is_that_of_the_page(scale, k):
     if scale:
         C /= np.linalg.norm(C, axis=0)
     start = np.arange(k)
-    point = direction_point(cov, k, start, -np.inf, Deadline(None))
+    point = RootProof(cov, k, start, Deadline(None)).point(-np.inf)
     found = bound_by_the_page(point.to_dict(), C, k)
     assert found == pytest.approx(point.value, rel=1e-9)
     assert point.value >= found
@@ -100,11 +100,11 @@ def test_bound_is_that_of_the_page(scale, k):
 def test_point_of_a_matrix_or_of_a_formed_one_is_none():
     deadline = Deadline(None)
     A = bs.Covariance.from_matrix(np.diag([3.0, 2.0, 1.0]))
-    assert direction_point(A, 2, [0, 1], 0.0, deadline) is None
+    assert RootProof(A, 2, [0, 1], deadline).point(0.0) is None
     X = np.random.default_rng(0).normal(size=(40, 5))
     cov = bs.Covariance.from_data(X)
-    assert direction_point(cov, 2, [0, 1], 0.0, deadline) is None
-    assert direction_point(cov.formed(), 2, [0, 1], 0.0, deadline) is None
+    assert RootProof(cov, 2, [0, 1], deadline).point(0.0) is None
+    assert RootProof(cov.formed(), 2, [0, 1], deadline).point(0.0) is None
 
 
 def test_proof_of_one_large_k_needs_no_chain():
@@ -133,7 +133,7 @@ def test_rounds_leave_one_set():
     X += 2 * rng.normal(size=(20, 1)) * (np.arange(90) < 30)
     cov, k = bs.Covariance.from_data(X), 25
     best = bs.solve(cov, k)
-    found = direction_rounds(cov, k, best.support, best.upper_bound, Deadline(None))
+    found = RootProof(cov, k, best.support, Deadline(None)).rounds(best.upper_bound)
     assert found is not None
     rounds, last = found
     assert rounds
@@ -153,4 +153,4 @@ def test_rounds_do_not_prove_what_is_false():
     cov, k = bs.Covariance.from_data(X), 6
     best = bs.solve(cov, k)
     below = best.objective * (1 - 1e-4)
-    assert direction_rounds(cov, k, best.support, below, Deadline(None)) is None
+    assert RootProof(cov, k, best.support, Deadline(None)).rounds(below) is None

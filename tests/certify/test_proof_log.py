@@ -19,7 +19,7 @@ import scipy.sparse as sp
 import blockspca as bs
 from blockspca.certify import proof_log
 from blockspca.certify.proof_log import record_proof
-from blockspca.certify.proof_subject import NoTimeToRecord, NotRecordable
+from blockspca.certify.refusals import NoTimeToRecord, NotRecordable
 from blockspca.covariance.origin import data_sha256
 from blockspca.limits import Budget, Limits
 from blockspca.proof_file import Proof

@@ -12,9 +12,10 @@ from blockspca.components import core as module
 from blockspca.components.core import Core
 from blockspca.components.goal import Goal
 from blockspca.components.prediction import Prediction
-from blockspca.limits import Deadline
+from blockspca.limits import Budget, Deadline
 from component_problems import overlapping_factors
 
+ENTRIES = Budget().max_entries
 X = overlapping_factors(25, 30)
 KINDS = {
     "matrix": lambda: bs.Covariance.from_matrix(np.cov(X.T)),
@@ -30,7 +31,7 @@ def test_a_core_that_grows_has_both_matrices(kind, chunk, monkeypatch):
     monkeypatch.setattr(module, "CHUNK", chunk)
     cov = KINDS[kind]()
     A = cov.submatrix(slice(None))
-    core = Core(cov, 2.0, False, False, Deadline(None))
+    core = Core(cov, 2.0, Deadline(None), ENTRIES)
     for new in ([3, 8], [1, 3, 20, 29], [0]):
         assert core.extend(np.array(new))
     assert not core.extend(np.array([8, 0]))
@@ -75,7 +76,7 @@ def test_few_turns_at_a_time_are_the_same(monkeypatch):
 
 def test_turns_of_a_call_are_counted_with_their_exchanges():
     """Those of 150 features took a second between two looks at the clock."""
-    core = Core(bs.Covariance.from_data(X), 1.0, False, False, Deadline(None))
+    core = Core(bs.Covariance.from_data(X), 1.0, Deadline(None), ENTRIES)
     core.features = np.arange(1500)
     turns, exchanges, steps = core._at_once(5, 150)
     assert turns == 1
@@ -87,7 +88,7 @@ def test_turns_of_a_call_are_counted_with_their_exchanges():
 
 @pytest.mark.parametrize("kind", ["data", "matrix", "sparse"])
 def test_a_core_without_time_to_grow_is_as_it_was(kind):
-    core = Core(KINDS[kind](), 1.0, False, False, Deadline(None))
+    core = Core(KINDS[kind](), 1.0, Deadline(None), ENTRIES)
     core.extend(np.array([3, 8]))
     before = core.A.copy(), core.square.copy()
     core.deadline = Deadline(0.0)
@@ -105,7 +106,7 @@ def test_samples_by_samples_are_not_formed_where_they_are_too_many(monkeypatch):
         raise AssertionError("25 × 25 numbers")
 
     monkeypatch.setattr(bs.Covariance, "gram", gram)
-    core = Core(cov, 1.0, False, False, Deadline(None), 4 * 25**2 - 1)
+    core = Core(cov, 1.0, Deadline(None), 4 * 25**2 - 1)
     core.extend(np.array([3, 8]))
     A = cov.submatrix(slice(None))
     np.testing.assert_allclose(core.square, (A @ A)[np.ix_([3, 8], [3, 8])])

@@ -53,14 +53,8 @@ argument is not disturbed.
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDEX, INTS, LABELS, MATRIX, TABLE, VECTOR
 from .options import ENTRY, njit
-
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_LIST = types.Array(types.int64, 1, "C", readonly=True)
-_TABLE = types.Array(types.float64, 2, "C")
-_FLOATS = types.Array(types.float64, 1, "C")
-_INTS, _SETS = (types.Array(types.int64, n, "C") for n in (1, 2))
 
 FINISHED = 0
 FOUND = 1
@@ -190,8 +184,8 @@ def _all_allowed(N, members, size, found):
 
 @njit(
     (
-        _MATRIX, types.int64, types.float64, types.int64, _INTS, _SETS, _SETS, _SETS,
-        _INTS, _SETS,
+        MATRIX, types.int64, types.float64, types.int64, INTS, LABELS, LABELS, LABELS,
+        INTS, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
@@ -280,7 +274,7 @@ def grow(N, m, allowance, budget, state, sets, candidates, position, counts, str
     return FINISHED
 
 
-@njit((_MATRIX, _INTS, types.float64, _TABLE, _TABLE, _FLOATS, _FLOATS), **ENTRY)
+@njit((MATRIX, INTS, types.float64, TABLE, TABLE, FLOATS, FLOATS), **ENTRY)
 def couple(N, members, room, W, Z, gain, length):
     """What choosing the set T = `members` does to the other features.
 
@@ -328,7 +322,7 @@ def couple(N, members, room, W, Z, gain, length):
     return True
 
 
-@njit((_MATRIX, _LIST, _MATRIX, _VECTOR, _TABLE), **ENTRY)
+@njit((MATRIX, INDEX, MATRIX, VECTOR, TABLE), **ENTRY)
 def include(N, kept, coupling, scale, reduced):
     """Write (N_ij + Σ_q coupling_qi coupling_qj) scale_i scale_j over `kept` features.
 

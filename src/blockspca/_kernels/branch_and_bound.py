@@ -14,6 +14,7 @@ from collections import namedtuple
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INTS, MATRIX, VECTOR
 from .options import ENTRY, INNER, njit
 from .selection import insert_value
 
@@ -23,10 +24,6 @@ PASSES = 10  # over the tests of a node, as long as features drop out
 ASCENT = 12  # power iterations at most in a node
 STARTS = 3  # power iterations before the search
 
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C")
-_INTS = types.Array(types.int64, 1, "C")
 _STATES = types.Array(types.uint8, 2, "C")
 
 # x'Ax ≤ low + span · Σ of `weights` over the support of x; A + defect · I ⪰ 0
@@ -380,9 +377,9 @@ def branching_feature(tau, node, n_in, n_free, x):
 
 @njit(
     types.int64(
-        _MATRIX, types.int64, types.float64, types.float64, types.float64, _VECTOR,
-        types.float64, types.float64, types.int64, types.int64, _STATES, _FLOATS,
-        _INTS, _INTS,
+        MATRIX, types.int64, types.float64, types.float64, types.float64, VECTOR,
+        types.float64, types.float64, types.int64, types.int64, _STATES, FLOATS,
+        INTS, INTS,
     ),
     **ENTRY,
 )  # fmt: skip
@@ -466,7 +463,7 @@ def explore(
     return outcome
 
 
-@njit(types.float64(_MATRIX, types.int64, _VECTOR, _INTS), **ENTRY)
+@njit(types.float64(MATRIX, types.int64, VECTOR, INTS), **ENTRY)
 def first_support(A, k, sums, support):
     """Write the best support of power iterations from the rows of largest `sums`."""
     d = A.shape[0]

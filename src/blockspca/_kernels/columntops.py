@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import INTS
 from .options import ENTRY, INNER, njit
 from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN
 from .selection import insert
 
-_INTS = types.Array(types.int64, 1, "C")
 
-
-@njit(types.int64(_LABELS, _INTS), **INNER)
+@njit(types.int64(_LABELS, INTS), **INNER)
 def _largest_excess(row, floors):
     """The largest |row_b| − floors_b, of bit patterns, so that no sum overflows."""
     top = 0
@@ -24,7 +23,7 @@ def _largest_excess(row, floors):
     return top
 
 
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, _INTS), **ENTRY)
+@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, INTS), **ENTRY)
 def add_columns(block, rows, columns, values, indices, span):
     """Enter block = A[rows, columns] into the lists of its columns.
 

@@ -20,11 +20,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from .arrays import INDEX, INDICES, INTS
 from .options import ENTRY, INNER, njit
 
-_MATRIX = types.Array(types.int64, 2, "C", readonly=True)
-_ROW = types.Array(types.int64, 1, "C", readonly=True)
-_INTS = types.Array(types.int64, 1, "C")
 _HALVES = types.Array(types.int32, 1, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
@@ -43,7 +41,7 @@ def no_edges(d):
     )
 
 
-@njit(types.int32(_ROW, _HALVES), **INNER)
+@njit(types.int32(INDEX, _HALVES), **INNER)
 def _compare(row, coarse):
     """Return a negative number if an entry may be larger than its strength.
 
@@ -56,7 +54,7 @@ def _compare(row, coarse):
     return signs
 
 
-@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS), **INNER)
+@njit(types.int64(INDEX, types.int64, INTS, _HALVES, INTS), **INNER)
 def _update(row, vertex, strength, coarse, parent):
     """Let `vertex` offer its edges to some vertices; return their largest strength."""
     top = -1
@@ -72,7 +70,7 @@ def _update(row, vertex, strength, coarse, parent):
     return top
 
 
-@njit(types.int64(_ROW, types.int64, _INTS, _HALVES, _INTS, _INTS), **ENTRY)
+@njit(types.int64(INDEX, types.int64, INTS, _HALVES, INTS, INTS), **ENTRY)
 def absorb(row, vertex, strength, coarse, tops, parent):
     """Add `vertex`, whose row of A is given, to the tree; return the next vertex.
 
@@ -110,7 +108,7 @@ def absorb(row, vertex, strength, coarse, tops, parent):
     return following
 
 
-@njit(types.void(_MATRIX, _INTS, _HALVES, _INTS, _INTS, _INTS, _INTS), **ENTRY)
+@njit(types.void(INDICES, INTS, _HALVES, INTS, INTS, INTS, INTS), **ENTRY)
 def grow_forest(A, strength, coarse, tops, parent, order, weights):
     """Run Prim's algorithm over a whole matrix, from `no_edges`.
 

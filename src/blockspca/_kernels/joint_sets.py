@@ -4,13 +4,14 @@ With A and B = A² on some features, and V the components: V'AV and V'BV are all
 counts. `components/goal.py` has the formula of the goal.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import types
 
+from .arrays import VECTOR
 from .joint_constants import DEPENDENT, ROUNDED, TINY
 from .options import ENTRY, INNER, njit
-
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
 
 # Slots of the goal.
 WEIGHT, ADJUSTED, PREDICTED, LEFT = range(4)
@@ -19,6 +20,25 @@ HARD = 8  # not 0: what is below has no value
 
 SETTLED = 1e-10  # gain of the last step to the loadings of all
 FARTHEST = 64.0  # times the way: from nearer a step is not tried again
+
+
+class Components(NamedTuple):
+    """A set V, which searches change: of row j the first counts[j] places count."""
+
+    supports: Any
+    loadings: Any
+    counts: Any
+
+
+class Measures(NamedTuple):
+    """What `measure` finds of V: AV, BV, G = V'AV, H = V'BV, and what `basis` does."""
+
+    AV: Any
+    BV: Any
+    G: Any
+    H: Any
+    R: Any
+    slope: Any
 
 
 @njit(**INNER)
@@ -34,7 +54,7 @@ def _share(t):
     return 1.0 / (1.0 + e) if t >= 0.0 else e / (1.0 + e)
 
 
-@njit(types.float64(_VECTOR, types.float64, types.float64), **ENTRY)
+@njit(types.float64(VECTOR, types.float64, types.float64), **ENTRY)
 def goal_value(goal, adjusted, predicted):
     """What is raised; −∞ where either is nothing, or below a bound that is hard."""
     if not (adjusted > 0.0 and predicted > 0.0):
@@ -53,7 +73,7 @@ def goal_value(goal, adjusted, predicted):
     return value
 
 
-@njit(types.UniTuple(types.float64, 2)(_VECTOR, types.float64, types.float64), **ENTRY)
+@njit(types.UniTuple(types.float64, 2)(VECTOR, types.float64, types.float64), **ENTRY)
 def goal_slopes(goal, adjusted, predicted):
     """Its derivatives by the adjusted variance and by what is predicted."""
     adjusted, predicted = max(adjusted, TINY), max(predicted, TINY)
@@ -143,7 +163,9 @@ def images(A, B, support, loadings, k, once, twice):
 
 
 @njit(**INNER)
-def _inner_products(supports, loadings, counts, AV, BV, G, H):
+def _inner_products(components, work):
+    supports, loadings, counts = components
+    AV, BV, G, H, _, _ = work
     for i in range(len(G)):
         for j in range(len(G)):
             G[i, j], H[i, j] = 0.0, 0.0
@@ -183,32 +205,29 @@ def sandwich(R, H):
 
 
 @njit(**INNER)
-def measure(A, B, goal, found, counts, in_place, work):
-    """The goal of a set, its adjusted and predicted variance; `work` is what it took.
-
-    That is AV, BV, V'AV, V'BV, an orthonormal basis of the scores and its slope.
-    """
-    supports, loadings = found
+def measure(A, B, goal, components, in_place, work):
+    """The goal of a set, its adjusted and predicted variance; all else into `work`."""
+    supports, loadings, counts = components
     AV, BV, G, H, R, slope = work
     for i in range(len(G)):
         images(A, B, supports[i], loadings[i], counts[i], AV[i], BV[i])
-    _inner_products(supports, loadings, counts, AV, BV, G, H)
+    _inner_products(components, work)
     count, adjusted, predicted = basis(G, H, -1, in_place, R, slope)
     R[count:] = 0.0
     return goal_value(goal, adjusted, predicted), adjusted, predicted
 
 
 @njit(**INNER)
-def together(A, B, goal, found, counts, in_place, work, steps):
+def together(A, B, goal, components, in_place, work, steps):
     """Improve the loadings of all components at once, by steps to the derivative.
 
     A turn takes its component for the last one, of which the adjusted variance is that
     of no other; here the order is the one that counts.
     """
-    supports, loadings = found
+    supports, loadings, counts = components
     AV, BV, _, H, R, slope = work
     m = len(loadings)
-    value, adjusted, predicted = measure(A, B, goal, found, counts, in_place, work)
+    value, adjusted, predicted = measure(A, B, goal, components, in_place, work)
     shift, step = 0.0, np.zeros_like(loadings)
     for _ in range(steps):
         g, h = goal_slopes(goal, adjusted, predicted)
@@ -240,7 +259,7 @@ def together(A, B, goal, found, counts, in_place, work, steps):
                     else:
                         loadings[j, place] = kept[j, place]
             reached, adjusted, predicted = measure(
-                A, B, goal, found, counts, in_place, work
+                A, B, goal, components, in_place, work
             )
             if reached > value:
                 break
@@ -251,4 +270,4 @@ def together(A, B, goal, found, counts, in_place, work, steps):
         value, shift = reached, 0.5 * shift
         if value <= before + SETTLED:
             break
-    return measure(A, B, goal, found, counts, in_place, work)
+    return measure(A, B, goal, components, in_place, work)

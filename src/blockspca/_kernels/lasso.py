@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import MATRIX, TABLE
 from .options import ENTRY, njit
-
-_READ = types.Array(types.float64, 2, "C", readonly=True)
-_ROWS = types.Array(types.float64, 2, "C")
 
 PASSES = 10  # over the m entries of a feature; a few are enough from the last ones
 SETTLED = 1e-4  # a pass that changes no entry by more is the last
 UNUSED = 1e-12  # sum of squares of a component without features
 
 
-@njit(types.void(_READ, _READ, types.float64, _ROWS), **ENTRY)
+@njit(types.void(MATRIX, MATRIX, types.float64, TABLE), **ENTRY)
 def code(images, gram, penalty, V):
     """Lower ½ v'Gv − v'y + α Σ |v_j| of each feature, a column of V, in place.
 

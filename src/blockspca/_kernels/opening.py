@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INTS, MATRIX
 from .options import ENTRY, njit
 from .selection import insert_value
 
 EPS = float(np.finfo(np.float64).eps)
 
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C")
-_INTS = types.Array(types.int64, 1, "C")
 
-
-@njit(types.float64(_MATRIX, types.int64, types.int64, types.int64, _FLOATS), **ENTRY)
+@njit(types.float64(MATRIX, types.int64, types.int64, types.int64, FLOATS), **ENTRY)
 def row_sums(A, k, first, last, sums):
     """Write A_ii plus the k − 1 largest |A_ij|, rounded up; return max |A_ij|.
 
@@ -40,7 +37,7 @@ def row_sums(A, k, first, last, sums):
     return scale
 
 
-@njit(types.float64(_MATRIX, types.int64, types.int64, types.float64, _INTS), **ENTRY)
+@njit(types.float64(MATRIX, types.int64, types.int64, types.float64, INTS), **ENTRY)
 def best_pair(A, first, last, best, pair):
     """Return the larger of `best` and λmax over the pairs j < i, first ≤ i < last.
 

@@ -8,16 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDEX, INTS, VECTOR
 from .options import ENTRY, njit
-
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_INDEX = types.Array(types.int64, 1, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C")
-_INTS = types.Array(types.int64, 1, "C")
 
 
 @njit(
-    types.void(_FLOATS, _INTS, types.int64, types.int64),
+    types.void(FLOATS, INTS, types.int64, types.int64),
     **ENTRY,
 )
 def select_largest(keys, labels, count, k):
@@ -47,8 +43,8 @@ def select_largest(keys, labels, count, k):
 
 @njit(
     types.float64(
-        _INDEX, _INDEX, _VECTOR, _INDEX, _INDEX, _VECTOR, _VECTOR, _VECTOR, _VECTOR,
-        _INDEX, types.int64, _INDEX, types.float64, _INTS,
+        INDEX, INDEX, VECTOR, INDEX, INDEX, VECTOR, VECTOR, VECTOR, VECTOR,
+        INDEX, types.int64, INDEX, types.float64, INTS,
     ),
     **ENTRY,
 )  # fmt: skip

@@ -13,6 +13,7 @@ p added beats it under B.  `search/schur_tree.py` derives the bounds.
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDEX, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
 from .selection import move_largest_first, sort_descending, sort_front, sum_of_largest
 from .set_lists import (
@@ -24,12 +25,7 @@ from .set_lists import (
     places_in,
     record_set,
 )
-
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
-_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
-_GROUPS = types.Array(types.int64, 1, "C", readonly=True)
+from .tree_parts import Block, Groups, Path, Scratch
 
 FINISHED, FOUND, PAUSED, NEEDS_MEMORY, LIST_FULL = range(5)
 
@@ -89,7 +85,7 @@ def _row_norm(B, row, level, orders, count, skip, q, squares):
 
 
 @njit(**INNER)
-def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares):
+def _peel(block, m, tau, bound, level, orders, bounds, scratch):
     """Drop every feature that is in no m-set above τ; repeat until none drops.
 
     Feature i stays if r² > (τ − bound)(τ − B_ii), where r² is the sum of the m − 1
@@ -98,6 +94,8 @@ def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, square
     bounds[NORM, level] their r, by column.  With bound > τ the inequality says nothing,
     and every feature stays.
     """
+    B, start, n = block
+    keys, squares, _, fresh = scratch
     count = n
     margin = tau - bound if bound <= tau else -np.inf
     changed = True
@@ -123,9 +121,7 @@ def _peel(B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, square
 
 
 @njit(**INNER)
-def _suffix_bounds(
-    B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
-):
+def _suffix_bounds(block, m, count, tau, upper, level, orders, bounds, scratch):
     """Bound opt_B(q, F_t) for the suffixes F_t = orders[level, t:], the last first.
 
     U[q][t] = min(upper[level + q], max(U[q][t+1], λmax[[B_tt, r], [r, U[q−1][t+1]]]))
@@ -133,6 +129,8 @@ def _suffix_bounds(
     with r² the sum of the q − 1 largest B_tj², j in F_{t+1}.  Keeps, for each t, the
     bound on m-sets whose first member is t, U[m−1][t+1] and U[m−2][t+1].
     """
+    B, start, n = block
+    _, squares, table, _ = scratch
     for q in range(m + 1):
         table[q] = -np.inf
     for t in range(count - 1, -1, -1):
@@ -168,11 +166,12 @@ def _suffix_bounds(
 
 
 @njit(**INNER)
-def _all_below(B, start, n, count, tau, level, orders, begin):
+def _all_below(block, count, tau, level, orders, begin):
     """True if λmax(B) over the level's features is below τ (Cholesky succeeds).
 
     The factor of τI − B is written from B[begin] on.
     """
+    B, start, n = block
     for a in range(count):
         row = start + orders[level, a] * n
         target = begin + a * count
@@ -192,64 +191,41 @@ def _all_below(B, start, n, count, tau, level, orders, begin):
 
 
 @njit(**INNER)
-def _open_level(
-    B, start, n, m, tau, upper, bound, level, orders, bounds, keys, squares, table,
-    fresh,
-):  # fmt: skip
+def _open_level(block, m, tau, upper, bound, level, orders, bounds, scratch):
     """Peel, order (strongest first) and bound one level; returns how many stay."""
-    for a in range(n):
+    for a in range(block.n):
         orders[level, a] = a
-    count = _peel(
-        B, start, n, m, tau, bound, level, orders, bounds, keys, fresh, squares
-    )
+    count = _peel(block, m, tau, bound, level, orders, bounds, scratch)
     if count < m:
         return 0
-    sort_descending(keys, level, orders, count)
-    begin = start + n * n
+    sort_descending(scratch.keys, level, orders, count)
+    begin = block.start + block.n * block.n
     if (
         count <= 2 * m
-        and begin + count * count <= B.shape[0]
-        and _all_below(B, start, n, count, tau, level, orders, begin)
+        and begin + count * count <= block.B.shape[0]
+        and _all_below(block, count, tau, level, orders, begin)
     ):
         return 0
-    _suffix_bounds(
-        B, start, n, m, count, tau, upper, level, orders, bounds, table, squares
-    )
+    _suffix_bounds(block, m, count, tau, upper, level, orders, bounds, scratch)
     return count
 
 
 @njit(**INNER)
-def _enter_level(
-    B, level, k, tau, upper, bound, starts, sizes, counts, cursors, orders, bounds,
-    keys, squares, table, fresh, state,
-):  # fmt: skip
-    """Open a level whose matrix is in place: the root, or a child just formed."""
-    cursors[level] = 0
-    counts[level] = _open_level(
-        B, starts[level], sizes[level], k - level, tau, upper, bound, level, orders,
-        bounds, keys, squares, table, fresh,
-    )  # fmt: skip
-    if counts[level] == 0:
-        state[PRUNED_PEEL] += 1
-    else:
-        state[DEPTH] = level
-        state[DEEPEST] = max(state[DEEPEST], level)
-
-
-@njit(**INNER)
 def _shrink(
-    B, start, n, t, left, tau, chain, level, count, orders, bounds, gains, scratch,
-    fresh, labels, group, full,
-):  # fmt: skip
+    block, t, left, tau, chain, level, count, path, bounds, scratch, group, full
+):
     """Features that can still matter once p is chosen; −1 if a pair exceeds τ.
 
     With c = B_·p / sqrt(τ − B_pp), opt_B'(q) ≤ opt_B(q) + (sum of the q largest c_j²).
     Feature j stays if that bound for q = left, with c_j² in the sum, exceeds τ, and if
     it passes the peeling test under B' with r' ≤ r + |c_j| ‖c_T‖, r its norm under B.
-    Writes the kept features to fresh, and gains[0] = a bound on opt_B'(left − 1); a
+    Writes the kept features to fresh, and keys[0] = a bound on opt_B'(left − 1); a
     pair {p, j} above τ goes to fresh[0]. Features of the group `full`, if that is not
     negative, may not follow p: they drop out.
     """
+    B, start, n = block
+    labels, orders, _ = path
+    gains, largest, _, fresh = scratch
     p = orders[level, t]
     base = bounds[REST, level, t]
     pivot_row = start + p * n
@@ -258,25 +234,25 @@ def _shrink(
     for b in range(later):
         j = orders[level, t + 1 + b]
         if full >= 0 and group[labels[level, j]] == full:
-            scratch[b] = 0.0
+            largest[b] = 0.0
             continue
         value = B[pivot_row + j]
         gain = value * value / remaining
         if gain != gain:  # 0 / 0: p alone is at τ, and j has nothing to do with it
             gain = 0.0
         gains[b] = gain
-        scratch[b] = gain
+        largest[b] = gain
         if B[start + j * n + j] + gain > tau:
             fresh[0] = j
             return -1
     if left == 1:
         return 0
-    top = sum_of_largest(scratch, later, left)
+    top = sum_of_largest(largest, later, left)
     if base + top <= tau:
         return 0
     smallest = np.inf
     for b in range(min(left, later)):
-        smallest = min(smallest, scratch[b])
+        smallest = min(smallest, largest[b])
     # A feature outside the `left` best replaces the smallest of them.
     others = max(top - smallest, 0.0)
     floor = tau - base - others
@@ -300,8 +276,9 @@ def _shrink(
 
 
 @njit(**INNER)
-def _eliminate(B, start, n, p, tau, kept, fresh, begin):
+def _eliminate(block, p, tau, kept, fresh, begin):
     """B' over fresh[:kept], the Schur complement after p, from B[begin] on."""
+    B, start, n = block
     pivot_row = start + p * n
     remaining = tau - B[pivot_row + p]
     for a in range(kept):
@@ -342,31 +319,25 @@ def _place_root(A, k, tau, B, starts, sizes, labels, found, state):
 
 
 @njit(**INNER)
-def _close_with_pairs(
-    B, begin, n, tau, level, orders, cursors, labels, group, room, listed, found, state,
-):  # fmt: skip
+def _close_with_pairs(block, tau, level, path, groups, listed, found, state):
     """Look for pairs that complete a set above τ: FINISHED, FOUND or LIST_FULL."""
     if listed.shape[0] > 0:
-        if list_pairs(
-            B, begin, n, tau, level, orders, cursors, labels, group, room, listed, state
-        ):
+        if list_pairs(block, tau, level, path, groups, listed, state):
             return FINISHED
         return LIST_FULL
-    pair = pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room)
+    pair = pair_above(block, tau, level, path, groups)
     if pair < 0:
         return FINISHED
-    record_set(
-        level, orders, cursors, labels, labels[level, pair // n],
-        labels[level, pair % n], found, state,
-    )  # fmt: skip
+    one, other = path.labels[level, pair // block.n], path.labels[level, pair % block.n]
+    record_set(level, path, one, other, found, state)
     return FOUND
 
 
 @njit(
     (
-        _MATRIX, types.int64, types.float64, _VECTOR, _FLOATS, _INTS, _INTS, _INTS,
-        _INTS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, _INTS, types.int64,
-        _GROUPS, _GROUPS, _LABELS,
+        MATRIX, types.int64, types.float64, VECTOR, FLOATS, INTS, INTS, INTS,
+        INTS, LABELS, LABELS, TABLES, TABLE, INTS, INTS, INTS, types.int64,
+        INDEX, INDEX, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
@@ -384,7 +355,7 @@ def explore(
     counts, cursors : (k + 1,) features left and the next one to branch on.
     labels, orders : (k + 1, n) level's column → column of A; branching order.
     bounds : (4, k + 1, n) what `_suffix_bounds` keeps.
-    work : (5, max(n, k) + 1) scratch; fresh : (n,) scratch.
+    work : (3, max(n, k) + 1) scratch; fresh : (n,) scratch.
     found : (k + 1,) columns of a set above τ, when one is found.
     state : (N_STATE,) see the slots above; state[DEPTH] = −1 starts a search.
     group : (n,) the group of each column, −1 for none.
@@ -402,11 +373,8 @@ def explore(
     LIST_FULL.
     """
     stop_at = state[NODES] + budget
-    keys = work[0]
-    squares = work[1]
-    table = work[2]
-    gains = work[3]
-    scratch = work[4]
+    path, groups = Path(labels, orders, cursors), Groups(group, room)
+    scratch = Scratch(work[0], work[1], work[2], fresh)
     child = -1
     bound = np.inf
     # opt_B(m − 1) ≤ upper[k − 1] at every node, where that is at most τ.
@@ -420,10 +388,16 @@ def explore(
         child = 0
     while state[DEPTH] >= 0:
         if child >= 0:
-            _enter_level(
-                B, child, k, tau, upper, bound, starts, sizes, counts, cursors, orders,
-                bounds, keys, squares, table, fresh, state,
-            )  # fmt: skip
+            block = Block(B, starts[child], sizes[child])
+            cursors[child] = 0
+            counts[child] = _open_level(
+                block, k - child, tau, upper, bound, child, orders, bounds, scratch
+            )
+            if counts[child] == 0:
+                state[PRUNED_PEEL] += 1
+            else:
+                state[DEPTH] = child
+                state[DEEPEST] = max(state[DEEPEST], child)
             child = -1
         level = state[DEPTH]
         t = cursors[level]
@@ -438,29 +412,28 @@ def explore(
         if state[NODES] >= stop_at:
             return PAUSED
         n = sizes[level]
-        start = starts[level]
+        block = Block(B, starts[level], n)
         p = orders[level, t]
         left = m - 1
         full = group[labels[level, p]]
         if full >= 0:
-            places = places_in(level, orders, cursors, labels, group, room, full)
+            places = places_in(level, path, groups, full)
             full = full if places == 1 else -1
         if listed.shape[0] > 0 and left == 1:
             if not list_singles(
-                B, start, n, t, tau, level, counts[level], orders, cursors, labels,
-                group, full, listed, state,
-            ):  # fmt: skip
+                block, tau, level, t, counts[level], path, group, full, listed, state
+            ):
                 return LIST_FULL
             state[NODES] += 1
             state[LEAVES] += 1
             cursors[level] = t + 1
             continue
         kept = _shrink(
-            B, start, n, t, left, tau, chain, level, counts[level], orders, bounds,
-            gains, scratch, fresh, labels, group, full,
+            block, t, left, tau, chain, level, counts[level], path, bounds, scratch,
+            group, full,
         )  # fmt: skip
-        bound = gains[0]
-        begin = start + n * n
+        bound = scratch.keys[0]
+        begin = block.start + n * n
         if kept >= left and begin + kept * kept > B.shape[0]:
             state[MEMORY] = begin + kept * kept
             return NEEDS_MEMORY
@@ -468,10 +441,8 @@ def explore(
         cursors[level] = t + 1
         if kept < 0:
             # A pair above τ ends the search; it may be smaller than k.
-            record_set(
-                level, orders, cursors, labels, labels[level, p],
-                labels[level, fresh[0]], found, state,
-            )  # fmt: skip
+            other = labels[level, fresh[0]]
+            record_set(level, path, labels[level, p], other, found, state)
             return FOUND
         if left == 1:
             state[LEAVES] += 1
@@ -479,15 +450,15 @@ def explore(
         if kept < left:
             state[PRUNED_SUM] += 1
             continue
-        _eliminate(B, start, n, p, tau, kept, fresh, begin)
+        _eliminate(block, p, tau, kept, fresh, begin)
         for a in range(kept):
             labels[level + 1, a] = labels[level, fresh[a]]
         if left == 2:
             state[LEAVES] += 1
+            pairs = Block(B, begin, kept)
             code = _close_with_pairs(
-                B, begin, kept, tau, level + 1, orders, cursors, labels, group, room,
-                listed, found, state,
-            )  # fmt: skip
+                pairs, tau, level + 1, path, groups, listed, found, state
+            )
             if code != FINISHED:
                 return code
             continue

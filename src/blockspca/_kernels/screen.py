@@ -2,12 +2,9 @@
 
 from numba import types
 
+from .arrays import INDICES, INTS, MATRIX, VECTOR
 from .options import ENTRY, njit
 
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_LISTS = types.Array(types.float64, 2, "C", readonly=True)
-_INDICES = types.Array(types.int64, 2, "C", readonly=True)
-_INTS = types.Array(types.int64, 1, "C")
 _REAL = types.float64
 
 EPS = 2.0**-52
@@ -15,8 +12,8 @@ EPS = 2.0**-52
 
 @njit(
     (
-        _VECTOR, _LISTS, _INDICES, _LISTS, types.int64, _REAL, _REAL, _REAL, _INTS,
-        _INTS,
+        VECTOR, MATRIX, INDICES, MATRIX, types.int64, _REAL, _REAL, _REAL, INTS,
+        INTS,
     ),
     **ENTRY,
 )  # fmt: skip

@@ -47,11 +47,18 @@ def sum_of_largest(values, count, q):
 
 
 @njit(**INNER)
-def sort_descending(keys, level, orders, count):
-    """Shell sort of keys[:count], largest first, carrying orders[level] along."""
+def _first_gap(count):
+    """The first gap of a Shell sort (Knuth): 1, 4, 13, …; // 3 leads to the next."""
     gap = 1
     while gap < count // 3:
         gap = 3 * gap + 1
+    return gap
+
+
+@njit(**INNER)
+def sort_descending(keys, level, orders, count):
+    """Shell sort of keys[:count], largest first, carrying orders[level] along."""
+    gap = _first_gap(count)
     while gap >= 1:
         for i in range(gap, count):
             key = keys[i]
@@ -69,9 +76,7 @@ def sort_descending(keys, level, orders, count):
 @njit(**INNER)
 def sort_front(values, count):
     """Shell sort of values[:count], largest first."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
+    gap = _first_gap(count)
     while gap >= 1:
         for i in range(gap, count):
             value = values[i]

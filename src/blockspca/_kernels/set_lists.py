@@ -11,9 +11,11 @@ FOUND_SIZE, LISTED = 7, 10
 
 
 @njit(**INNER)
-def places_in(chosen, orders, cursors, labels, group, room, g):
+def places_in(chosen, path, groups, g):
     """How many more of group g may follow the features of the first levels."""
-    places = room[g]
+    labels, orders, cursors = path
+    group = groups.group
+    places = groups.room[g]
     for h in range(chosen):
         if group[labels[h, orders[h, cursors[h] - 1]]] == g:
             places -= 1
@@ -21,8 +23,9 @@ def places_in(chosen, orders, cursors, labels, group, room, g):
 
 
 @njit(**INNER)
-def _list(level, orders, cursors, labels, last, also, listed, state):
+def _list(level, path, last, also, listed, state):
     """Add the set of the levels above and the last two to the list; False if full."""
+    labels, orders, cursors = path
     row = state[LISTED]
     if row >= listed.shape[0]:
         return False
@@ -35,11 +38,10 @@ def _list(level, orders, cursors, labels, last, also, listed, state):
 
 
 @njit(**INNER)
-def list_singles(
-    B, start, n, t, tau, level, count, orders, cursors, labels, group, full, listed,
-    state,
-):  # fmt: skip
+def list_singles(block, tau, level, t, count, path, group, full, listed, state):
     """List every set that the feature at t and one after it complete."""
+    B, start, n = block
+    labels, orders = path.labels, path.orders
     p = orders[level, t]
     remaining = tau - B[start + p * n + p]
     for b in range(t + 1, count):
@@ -51,18 +53,17 @@ def list_singles(
         # Also what is no number: a list may be too long, never too short.
         above = remaining <= 0.0 or gain != gain or B[start + j * n + j] + gain > tau
         if above and not _list(
-            level, orders, cursors, labels, labels[level, p], labels[level, j], listed,
-            state,
-        ):  # fmt: skip
+            level, path, labels[level, p], labels[level, j], listed, state
+        ):
             return False
     return True
 
 
 @njit(**INNER)
-def list_pairs(
-    B, begin, n, tau, level, orders, cursors, labels, group, room, listed, state
-):
+def list_pairs(block, tau, level, path, groups, listed, state):
     """List every set that a pair of the level completes."""
+    B, begin, n = block
+    labels, group = path.labels, groups.group
     for a in range(n):
         slack = tau - B[begin + a * n + a]
         g = group[labels[level, a]]
@@ -74,20 +75,20 @@ def list_pairs(
             if (
                 g >= 0
                 and g == group[labels[level, b]]
-                and places_in(level, orders, cursors, labels, group, room, g) < 2
+                and places_in(level, path, groups, g) < 2
             ):
                 continue
             if not _list(
-                level, orders, cursors, labels, labels[level, a], labels[level, b],
-                listed, state,
-            ):  # fmt: skip
+                level, path, labels[level, a], labels[level, b], listed, state
+            ):
                 return False
     return True
 
 
 @njit(**INNER)
-def record_set(level, orders, cursors, labels, last, also, found, state):
+def record_set(level, path, last, also, found, state):
     """Write the chosen features of the levels above and the last two to `found`."""
+    labels, orders, cursors = path
     for h in range(level):
         found[h] = labels[h, orders[h, cursors[h] - 1]]
     found[level] = last
@@ -96,8 +97,10 @@ def record_set(level, orders, cursors, labels, last, also, found, state):
 
 
 @njit(**INNER)
-def pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
+def pair_above(block, tau, level, path, groups):
     """a·n + b for a pair with λmax(B_{ab}) > τ that its group has room for, or −1."""
+    B, begin, n = block
+    labels, group = path.labels, groups.group
     for a in range(n):
         slack = tau - B[begin + a * n + a]
         for b in range(a):
@@ -107,7 +110,7 @@ def pair_above(B, begin, n, tau, level, orders, cursors, labels, group, room):
                 if (
                     g < 0
                     or g != group[labels[level, b]]
-                    or places_in(level, orders, cursors, labels, group, room, g) > 1
+                    or places_in(level, path, groups, g) > 1
                 ):
                     return a * n + b
     return -1

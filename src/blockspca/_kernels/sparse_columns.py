@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import FLOATS, MATRIX, POSITIONS, TABLE, VECTOR
 from .options import ENTRY, njit
 
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_INDEX = types.Array(types.int32, 1, "C", readonly=True)
-_OUT_MATRIX = types.Array(types.float64, 2, "C")
-_OUT = types.Array(types.float64, 1, "C")
 
-
-@njit(types.void(_INDEX, _INDEX, _VECTOR, _VECTOR, _VECTOR, _OUT_MATRIX), **ENTRY)
+@njit(types.void(POSITIONS, POSITIONS, VECTOR, VECTOR, VECTOR, TABLE), **ENTRY)
 def add_gram(starts, rows, values, weights, shift, total):
     """Add Σ_j weights_j y_j y_j' − s1' − 1s' to `total`, y_j the columns, s the shift.
 
@@ -39,7 +34,7 @@ def add_gram(starts, rows, values, weights, shift, total):
                     total[b, a] = row[b]
 
 
-@njit(types.void(_INDEX, _INDEX, _VECTOR, _MATRIX, _OUT), **ENTRY)
+@njit(types.void(POSITIONS, POSITIONS, VECTOR, MATRIX, FLOATS), **ENTRY)
 def quadratic_forms(starts, rows, values, S, forms):
     """Set forms_j = y_j'Sy_j for symmetric S."""
     for j in range(forms.shape[0]):

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import FLOATS, INDEX, POSITIONS, TABLE, VECTOR
 from .options import ENTRY, njit
-
-_POINTERS = types.Array(types.int64, 1, "C", readonly=True)
-_POSITIONS = types.Array(types.int32, 1, "C", readonly=True)
-_REALS = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C")
-_MATRIX = types.Array(types.float64, 2, "C")
 
 
 @njit(
@@ -18,15 +13,15 @@ _MATRIX = types.Array(types.float64, 2, "C")
         types.int64,
         types.int64,
         types.int64,
-        _POINTERS,
-        _POSITIONS,
-        _REALS,
-        _POINTERS,
-        _POSITIONS,
-        _REALS,
-        _FLOATS,
-        _FLOATS,
-        _MATRIX,
+        INDEX,
+        POSITIONS,
+        VECTOR,
+        INDEX,
+        POSITIONS,
+        VECTOR,
+        FLOATS,
+        FLOATS,
+        TABLE,
     ),
     **ENTRY,
 )

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import FLOATS, INDEX, LABELS, POSITIONS, TABLE, VECTOR
 from .options import ENTRY, njit
 from .selection import insert
 
-_POINTERS = types.Array(types.int64, 1, "C", readonly=True)
-_POSITIONS = types.Array(types.int32, 1, "C", readonly=True)
-_REALS = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS = types.Array(types.float64, 1, "C")
 _ROWS = (types.int64, types.int64)  # from, and up to
-_SPARSE = (_POINTERS, _POSITIONS, _REALS)  # CSR or CSC
-_LISTS = (types.Array(types.float64, 2, "C"), types.Array(types.int64, 2, "C"))
+_SPARSE = (INDEX, POSITIONS, VECTOR)  # CSR or CSC
+_LISTS = (TABLE, LABELS)
 
 LISTED = float("nan")  # compares as false with everything
 
@@ -38,7 +35,7 @@ def add_stored(start, stop, pointers, positions, data, values, indices):
 @njit(
     types.void(
         *_ROWS, *_SPARSE, *_SPARSE,
-        _REALS, _REALS, _POINTERS, types.float64, _FLOATS, *_LISTS,
+        VECTOR, VECTOR, INDEX, types.float64, FLOATS, *_LISTS,
     ),
     **ENTRY,
 )  # fmt: skip

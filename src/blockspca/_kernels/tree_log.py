@@ -6,17 +6,15 @@ for each first feature whose bound is above τ. Tests are made at τ' < τ, whic
 room for those who check them; the matrices of the nodes are those of τ.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import types
 
+from .arrays import FLOATS, INDICES, INTS, LABELS, MATRIX, TABLE, TABLES, VECTOR
 from .options import ENTRY, INNER, njit
 from .schur_tree import FIRST, _all_below, _eliminate, _peel, _suffix_bounds
-
-_MATRIX = types.Array(types.float64, 2, "C", readonly=True)
-_VECTOR = types.Array(types.float64, 1, "C", readonly=True)
-_FLOATS, _TABLE, _TABLES = (types.Array(types.float64, n, "C") for n in (1, 2, 3))
-_INTS, _LABELS = (types.Array(types.int64, n, "C") for n in (1, 2))
-_GROUPS = types.Array(types.int64, 2, "C", readonly=True)
+from .tree_parts import Block, Scratch
 
 CLOSED, NOT_CLOSED, NODES_SPENT, LOG_FULL, NEEDS_MEMORY = range(5)
 
@@ -26,6 +24,16 @@ DROP, LEAF, POSITIVE, SUFFIX = -1, -2, -3, -4
 # Slots of `state`, and rows of `levels`
 WRITTEN, NODES, MEMORY = range(3)
 START, SIZE, LEFT, OPEN, CURSOR = range(5)
+
+
+class Tree(NamedTuple):
+    """What `write_tree` says of its levels."""
+
+    levels: Any
+    labels: Any
+    orders: Any
+    opens: Any
+    bounds: Any
 
 
 @njit(**INNER)
@@ -49,8 +57,9 @@ def _has_room(group, rooms, i):
 
 
 @njit(**INNER)
-def _leaf_holds(B, start, n, m, below, level, labels, group, rooms):
+def _leaf_holds(block, m, below, level, labels, group, rooms):
     """Whether no feature (m = 1), or no pair that is allowed (m = 2), is above τ'."""
+    B, start, n = block
     for a in range(n):
         slack = below - B[start + a * n + a]
         if not slack >= 0.0:
@@ -67,21 +76,19 @@ def _leaf_holds(B, start, n, m, below, level, labels, group, rooms):
 
 @njit(**INNER)
 def _open_node(
-    B, k, below, upper, chain, level, levels, labels, orders, opens, bounds, work,
-    fresh, log, written, group, rooms,
-):  # fmt: skip
+    B, k, below, upper, chain, level, tree, scratch, log, written, group, rooms
+):
     """Write one node; return the length of the log, −1 if the node is not closed.
 
     levels[OPEN, level] says how many children it has, opens[level] which.
     """
-    keys, squares, table = work[0], work[1], work[2]
+    levels, labels, orders, opens, bounds = tree
     n, start, m = levels[SIZE, level], levels[START, level], k - level
+    block = Block(B, start, n)
     levels[OPEN, level] = 0
     levels[CURSOR, level] = 0
     if n < m or m <= 2:
-        if n >= m and not _leaf_holds(
-            B, start, n, m, below, level, labels, group, rooms
-        ):
+        if n >= m and not _leaf_holds(block, m, below, level, labels, group, rooms):
             return -1
         log[written] = LEAF
         return written + 1
@@ -89,9 +96,7 @@ def _open_node(
         orders[level, a] = a
         if not B[start + a * n + a] <= below:
             return -1
-    left = _peel(
-        B, start, n, m, below, chain, level, orders, bounds, keys, fresh, squares
-    )
+    left = _peel(block, m, below, chain, level, orders, bounds, scratch)
     levels[LEFT, level] = left
     if left < n:
         log[written] = DROP
@@ -100,12 +105,10 @@ def _open_node(
         log[written] = LEAF
         return written + 1
     begin = start + n * n
-    if left <= 2 * m and _all_below(B, start, n, left, below, level, orders, begin):
+    if left <= 2 * m and _all_below(block, left, below, level, orders, begin):
         log[written] = POSITIVE
         return written + 1
-    _suffix_bounds(
-        B, start, n, m, left, below, upper, level, orders, bounds, table, squares
-    )
+    _suffix_bounds(block, m, left, below, upper, level, orders, bounds, scratch)
     count = 0
     for t in range(left - m + 1):
         if not bounds[FIRST, level, t] <= below:
@@ -120,9 +123,9 @@ def _open_node(
 
 @njit(
     (
-        _MATRIX, types.int64, types.float64, types.float64, _VECTOR, _FLOATS, _LABELS,
-        _LABELS, _LABELS, _LABELS, _TABLES, _TABLE, _INTS, _INTS, types.int64, _INTS,
-        _GROUPS, _LABELS,
+        MATRIX, types.int64, types.float64, types.float64, VECTOR, FLOATS, LABELS,
+        LABELS, LABELS, LABELS, TABLES, TABLE, INTS, INTS, types.int64, INTS,
+        INDICES, LABELS,
     ),
     **ENTRY,
 )  # fmt: skip
@@ -149,6 +152,8 @@ def write_tree(
     Returns CLOSED, NOT_CLOSED (a set above τ', or too near to tell), NODES_SPENT,
     LOG_FULL or NEEDS_MEMORY.
     """
+    tree = Tree(levels, labels, orders, opens, bounds)
+    scratch = Scratch(work[0], work[1], work[2], fresh)
     n = A.shape[0]
     written = 0
     nodes = 0
@@ -174,8 +179,8 @@ def write_tree(
             if written + levels[SIZE, level] + 4 > log.shape[0]:
                 return LOG_FULL
             written = _open_node(
-                B, k, below, upper, chain, level, levels, labels, orders, opens, bounds,
-                work, fresh, log, written, group, rooms,
+                B, k, below, upper, chain, level, tree, scratch, log, written, group,
+                rooms,
             )  # fmt: skip
             if written < 0:
                 return NOT_CLOSED
@@ -203,7 +208,7 @@ def write_tree(
         if begin + 2 * kept * kept > B.shape[0]:  # and room for a Cholesky factor
             state[MEMORY] = begin + 2 * kept * kept
             return NEEDS_MEMORY
-        _eliminate(B, start, n, orders[level, t], tau, kept, fresh, begin)
+        _eliminate(Block(B, start, n), orders[level, t], tau, kept, fresh, begin)
         level += 1
         levels[START, level] = begin
         levels[SIZE, level] = kept

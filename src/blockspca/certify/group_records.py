@@ -17,14 +17,11 @@ from .._validation import FloatArray
 from ..limits import Budget, LimitReached
 from ..numerics.rounding import larger_root
 from ..search.tree_log import below
+from .refusals import NotClosed
 
 _NEAR = 2.0**-16  # room of suffix bounds and of all units together, beside |τ|
 ALL_UNITS = 2 * _NEAR  # and of a bound by all of them
 _BETWEEN = 64  # nodes between two looks at the clock
-
-
-class _NotClosed(Exception):
-    """A set is above τ, or there are too many nodes."""
 
 
 def group_tree(
@@ -59,7 +56,7 @@ def group_tree(
         room = k - len(include)
         fit = [g for g, unit in enumerate(writer.units) if len(unit) <= room]
         writer.node(B, fit, room)
-    except (_NotClosed, LimitReached):
+    except (NotClosed, LimitReached):
         return None
     return order, " ".join(writer.words), writer.nodes
 
@@ -81,13 +78,13 @@ class _Writer:
     def chosen(self, B: FloatArray, p: int) -> FloatArray:
         """The Schur complement of one more feature."""
         if not B[p, p] < below(self.tau):
-            raise _NotClosed
+            raise NotClosed
         return np.asarray(B + np.outer(B[p], B[p]) / (self.tau - B[p, p]))
 
     def node(self, B: FloatArray, F: list[int], room: int) -> None:
         self.nodes += 1
         if self.nodes > self.most_nodes:
-            raise _NotClosed
+            raise NotClosed
         if self.nodes % _BETWEEN == 0:
             self.budget.check()
         if not F:
@@ -125,7 +122,7 @@ class _Writer:
             for a, b in pairwise(ends)
         ])  # fmt: skip
         if not own.max() < below(self.tau):
-            raise _NotClosed
+            raise NotClosed
         later = np.full(m + 1, -np.inf)  # T[q] of the units after
         found = []
         for t in reversed(range(n)):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..certificate import Certificate, PartClaim
-from ..covariance.covariance import Covariance
 from ..covariance.forced import LevelTooLow
-from ..limits import Deadline
 from ..rules import Rules
 from .claims import LAPACK_AGREEMENT, BoundChecks
 from .parts import (
@@ -26,23 +24,22 @@ from .whole_groups import group_problem
 class PartChecks:
     """Checks what a certificate says under constraints.
 
+    Parameters
+    ----------
+    whole : BoundChecks
+        Of the matrix itself, with limits that are those of each part too.
+
     Attributes
     ----------
     checks, unchecked : list of str
         What was found, and what could not be checked.
     """
 
-    def __init__(
-        self,
-        cov: Covariance,
-        certificate: Certificate,
-        max_nodes: int,
-        deadline: Deadline,
-    ) -> None:
+    def __init__(self, certificate: Certificate, whole: BoundChecks) -> None:
         assert certificate.constraints is not None
-        self.cov, self.certificate = cov, certificate
+        self.cov, self.certificate = whole.cov, certificate
         self.rules: Rules = certificate.constraints
-        self.max_nodes, self.deadline = max_nodes, deadline
+        self.max_nodes, self.deadline = whole.max_nodes, whole.deadline
         self.checks: list[str] = []
         self.unchecked: list[str] = []
 

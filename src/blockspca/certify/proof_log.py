@@ -27,14 +27,8 @@ from ..result import Result
 from ..scan.lists import scan_kernels
 from .adaptive_screening import Candidates
 from .proof_records import Recording
-from .proof_subject import (
-    Deflated,
-    NoTimeToRecord,
-    NotRecordable,
-    Subject,
-    constrained_subject,
-    free_subject,
-)
+from .proof_subject import Deflated, Subject, constrained_subject, free_subject
+from .refusals import NoTimeToRecord, NotRecordable
 
 # Share of a time limit that recording may take on top of it.
 RECORDING = 0.2

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.direction_dual.point import direction_point, direction_rounds
+from ..bounds.direction_dual.point import RootProof
 from ..bounds.entry_dual.bound import entry_bound
 from ..bounds.entry_dual.check import read_record
 from ..bounds.entry_dual.point import written_point, written_search
@@ -29,7 +29,8 @@ from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .adaptive_screening import Candidates
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
-from .proof_subject import NotRecordable, Subject
+from .proof_subject import Subject
+from .refusals import NotRecordable
 from .sign_records import SmallerBounds, sign_record
 from .tree_limits import TreeLimits
 
@@ -239,14 +240,14 @@ class Recording:
         """
         support = np.searchsorted(self.features, self.claimed[k].support)
         bound, memory = target * self.unit, self.budget.limits.memory
-        call = (self.cov, k, support, bound, self.budget, memory)
+        root = RootProof(self.cov, k, support, self.budget, memory)
         if self.claimed[k].status is Status.OPTIMAL:
-            found = direction_rounds(*call)
+            found = root.rounds(bound)
             if found is not None:
                 rounds, last = found
                 said = [self._in_numbers(step.to_dict()) for step in rounds]
                 return target, {"rule": "direction", **last.to_dict(), "rounds": said}
-        point = direction_point(*call)
+        point = root.point(bound)
         if point is None:
             return _NOTHING
         value = point.value + DIRECTION_ROOM * abs(point.value)

@@ -31,14 +31,6 @@ from .results import certified_results
 TAKEN = ("hotelling", "orthogonal")  # what is no product of columns
 
 
-class NotRecordable(ValueError):
-    """The proof format has no rule for this result."""
-
-
-class NoTimeToRecord(NotRecordable):
-    """A was not read once more in the time that a recording has."""
-
-
 @dataclass(frozen=True)
 class Subject:
     """The matrix of a section, and how its header names it.

@@ -16,7 +16,8 @@ from ..checker.proof_file import ProofError, Section
 from ..covariance.covariance import Covariance
 from ..proof_file import Proof
 from ..result import Result
-from .proof_subject import NoTimeToRecord, said_constraints
+from .proof_subject import said_constraints
+from .refusals import NoTimeToRecord
 from .verification import VerificationError
 
 

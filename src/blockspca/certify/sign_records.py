@@ -25,6 +25,7 @@ from ..search.tree_log import ROOM, below, root_order
 from .adaptive_screening import Candidates
 from .nonnegative import nonnegative_loadings
 from .proof_subject import Subject
+from .refusals import NotClosed
 from .tree_limits import TreeLimits
 
 _NEAR = 2.0**-34  # of |τ|: what τI − A − N has left
@@ -35,10 +36,6 @@ _LARGEST = 40  # features of a node that N is looked for
 # and 24 for 200, which are a quarter of a second.
 _WORK = _LAST_STEPS * _LARGEST**3
 _MOST_FEATURES = 400  # of a tree: each node has a matrix of them
-
-
-class NotClosed(Exception):
-    """A set is above τ, or there are too many nodes."""
 
 
 @dataclass(frozen=True)

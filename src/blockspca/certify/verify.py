@@ -128,7 +128,7 @@ def verify(
         for step in certificate.steps:
             checker.step(step)
     else:
-        checker.parts(max_nodes, deadline)
+        checker.parts()
     return checker.verification()
 
 
@@ -292,13 +292,13 @@ class _Checker:
 
     def rules_kept(self) -> None:
         """The component keeps the rules."""
-        parts = PartChecks(self.cov, self.certificate, 1, Deadline(None))
+        parts = PartChecks(self.certificate, self.bounds)
         parts.component()
         self.checks += parts.checks
 
-    def parts(self, max_nodes: int, deadline: Deadline) -> None:
+    def parts(self) -> None:
         """The rules are kept, and the bounds of all parts bound the whole."""
-        parts = PartChecks(self.cov, self.certificate, max_nodes, deadline)
+        parts = PartChecks(self.certificate, self.bounds)
         parts.component()
         bound = parts.bound()
         require(

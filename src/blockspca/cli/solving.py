@@ -177,7 +177,7 @@ def write_proof(
     solved: Components | SparsityPath, target: Path, display: Display
 ) -> None:
     """Write the proof, and say where it says less than the result."""
-    from ..certify.proof_subject import NoTimeToRecord
+    from ..certify.refusals import NoTimeToRecord
 
     assert solved.proof is not None
     try:

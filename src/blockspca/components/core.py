@@ -17,7 +17,7 @@ from .._kernels.joint_constants import CANDIDATES, EXCHANGES, FITS, REFINED, STE
 from .._validation import FloatArray
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
-from ..limits import Budget, Deadline
+from ..limits import Deadline
 from ..numerics import cost as _cost
 from .goal import Goal
 
@@ -48,30 +48,18 @@ class Core:
 
     Parameters
     ----------
-    ordered : bool
-        Whether the order of components is not free, because each place has its k.
-    disjoint : bool
-        Whether no feature may be used twice.
-    max_entries : int, optional
-        Numbers that all its arrays may hold, a gigabyte by default. Half are for A and
-        A², and new ones with them as they grow.
+    entries : int
+        Numbers that all its arrays may hold. Half are for A and A², and new ones with
+        them as they grow.
     """
 
     def __init__(
-        self,
-        cov: Covariance,
-        unit: float,
-        ordered: bool,
-        disjoint: bool,
-        deadline: Deadline,
-        max_entries: int | None = None,
+        self, cov: Covariance, unit: float, deadline: Deadline, entries: int
     ) -> None:
         self.cov, self.unit, self.deadline = cov, unit, deadline
-        self.ordered, self.disjoint = ordered, disjoint
         self.features = np.empty(0, dtype=np.intp)
         self.A = self.square = np.empty((0, 0))
         self._place = np.full(cov.n_features, -1, dtype=np.int64)
-        entries = Budget().max_entries if max_entries is None else max_entries
         self.largest = math.isqrt(entries // 8)  # features
         self._chunk = max(1, min(CHUNK, entries // 8))
         self._factor: FloatArray | None = None
@@ -167,9 +155,20 @@ class Core:
         steps = min(STEPS, max(1, WORK // measuring))
         return max(1, WORK // turn), exchanges, steps
 
-    def raised(self, V: FloatArray, ks: list[int], goal: Goal) -> Measured:
-        """Return a set that no turn of a component improves, or as time allows."""
+    def raised(
+        self, V: FloatArray, ks: list[int], goal: Goal, in_place: bool, disjoint: bool
+    ) -> Measured:
+        """Return a set that no turn of a component improves, or as time allows.
+
+        Parameters
+        ----------
+        in_place : bool
+            Whether the order of components is not free, because each place has its k.
+        disjoint : bool
+            Whether no feature may be used twice.
+        """
         from .._kernels.joint_exchange import take_turns
+        from .._kernels.joint_sets import Components
 
         m, d = V.shape
         supports, loadings = np.zeros((m, max(ks)), np.int64), np.zeros((m, max(ks)))
@@ -188,11 +187,9 @@ class Core:
                 self.A,
                 self.square,
                 numbers,
-                supports,
-                loadings,
-                counts,
-                self.ordered,
-                self.disjoint,
+                Components(supports, loadings, counts),
+                in_place,
+                disjoint,
                 (turn, in_vain, count, exchanges, steps),
             )
             most -= count

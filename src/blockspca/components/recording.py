@@ -23,12 +23,8 @@ from .._validation import FloatArray
 from ..certificate import BoundName
 from ..certify.proof_log import RECORDING, check_recordable, recorded
 from ..certify.proof_records import said_of_weaker
-from ..certify.proof_subject import (
-    Deflated,
-    NotRecordable,
-    deflated_by,
-    said_constraints,
-)
+from ..certify.proof_subject import Deflated, deflated_by, said_constraints
+from ..certify.refusals import NotRecordable
 from ..certify.replay import Replay, replayed
 from ..certify.results import certified_results
 from ..covariance.covariance import Covariance

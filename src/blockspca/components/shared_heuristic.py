@@ -19,7 +19,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.linalg import leading_eigenpairs
 from ..numerics.rounding import TINY
-from ..rules import GroupLimits
+from .shared_choice import SharedChoice
 
 GAIN = 1e-12  # of the objective: less is rounding
 MOST_STEPS = 100
@@ -61,18 +61,11 @@ class SharedSet:
 
 
 class SharedHeuristic:
-    """Looks for sets that hold the features `include` and keep limits on groups."""
+    """Looks for sets of a choice: with its features, and within limits on groups."""
 
-    def __init__(
-        self,
-        cov: Covariance,
-        k: int,
-        r: int,
-        include: NDArray[np.intp],
-        limits: GroupLimits | None = None,
-    ) -> None:
-        self.cov, self.k, self.r, self.include = cov, k, r, include
-        self.limits = limits
+    def __init__(self, choice: SharedChoice, k: int, r: int) -> None:
+        cov, self.k, self.r = choice.cov, k, r
+        self.cov, self.include, self.limits = cov, choice.include, choice.limits
         self.shift = 0.0
         if not cov.known_psd:  # at least 0 on the diagonal, which suffices in practice
             self.shift = max(0.0, -float(cov.diagonal().min())) + cov.max_abs()

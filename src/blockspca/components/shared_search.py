@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.direction_dual.density import Density
-from ..bounds.direction_dual.problem import NotAffordable, Problem, make_problem
+from ..bounds.direction_dual.problem import Problem, make_problem
 from ..bounds.direction_dual.relaxation import rounding_of_sum
-from ..covariance.covariance import Covariance
-from ..limits import Budget
+from ..limits import Budget, NotAffordable
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
 from ..result import OPTIMAL_GAP
-from ..rules import GroupLimits
+from .shared_choice import SharedChoice
 from .shared_dual import DualPoint, SharedAscent, SharedNode, begin, proved_at
 from .shared_heuristic import SharedHeuristic, SharedSet
 
@@ -58,17 +57,17 @@ class SharedSearch:
 
     def __init__(
         self,
-        cov: Covariance,
+        choice: SharedChoice,
         k: int,
         r: int,
-        include: NDArray[np.intp],
         best: SharedSet,
         budget: Budget,
         heuristic: SharedHeuristic | None = None,
-        limits: GroupLimits | None = None,
     ) -> None:
-        self.cov, self.k, self.r, self.include = cov, k, r, include
-        self.limits = limits  # on the features of a group; the root does not know them
+        cov, self.k, self.r = choice.cov, k, r
+        self.cov, self.include = cov, choice.include
+        # on the features of a group; the root does not know them
+        self.limits = choice.limits
         self.best, self.budget, self.heuristic = best, budget, heuristic
         self.start = tuple(int(i) for i in best.support)
         self.bound, self.nodes = np.inf, 0
@@ -87,7 +86,7 @@ class SharedSearch:
                     cov,
                     k,
                     best.support,
-                    self.is_small or len(include) > 0,
+                    self.is_small or len(self.include) > 0,
                     budget,
                     budget.limits.memory,
                 )

@@ -214,8 +214,7 @@ class SharedSupport:
 
         def begun(support: NDArray[np.intp]) -> SharedSearch:
             start = SharedSet.of(choice.cov, support, r)
-            include, limits = choice.include, choice.limits
-            return SharedSearch(choice.cov, k, r, include, start, budget, limits=limits)
+            return SharedSearch(choice, k, r, start, budget)
 
         if claim.bound_name == DUAL:
             require(claim.dual is not None, "the direction dual without its point")
@@ -333,8 +332,7 @@ def _solve(
     start: NDArray[np.intp] | None,
     budget: Budget,
 ) -> SharedSupport:
-    cov, include, limits = choice.cov, choice.include, choice.limits
-    heuristic = SharedHeuristic(cov, k, r, include, limits)
+    cov, heuristic = choice.cov, SharedHeuristic(choice, k, r)
     best = SharedSet.of(cov, heuristic.top(cov.diagonal()), r)
     claim = SharedClaim(np.inf, UNPROVED)
     search: SharedSearch | None = None
@@ -348,7 +346,7 @@ def _solve(
         best = heuristic.best_of([best.support, *starts], budget)
         claim = _closed_form(cov, k, r, budget)
         if not _is_enough(best, claim, budget):
-            search = SharedSearch(cov, k, r, include, best, budget, heuristic, limits)
+            search = SharedSearch(choice, k, r, best, budget, heuristic)
             search.run()
         interrupted = False
     return _result(choice, k, best, claim, search, budget, interrupted)
@@ -413,16 +411,16 @@ def bound_shared(
     steps : int
         Of the ascent at its root, at the most.
     """
-    include = np.empty(0, dtype=np.intp)
     scores = cov.diagonal().copy()
     scores[start] = np.inf
-    heuristic = SharedHeuristic(cov, k, r, include)
+    choice = SharedChoice.of(cov)
+    heuristic = SharedHeuristic(choice, k, r)
     starts = [heuristic.top(scores), *heuristic.starts()]
     best = heuristic.best_of(starts, budget, exchange=False)
     claim = _closed_form(cov, k, r, budget)
-    search = SharedSearch(cov, k, r, include, best, budget)
+    search = SharedSearch(choice, k, r, best, budget)
     search.run(nodes, steps)
-    return _result(SharedChoice.of(cov), k, best, claim, search, budget, False)
+    return _result(choice, k, best, claim, search, budget, False)
 
 
 def _closed_form(cov: Covariance, k: int, r: int, budget: Budget) -> SharedClaim:

@@ -37,7 +37,7 @@ from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, Result, Status
 from .rewrite import with_component
 from .schemes import NoComponent, Scheme, uses_closed
-from .variance import adjusted_variance, score_covariance
+from .variance import adjusted_variance, by_size, score_covariance
 
 GAIN = OPTIMAL_GAP  # of the total: less is within what "optimal" leaves open
 
@@ -197,17 +197,10 @@ def _ordered(
     as_they_are = total(cov, results, scheme)
     if len({result.k for result in results}) > 1:  # a place has its k
         return results, as_they_are
-    left = score_covariance(cov, np.array([result.x for result in results]))
-    plain = getattr(scheme, "adds_variances", False)
-    order: list[int] = []
-    for _ in results:
-        open_ = [i for i in range(len(results)) if i not in order]
-        first = max(open_, key=lambda i: left[i, i])
-        order.append(first)
-        if not plain and left[first, first] > 0:
-            left = left - np.outer(left[first], left[first]) / left[first, first]
-    by_size = [results[i] for i in order]
-    if plain:  # the same in any order
-        return by_size, as_they_are
-    reached = total(cov, by_size, scheme)
-    return (by_size, reached) if reached > as_they_are else (results, as_they_are)
+    scores = score_covariance(cov, np.array([result.x for result in results]))
+    if getattr(scheme, "adds_variances", False):  # the same in any order
+        order = sorted(range(len(results)), key=lambda i: -scores[i, i])
+        return [results[i] for i in order], as_they_are
+    ordered = [results[i] for i in by_size(scores)]
+    reached = total(cov, ordered, scheme)
+    return (ordered, reached) if reached > as_they_are else (results, as_they_are)

@@ -91,6 +91,18 @@ def adjusted_variance(scores: FloatArray) -> FloatArray:
     return pivots
 
 
+def by_size(scores: FloatArray) -> list[int]:
+    """Return an order in which each score adds most to the earlier ones."""
+    left, order = scores.copy(), list[int]()
+    for _ in range(len(left)):
+        open_ = [i for i in range(len(left)) if i not in order]
+        first = max(open_, key=lambda i: left[i, i])
+        order.append(first)
+        if left[first, first] > 0:
+            left = left - np.outer(left[first], left[first]) / left[first, first]
+    return order
+
+
 def predicted(cov: Covariance, components: FloatArray) -> float:
     """Return R², the share of all features' variance that the scores predict.
 

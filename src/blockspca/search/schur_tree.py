@@ -132,7 +132,7 @@ class ProofTree:
         self._levels = [np.zeros(k + 1, dtype=np.int64) for _ in range(4)]
         self._indices = [np.zeros((k + 1, n), dtype=np.int64) for _ in range(2)]
         self._bounds = np.zeros((4, k + 1, n))
-        self._work = np.zeros((5, max(n, k) + 1))
+        self._work = np.zeros((3, max(n, k) + 1))
         self._fresh = np.zeros(n, dtype=np.int64)
         self._found = np.zeros(k + 1, dtype=np.int64)
 

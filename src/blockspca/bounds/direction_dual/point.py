@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
-from ...limits import Deadline
+from ...limits import Deadline, NotAffordable
 from ...numerics.blas import single_threaded
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .ascent import Ascent, Best
-from .problem import NotAffordable, Problem, make_problem
+from .problem import Problem, make_problem
 from .relaxation import relax, rounding_of_sum
 from .search import root_of
-from .settings import DualSettings
+from .settings import DEFAULT, DualSettings
 
 _STEPS, _CHILD_STEPS = 150, 40  # of ascent, as in `dual_bound`
 _MOST_ROUNDS = 40  # of fixing; each ends it unless it fixes something, eight are many
@@ -93,62 +93,65 @@ class Round:
         return {**self.point.to_dict(), **said, "vector": vector}
 
 
-def direction_point(
-    cov: Covariance,
-    k: int,
-    start: Sequence[int] | NDArray[np.intp],
-    target: float,
-    deadline: Deadline,
-    memory: int | None = None,
-) -> DirectionPoint | None:
-    """Ascend at the root until the bound is at the target, and return where.
+@dataclass(frozen=True)
+class RootProof:
+    """What the direction dual proves of A at its root, without splitting.
 
-    None if A does not come from complete data with their samples as coordinates, or if
-    time or memory do not suffice.
+    Parameters
+    ----------
+    start : array of int
+        A support to begin with.
+    memory : int, optional
+        Bytes for the columns and for the n × n arrays of a step.
     """
-    with single_threaded():
-        problem = _in_samples(cov, k, start, False, deadline, memory)
-        if problem is None:
+
+    cov: Covariance
+    k: int
+    start: Sequence[int] | NDArray[np.intp]
+    deadline: Deadline
+    memory: int | None = None
+
+    def point(self, target: float) -> DirectionPoint | None:
+        """Ascend until the bound is at the target, and return where.
+
+        None if A does not come from complete data with their samples as coordinates, or
+        if time or memory do not suffice.
+        """
+        with single_threaded():
+            problem = self._problem(short=False)
+            if problem is None:
+                return None
+            ascent = Ascent(problem, root_of(problem))
+            ascent.run(_STEPS, problem.to_columns(target), self.deadline)
+            if ascent.best is None:
+                return None
+            return _measured(problem, ascent)
+
+    def rounds(self, bound: float) -> tuple[list[Round], DirectionPoint] | None:
+        """Prove a bound: rounds of fixing, and the point that closes.
+
+        None if that does not come to an end without splitting.
+        """
+        with single_threaded():
+            problem = self._problem(short=True, settings=_IN_SAMPLES)
+            # Of features that are no columns nothing can be fixed.
+            if problem is None or problem.min_multiplier > 0:
+                return None
+            return _Rounds(problem, bound, self.deadline).run()
+
+    def _problem(self, short: bool, settings: DualSettings = DEFAULT) -> Problem | None:
+        """`make_problem`, if its coordinates are the samples of data, as in proofs."""
+        cov = self.cov
+        if not cov.known_psd or not cov.has_columns:
             return None
-        ascent = Ascent(problem, root_of(problem))
-        ascent.run(_STEPS, problem.to_columns(target), deadline)
-        if ascent.best is None:
+        asked = (short, self.deadline, self.memory, settings)
+        try:
+            problem = make_problem(cov, self.k, self.start, *asked)
+        except NotAffordable:
             return None
-        return _measured(problem, ascent)
-
-
-def direction_rounds(
-    cov: Covariance,
-    k: int,
-    start: Sequence[int] | NDArray[np.intp],
-    bound: float,
-    deadline: Deadline,
-    memory: int | None = None,
-) -> tuple[list[Round], DirectionPoint] | None:
-    """Prove a bound at the root alone: rounds of fixing, and the point that closes.
-
-    None if that does not come to an end without splitting.
-    """
-    with single_threaded():
-        problem = _in_samples(cov, k, start, True, deadline, memory, _IN_SAMPLES)
-        if (
-            problem is None or problem.min_multiplier > 0
-        ):  # features that are no columns
+        if problem is None or problem.columns.shape[0] != cov.n_samples:
             return None
-        return _Rounds(problem, bound, deadline).run()
-
-
-def _in_samples(cov: Covariance, *asked: Any) -> Problem | None:
-    """`make_problem`, if it has the samples of data as coordinates, as proofs do."""
-    if not cov.known_psd or not cov.has_columns:
-        return None
-    try:
-        problem = make_problem(cov, *asked)
-    except NotAffordable:
-        return None
-    if problem is None or problem.columns.shape[0] != cov.n_samples:
-        return None
-    return problem
+        return problem
 
 
 class _Rounds:

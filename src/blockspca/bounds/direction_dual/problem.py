@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
-from ...limits import Deadline
+from ...limits import Deadline, NotAffordable
 from ...numerics import cost as _cost
 from ...numerics.linalg import leading_eigenvector
 from ...numerics.rounding import EPS, TINY, power_of_four
@@ -25,10 +25,6 @@ _LARGEST_INDEX = 2**31 - 1  # of the kernel of sparse sums, which has 32-bit ind
 _MOST_ROWS = 4096  # of sparse columns: n × n arrays have to be held
 _ARRAYS = 6  # of n × n entries that an ascent holds at once
 _PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
-
-
-class NotAffordable(Exception):
-    """There is not enough time, or memory, for the columns and a step with them."""
 
 
 @dataclass(frozen=True)

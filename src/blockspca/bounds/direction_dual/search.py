@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from ..._validation import FloatArray
 from ...covariance.covariance import Covariance, as_covariance
-from ...limits import Deadline
+from ...limits import Deadline, NotAffordable
 from ...numerics import cost as _cost
 from ...numerics.blas import keep_to_one_thread, single_threaded, thread_count
 from ...numerics.upper_eigenvalues import eigenvalue_ceiling
 from .ascent import Ascent
 from .density import concentrated
 from .node import Node, branches
-from .problem import NotAffordable, Problem, make_problem
+from .problem import Problem, make_problem
 from .relaxation import rounding_of_sum
 from .settings import DEFAULT, DualSettings
 
