@@ -64,10 +64,13 @@ def _compare_with_subsets(prover: PathProver) -> None:
     """Hold each bound against its component and the parts of larger ones.
 
     The j largest entries of a component of K > j features are one of the vectors
-    that the bound for j is about. When time is up, the largest component is all.
+    that the bound for j is about. Of components half as large each time: of all, this
+    was a sixth of paths that take a millisecond. When time is up, the largest is all.
     """
     upper, error = np.array(prover.chain.upper), prover.chain.entry_error
-    for size in range(len(upper) - 1, 0, -1):
+    size = 2 * (len(upper) - 1)
+    while size > 1:
+        size //= 2
         best = prover.incumbents.best[size]
         within = prover.incumbents.pool.within(best.positions)
         values, rounding = values_of_subsets(within, best.x)

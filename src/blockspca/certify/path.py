@@ -35,7 +35,7 @@ from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .chain import Chain
 from .conclude import conclude
-from .incumbents import Incumbents
+from .incumbents import Incumbent, Incumbents
 from .records import CertifiedStep, TreeStatistics
 from .single_k import prove_single_k
 from .unscanned import steps_from_variances
@@ -187,6 +187,9 @@ class PathProver:
         self.chain = Chain(cov, candidates, self.values)
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
+        # Objectives that were asked for, with the incumbents that have them.
+        self._reached: list[tuple[Incumbent | None, float]]
+        self._reached = [(None, np.nan)] * (k_max + 1)
         self.stopped_by: dict[int, Status] = {}
         self.gap = budget.limits.gap
         self.gap_level = 0
@@ -462,4 +465,7 @@ class PathProver:
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
         best = self.incumbents.best[k]
-        return rayleigh(self.incumbents.pool.within(best.positions), best.x)
+        if self._reached[k][0] is not best:
+            within = self.incumbents.pool.within(best.positions)
+            self._reached[k] = best, rayleigh(within, best.x)
+        return self._reached[k][1]
