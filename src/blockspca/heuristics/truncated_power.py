@@ -213,6 +213,8 @@ def _strong_rows(
         return []
     sample = np.random.default_rng(0).permutation(d)[: int(np.ceil(HITS * d / k))]
     most = _most_of_row(cov, k, largest)
+    # Those first that may have most, so that the others need not be looked at.
+    sample = sample[np.argsort(-most[sample], kind="stable")]
     chunk = max(1, CHUNK // d)
     seconds = _cost.passes(4, chunk * d)
     if not cov.in_memory:
