@@ -31,7 +31,7 @@ def begun(page) -> dict:
 
 def test_a_page_begins_with_the_fit(X):
     model = bs.SparsePCA(2, k=3, scale=True).fit(X)
-    expected = {"k": 3, "n_components": 2, "scheme": "residual", "scale": True}
+    expected = {"k": 3, "n_components": 2, "scale": True}  # residual is the page's own
     assert begun(model.explore()) == expected
     coloured = begun(model.explore(color=["a", "b"] * 20))
     assert coloured == {**expected, "label": "color"}
@@ -48,6 +48,7 @@ def test_constraints_and_a_background_come_along(X):
     model = bs.SparsePCA(1, k=2, constraints=constraints, scheme="disjoint").fit(X)
     assert begun(model.explore()) == {
         "k": 2,
+        "scheme": "disjoint",
         "include": (1,),
         "exclude": (7,),
         "max_per_group": 1,
@@ -55,7 +56,11 @@ def test_constraints_and_a_background_come_along(X):
     }
     contrast = bs.SparsePCA(1, k=2, scheme="disjoint", background_weight=0.5)
     contrast.fit(X, background=X[::-1])
-    assert begun(contrast.explore(background=X[::-1])) == {"k": 2, "weight": 0.5}
+    assert begun(contrast.explore(background=X[::-1])) == {
+        "k": 2,
+        "scheme": "disjoint",
+        "weight": 0.5,
+    }
 
 
 def test_names_of_a_frame_and_a_precomputed_matrix(X):
