@@ -1,0 +1,327 @@
+"""Checks the records of a proof, one after the other, and then what it claims.
+
+The rules are those of docs/proof-format.md, sections 3 to 8. The arithmetic is that of
+`IntegerMatrix` or `FloatMatrix`, one of them for a whole section: all its records are
+about one matrix Ã, which is that after all steps of section 8. The vector of a claim is
+always checked in exact arithmetic on the data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .claims import Claim
+from .compositions import CompositionCheck
+from .data import as_data, data_hash, read_data
+from .entry import check_entry
+from .entry_tree import EntryTree
+from .float_forms import FloatForms
+from .floats import FloatMatrix
+from .group_tree import check_group_tree
+from .groups import Groups, Rooms
+from .integer_direction import IntegerDirections
+from .integer_forms import IntegerForms
+from .integers import IntegerMatrix
+from .problem import Problem
+from .proof_file import Record, Section, read_proof
+from .reading import ProofError
+from .screening import RowLists, UpperBounds, undecided_by_lists
+from .sign_tree import check_signs
+from .taken import Deflated
+
+OPTIMAL = Fraction(1, 10**9)
+Matrix = Any  # IntegerMatrix or FloatMatrix: numbers are integers or fractions
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was checked. There is none for a proof that is refused."""
+
+    sections: list[Section]
+    arithmetic: list[str]
+    nodes: int
+    seconds: float
+
+    @property
+    def records(self) -> int:
+        return sum(len(section.records) for section in self.sections)
+
+    def __str__(self) -> str:
+        problem = self.sections[0].problem
+        lines = [f"data     {problem.n} x {problem.d}, sha256 {problem.sha256}"]
+        for section in self.sections:
+            lines += [f"problem  {section.problem}"]
+            lines += [claimed(claim) for claim in section.claims]
+        lines += [
+            f"checked  {self.records} records, {self.nodes} nodes of trees, "
+            f"in {' and '.join(sorted({*self.arithmetic}))}, {self.seconds:.2f} s"
+        ]
+        return "\n".join(lines)
+
+
+def claimed(claim: Claim) -> str:
+    """Say in a line what a claim says."""
+    features = " ".join(map(str, claim.support))
+    return (
+        f"k = {claim.k:<4} {'optimal' if is_optimal(claim) else 'bounded'}: "
+        f"{claim.objective!r} <= opt <= {claim.upper_bound!r}, features {features}"
+    )
+
+
+def is_optimal(claim: Claim) -> bool:
+    """Say whether the gap is at most 10⁻⁹."""
+    low, high = Fraction(claim.objective), Fraction(claim.upper_bound)
+    return high - low <= OPTIMAL * abs(low)
+
+
+def check_proof(
+    proof: str | Path | bytes,
+    data: str | Path | np.ndarray,
+    *,
+    exact: bool = False,
+    floats: bool = False,
+) -> Verdict:
+    """Check a proof for data; raise `ProofError` unless all of it holds.
+
+    Parameters
+    ----------
+    proof : path or bytes
+        The file that `write_proof` has written, or what is in it.
+    data : path or array of shape (n, d)
+        The data Y that the proof is about.
+    exact : bool
+        Decide in integers only.
+    floats : bool
+        Decide in float64 only. Without either, what float64 cannot decide is tried
+        again in integers.
+    """
+    start = time.perf_counter()
+    Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
+    sections = read_proof(proof, Y.shape)
+    ways: list[type] = [FloatMatrix, IntegerMatrix]
+    if exact or floats:
+        ways = [IntegerMatrix] if exact else [FloatMatrix]
+    digest = data_hash(Y)
+    matrices = [_check_section(section, Y, digest, ways) for section in sections]
+    return Verdict(
+        sections,
+        [matrix.name for matrix in matrices],
+        sum(matrix.nodes for matrix in matrices),
+        time.perf_counter() - start,
+    )
+
+
+def _check_section(
+    section: Section, Y: np.ndarray, digest: str, ways: Sequence[type]
+) -> Matrix:
+    """Check a section in the first arithmetic that can; return its matrix."""
+    problem = section.problem
+    if digest != problem.sha256:
+        raise ProofError("these are other data: the hash is not that of the proof")
+    needed = sorted({i for claim in section.claims for i in claim.support})
+    deflated = Deflated(Y, problem, needed)
+    for claim in section.claims:
+        _check_vector(claim, deflated)
+    reasons = []
+    for way in ways:
+        try:
+            matrix = way(Y, problem)
+            _check_records(section, matrix)
+            return matrix
+        except ProofError as error:
+            reasons.append(str(error))
+        except RecursionError:
+            reasons.append("a tree is nested too deeply for this Python")
+        except (OverflowError, MemoryError) as error:
+            reasons.append(f"the numbers are too large ({error})")
+    raise ProofError("; in integers: ".join(reasons))
+
+
+def _check_records(section: Section, matrix: Matrix) -> None:
+    problem = section.problem
+    constraints = problem.constraints
+    groups = Groups.of(problem, constraints.groups)
+    beside = Groups.of(problem, constraints.beside)
+    kinds = [one for one in (groups, beside) if len(one.room)]
+    if constraints.whole:  # all rules but one know no groups then
+        kinds = []
+    bounds = matrix.upper_bounds()
+    if kinds:
+        bounds = replace(bounds, groups=groups)
+    exact = isinstance(matrix, IntegerMatrix)
+    forms = IntegerForms(matrix) if exact else FloatForms(matrix)
+    screening = Screening(section, matrix, bounds)
+    uppers = Uppers()
+    for record in section.records:
+        upper = matrix.number(record.upper)
+        before = uppers.for_rule(record.rule)
+        if record.rule == "variance":
+            _check_variance(record, problem, matrix, upper)
+        elif record.rule == "rows":
+            matrix.check_rows(bounds, record.k, upper)
+        elif record.rule == "average":
+            _check_average(record, problem, matrix, upper, before)
+        elif record.direction is not None:
+            if exact:
+                IntegerDirections(matrix, record.k, upper).check(record.direction)
+            else:
+                matrix.check_direction(record.k, upper, record.direction)
+        elif record.entry is not None:
+            check_entry(forms, bounds, record.k, upper, record.entry)
+        elif record.compositions is not None:
+            CompositionCheck(
+                forms, bounds, record.k, upper, before, record.compositions
+            ).check()
+        elif record.rule == "entry-tree":
+            screening.check(record, upper, before.get(record.k - 1))
+            EntryTree(forms, record.k, upper, record.features).check(record.nodes)
+            matrix.nodes += len(record.nodes)
+        elif record.rule == "group-tree":
+            check_group_tree(problem, matrix, record, upper)
+        elif record.rule == "signs":
+            if not constraints.include:
+                screening.check(record, upper, before.get(record.k - 1))
+            plain, signs = uppers.plain, uppers.signs
+            check_signs(problem, matrix, record, upper, plain, signs, kinds)
+        else:
+            screening.check(record, upper, before.get(record.k - 1))
+            rooms = Rooms([one.restricted(record.features) for one in kinds])
+            matrix.check_tree(record, {**before, record.k: upper}, rooms)
+        uppers.add(record, upper)
+    for claim in section.claims:
+        _check_bound(claim, problem, matrix, uppers.all)
+
+
+class Uppers:
+    """The U of the records so far, and which of them a record may rest on."""
+
+    def __init__(self) -> None:
+        self.all: dict[int, Any] = {}
+        self.plain: dict[int, Any] = {}  # of all sets: what every rule may use
+        self.signs: dict[int, Any] = {}  # and those by signs
+
+    def for_rule(self, rule: str) -> dict[int, Any]:
+        """Return what a record of a rule may rest on."""
+        return {**self.plain, **self.signs} if rule == "signs" else dict(self.plain)
+
+    def add(self, record: Record, upper: Any) -> None:
+        self.all[record.k] = upper
+        if record.rule == "signs":
+            self.signs[record.k] = upper
+        elif record.rule != "group-tree":
+            self.plain[record.k] = upper
+
+
+def _check_bound(
+    claim: Claim, problem: Problem, matrix: Matrix, uppers: dict[int, Any]
+) -> None:
+    """Show opt(k) ≤ upper_bound by the record of k, or of what is left beside I."""
+    m = claim.k - len(problem.chosen)
+    if problem.level is not None and claim.upper_bound < problem.level:
+        raise ProofError(f"k = {claim.k}: the bound claimed is below the level")
+    if problem.level is not None and m == 0:
+        return
+    if m not in uppers:
+        raise ProofError(f"k = {claim.k}: there is no record for the claim")
+    if matrix.number(claim.upper_bound) < uppers[m] + m * matrix.e:
+        raise ProofError(f"k = {claim.k}: the bound claimed is below U + k e")
+
+
+def _check_variance(
+    record: Record, problem: Problem, matrix: Matrix, upper: Any
+) -> None:
+    """The largest eigenvalue of a positive semidefinite matrix is at most its trace."""
+    k = record.k
+    if k > 1 and not problem.is_semidefinite:
+        raise ProofError(f"k = {k}: the rule variance is for data")
+    needed = matrix.largest_diagonal(k) + (2 * k * matrix.e if k > 1 else 0)
+    if upper < needed:
+        raise ProofError(f"k = {k}: U is below the sum of variances")
+
+
+def _check_average(
+    record: Record, problem: Problem, matrix: Matrix, upper: Any, uppers: dict[int, Any]
+) -> None:
+    """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
+    k, m = record.k, record.source
+    if not 1 <= m < k or m not in uppers:
+        raise ProofError(f"k = {k}: average needs a record of m < k, not of {m}")
+    least, below = matrix.smallest_diagonal(), uppers[m]
+    first = m >= 2 and below >= least
+    if first and (upper - least) * (m - 1) >= (below - least) * (k - 1):
+        return
+    if problem.is_semidefinite and (upper - 2 * k * matrix.e) * m >= below * k:
+        return
+    raise ProofError(f"k = {k}: U is below the average over sets of {m}")
+
+
+SCREENED = (
+    "tree",
+    "entry-tree",
+    "signs",
+)  # rules with features that others are dropped for
+
+
+class Screening:
+    """Shows that features not named by a tree are in no better set."""
+
+    def __init__(self, section: Section, matrix: Matrix, bounds: UpperBounds) -> None:
+        self.section, self.matrix, self.bounds = section, matrix, bounds
+        self.lists: RowLists | None = None
+
+    def check(self, record: Record, tau: Any, u: Any) -> None:
+        d, k = len(self.section.kept), record.k
+        if len(record.features) == d:
+            return
+        if k == 1:
+            kept = set(record.features)
+            for i in range(d):
+                if i not in kept and not self.matrix.diagonal_at_most(i, tau):
+                    raise ProofError(f"k = 1: feature {i} cannot be dropped")
+            return
+        if u is None or u > tau:
+            raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
+        if self.lists is None:
+            self.lists = self._make_lists()
+        level = self.matrix.level(k, tau, u)
+        alive, rows = undecided_by_lists(
+            self.bounds, self.lists, level, record.features
+        )
+        self.matrix.check_screening(self.bounds, alive, rows, k, tau, u)
+
+    def _make_lists(self) -> RowLists:
+        """One pass over the rows and columns that Cauchy leaves for some record."""
+        d = len(self.section.kept)
+        rows, columns = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
+        before, levels = None, []
+        for record in self.section.records:
+            number = self.matrix.number(record.upper)
+            if record.rule in SCREENED and len(record.features) < d and record.k > 1:
+                left = np.ones(d, dtype=bool)
+                if before is not None and before[0] == record.k - 1:
+                    level = self.matrix.level(record.k, number, before[1])
+                    left = self.bounds.left_by_cauchy(level)
+                    levels.append(level)
+                kept = np.zeros(d, dtype=bool)
+                kept[list(record.features)] = True
+                rows |= left & ~kept
+                columns |= left | kept
+            before = (record.k, number)
+        length = self.section.row_list
+        places = np.flatnonzero(columns)
+        return RowLists(self.bounds, np.flatnonzero(rows), places, length, levels)
+
+
+def _check_vector(claim: Claim, deflated: Deflated) -> None:
+    """Show x'Ax ≥ objective·x'x, in exact arithmetic on the data."""
+    norm = sum(Fraction(value) ** 2 for value in claim.x)
+    form = deflated.form(claim.support, claim.x)
+    if form < Fraction(claim.objective) * norm:
+        raise ProofError(f"k = {claim.k}: x has less than the objective claimed")

@@ -1,0 +1,167 @@
+"""Rule "compositions": how many features of each part a better set could have.
+
+Counts of features are closed by the tables of `CompositionTables`, in float64 from
+above, whichever arithmetic decides; what bounds a part, and the trees of the cases that
+are left, are decided in that of the matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .case_tree import CaseCounts, check_case_tree
+from .composition_file import Case, Compositions
+from .composition_tables import CompositionTables
+from .integer_forms import Forms, Number
+from .reading import ProofError
+from .screening import BLOCK, UpperBounds, above
+
+AT_ONCE = 256  # counts whose matrices are eliminated together
+
+
+class CompositionCheck:
+    """Checks one record; `uppers` are the U_q of the chain."""
+
+    def __init__(
+        self,
+        forms: Forms,
+        bounds: UpperBounds,
+        k: int,
+        upper: Number,
+        uppers: dict[int, Number],
+        given: Compositions,
+    ) -> None:
+        self.forms, self.bounds, self.k, self.upper = forms, bounds, k, upper
+        self.given, self.uppers = given, uppers
+        rest = np.setdiff1d(
+            np.arange(len(bounds.diagonal)), np.concatenate(given.parts)
+        )
+        self.parts = [np.array(part, dtype=np.int64) for part in given.parts]
+        self.parts += [rest] if len(rest) else []
+        level = forms.number_below(forms.matrix.number(given.level))
+        self.tables = CompositionTables(bounds, self.parts, len(rest) > 0, level, k)
+
+    def fail(self, what: str) -> ProofError:
+        return ProofError(f"k = {self.k}: {what}")
+
+    def check(self) -> None:
+        """Show that no set of k features is above U."""
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            if not self.tables.is_level():
+                raise self.fail("an entry beside the parts is above the level")
+            self.tables.finish(self.shown_bounds())
+            self.add_to_chain()
+            self.beginning([], iter(self.given.counts), iter(self.given.cases))
+
+    def shown_bounds(self) -> list[list[tuple[float, np.ndarray]]]:
+        """Return t and v̂² of the matrices that are shown to be above their part."""
+        found: list[list[tuple[float, np.ndarray]]] = []
+        for part, items in zip(self.given.parts, self.given.bounds, strict=True):
+            found.append([])
+            for item in items:
+                t = self.forms.matrix.number(item.t)
+                v = self.forms.signed_weights(item.v)
+                if not self.forms.bounds_part(part, t, v, self.k):
+                    raise self.fail("vv' + tI is not shown to bound a part")
+                squares = self.forms.squares_above(v)
+                found[-1].append((self.forms.number_above(t), squares))
+        return [*found, []]  # none of the rest
+
+    def add_to_chain(self) -> None:
+        """Lower the U_q of the chain to u_1(q), which bounds all sets of q features."""
+        self.chain = dict(self.uppers)
+        most = self.tables.most[0]
+        for q in range(1, self.k):
+            if np.isfinite(most[q]):
+                here = self.forms.from_above(float(most[q]))
+                self.chain[q] = min(here, self.chain.get(q, here))
+
+    # -- counts ---------------------------------------------------------------------
+
+    def beginning(
+        self, begin: list[int], nodes: Iterator[Any], cases: Iterator[Case]
+    ) -> None:
+        """Read the node of a beginning of counts; a call for each part at the most."""
+        node, q = next(nodes), self.k - sum(begin)
+        if q == 0:
+            if node.letter != "L":
+                raise self.fail("a case is expected where all features are counted")
+            self.check_case(begin, next(cases))
+            return
+        if node.letter != "S" or len(begin) == len(self.parts):
+            raise self.fail("counts of the next part are expected")
+        room = min(q, len(self.parts[len(begin)]))
+        if node.opened and node.opened[-1] > room:
+            raise self.fail(
+                f"{node.opened[-1]} features of a part with room for {room}"
+            )
+        closing = np.setdiff1d(np.arange(room + 1), node.opened)
+        top = self.forms.number_below(self.upper)
+        for start in range(0, len(closing), AT_ONCE):
+            counts = closing[start : start + AT_ONCE]
+            shown = self.tables.are_closed(begin, counts, top)
+            if not shown.all():
+                at = [*begin, int(counts[~shown][0])]
+                raise self.fail(f"the counts {at} are not shown to be below U")
+        for count in node.opened:
+            self.beginning([*begin, count], nodes, cases)
+
+    # -- cases ----------------------------------------------------------------------
+
+    def check_case(self, begin: Sequence[int], case: Case) -> None:
+        """Show that the sets with these counts are not above U."""
+        counts = CaseCounts.of(self.parts, begin)
+        if not {*case.features} <= {*counts.some.tolist()}:
+            raise self.fail("a case has features that its counts leave out")
+        dropped = np.setdiff1d(counts.some, case.features)
+        if len(dropped):
+            self.drop(counts, dropped)
+        matrix = self.forms.matrix
+        check_case_tree(
+            matrix, self.k, counts, case, {**self.chain, self.k: self.upper}
+        )
+        matrix.nodes += len(case.tree)
+
+    def drop(self, counts: CaseCounts, rows: np.ndarray) -> None:
+        """Show that features are in no better set, one after the other (screening).
+
+        r² is a sum over parts, of as many squares of each as the counts say, and one
+        less of the part of the feature itself: k − 1 altogether.
+        """
+        u = self.chain.get(self.k - 1)
+        if self.k > 1 and (u is None or u > self.upper):
+            raise self.fail("screening needs U of k - 1, at most τ")
+        alive = np.sort(np.concatenate([counts.whole, counts.some]))
+        while len(rows):
+            if self.k == 1:
+                fits = [self.forms.matrix.diagonal_at_most(i, self.upper) for i in rows]
+            else:
+                squares = self.largest_squares(counts, rows, alive)
+                level = self.forms.matrix.level(self.k, self.upper, u)
+                fits = level.excludes(self.bounds.diagonal[rows], squares)
+            out = rows[np.array(fits, dtype=bool)]
+            if not len(out):
+                out = self.forms.dropped_exactly(
+                    counts, rows, alive, self.k, self.upper, u
+                )
+            if not len(out):
+                raise self.fail(f"feature {rows[0]} cannot be dropped")
+            rows, alive = np.setdiff1d(rows, out), np.setdiff1d(alive, out)
+
+    def largest_squares(
+        self, counts: CaseCounts, rows: np.ndarray, alive: np.ndarray
+    ) -> np.ndarray:
+        """Bound r² of rows, within the features alive."""
+        entries, size = self.bounds.entries(alive), len(alive)
+        own = np.searchsorted(alive, rows)
+        found = np.zeros(len(rows))
+        step = max(1, BLOCK // size)
+        for start in range(0, len(rows), step):
+            part = np.arange(start, min(start + step, len(rows)))
+            squares = above(entries(own[part], size) ** 2)
+            squares[np.arange(len(part)), own[part]] = 0.0
+            found[part] = counts.largest_sums(squares, alive, rows[part])
+        return above(found, self.k + len(self.parts))

@@ -1,0 +1,234 @@
+"""Rule "signs": loadings that are not negative (docs/proof-format.md, section 8).
+
+The tree is that of section 5 on Ã, but begins with the features of `include`, may have
+nodes without a B, which are *bare*, and closes a node also by numbers N ≥ 0 that are
+added to Ā: x'Āx ≤ x'(Ā + N)x for x ≥ 0. Whatever numbers N ≥ 0 a checker takes are as
+good, so that rounding them is no error.
+
+In float64 a node counts as bare by its B̂: what holds without a B holds. The margins of
+`float_tree` for i and j need B̂_ii, B̂_jj ≤ τ of no other features; one with more is
+opened, or makes its node fail. They are as good for U_j by signs: of a vector x ≥ 0,
+each entry is split off by a B̂_ii, which has δ_i more, or is under a U_j + 2 max δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .groups import Groups, Rooms
+from .integer_tree import IntegerTree, is_positive_semidefinite
+from .positive import largest_eigenvalue_is_below
+from .problem import Problem
+from .proof_file import Added, Record
+from .reading import ProofError
+from .screening import UNIT
+from .tree import Schur, Tree, place_of
+from .tree_text import Node, skip_node
+
+
+def check_signs(
+    problem: Problem,
+    matrix: Any,
+    record: Record,
+    upper: Any,
+    plain: dict[int, Any],
+    signs: dict[int, Any],
+    kinds: Sequence[Groups],
+) -> None:
+    """Show x'Āx ≤ U x'x for all x ≥ 0 on sets of k features that are allowed.
+
+    `plain` are the U of records of all sets, `signs` those by signs.
+    """
+    included = [problem.kept[i] for i in problem.constraints.include]
+    names = (*included, *record.features)
+    if len(included) > record.k:
+        raise ProofError(f"k = {record.k}: there is more to include than k")
+    _check_features(included, record, len(problem.kept), kinds)
+    steps: Tree
+    closing: FloatClosing | IntegerClosing
+    if matrix.name == "exact integers":
+        B: Schur = matrix.slack(names, upper)
+        chain, more = (
+            {k: upper - u for k, u in uppers.items() if u <= upper}
+            for uppers in (plain, signs)
+        )
+        steps = IntegerTree(record.tree, record.k, chain)
+        closing = IntegerClosing(matrix, upper)
+    else:
+        choices = len(included) + record.depth
+        with np.errstate(all="ignore"):
+            uppers = {**plain, record.k: upper}
+            tree, B = matrix.tree(record.tree, record.k, names, uppers, choices)
+        more = tree.chained({k: float(u) for k, u in signs.items()})
+        steps, closing = tree, FloatClosing(matrix, float(upper), record.k)
+    rooms = Rooms([one.restricted(names) for one in kinds])
+    with np.errstate(all="ignore"):  # what is not finite fails its comparison
+        SignTree(steps, closing, more, record.added, names).begin(
+            B, len(included), rooms
+        )
+    matrix.nodes += len(record.tree)
+
+
+def _check_features(
+    included: list[int], record: Record, size: int, kinds: Sequence[Groups]
+) -> None:
+    """With `include`, the tree must have all features that fit beside it."""
+    if not included:
+        return
+    if {*included} & {*record.features}:
+        raise ProofError(f"k = {record.k}: features of include are not in the tree")
+    rooms = Rooms(kinds)
+    for i in included:
+        rooms = rooms.chosen(i)
+    fits = np.flatnonzero(rooms.is_open(np.arange(size)))
+    if {*fits.tolist()} - {*included} - {*record.features}:
+        raise ProofError(f"k = {record.k}: a feature that fits is not in the tree")
+
+
+class SignTree:
+    """Reads a tree by signs. Features are known by their places in `names`."""
+
+    def __init__(
+        self,
+        steps: Tree,
+        closing: FloatClosing | IntegerClosing,
+        more: dict[int, Any],
+        added: Sequence[Added],
+        names: Sequence[int],
+    ) -> None:
+        self.steps, self.closing, self.added, self.names = steps, closing, added, names
+        self.chains = {False: steps.chain, True: {**steps.chain, **more}}
+
+    def begin(self, B: Schur, included: int, rooms: Rooms) -> None:
+        """Choose the features of `include`, which are first, and read the tree."""
+        steps, self.first = self.steps, included
+        places = np.arange(len(self.names))
+        for p in range(included):
+            rooms = rooms.chosen(p)
+            if B is not None:
+                fits = steps.pivot_fits(B, 0)
+                rest = np.arange(1, steps.size(B))
+                B = steps.child(B, 0, rest) if fits else None
+        m = steps.k - included
+        places = places[included:]
+        inside = np.flatnonzero(rooms.is_open(places)) if m else places[:0]
+        if B is not None:
+            B = steps.part(B, inside)
+        self.node(B, tuple(range(included)), places[inside], m, rooms)
+
+    def node(
+        self, B: Schur, P: tuple[int, ...], F: np.ndarray, m: int, rooms: Rooms
+    ) -> None:
+        """Read one node, with its children; B is None if it is bare."""
+        steps = self.steps
+        node = next(steps.nodes)
+        if B is not None and m >= 2 and steps.exceeds(B):
+            B = None
+        if B is None and node.letter in "DP":
+            raise steps.fail(f"{node.letter} in a bare node")
+        while node.letter == "D":
+            steps.chain = self.chains[not P]
+            B, F = steps.dropped(B, F, m)
+            node = next(steps.nodes)
+        if node.letter == "S":
+            self.split(node, B, P, F, m, rooms)
+        elif node.letter == "N":
+            self.close(self.added[node.number], {*P, *F.tolist()})
+        elif node.letter == "P":
+            steps.check_positive(B, len(P))
+        elif B is None and rooms.holds(F, m):
+            raise steps.fail("L in a bare node")
+        elif B is not None and m > 0:
+            steps.last(B, F, m, rooms)
+
+    def still_open(
+        self, B: Schur, P: tuple[int, ...], F: np.ndarray, m: int
+    ) -> np.ndarray:
+        """Return the features of F that an `S` has to open."""
+        steps = self.steps
+        if B is None:
+            return F[: max(0, len(F) - m + 1)]
+        if m == 1:
+            return F[steps.too_large(B)]
+        steps.chain = self.chains[not P]
+        return F[steps.open_by_suffix(B, m)]
+
+    def split(
+        self,
+        node: Node,
+        B: Schur,
+        P: tuple[int, ...],
+        F: np.ndarray,
+        m: int,
+        rooms: Rooms,
+    ) -> None:
+        """Close what bounds close; the rest must be opened, and hold."""
+        steps = self.steps
+        if m < 1:
+            raise steps.fail("S where all features are chosen")
+        opened = [self.first + position for position in node.opened]
+        left = np.setdiff1d(self.still_open(B, P, F, m), opened)
+        if len(left):
+            raise steps.fail(f"S without position {left[0] - self.first}")
+        for p in opened:
+            t = place_of(p, F)
+            if t is None:
+                skip_node(steps.nodes)
+                continue
+            after, places = rooms.chosen(p), np.arange(t + 1, len(F))
+            places = places[after.is_open(F[places])] if m > 1 else places[:0]
+            has_b = B is not None and steps.pivot_fits(B, t)
+            child = steps.child(B, t, places) if has_b else None
+            self.node(child, (*P, p), F[places], m - 1, after)
+
+    def close(self, added: Added, places: set[int]) -> None:
+        """Token `N`: added to Ā on all features of the node, and perhaps others."""
+        if {self.names[place] for place in places} - {*added.features}:
+            raise self.steps.fail("N without all features of its node")
+        if {*added.features} - {*self.names}:
+            raise self.steps.fail("N with features that are not in the tree")
+        if not self.closing.holds(added):
+            raise self.steps.fail("N")
+
+
+class FloatClosing:
+    """Decides in float64 whether τI − Ā − N is positive semidefinite.
+
+    fl(Ā + N) is at least Ā, as N ≥ 0, and so is Ā and another such N. An error of ε in
+    each entry of Ā costs kε, as only x with k entries count.
+    """
+
+    def __init__(self, matrix: Any, tau: float, k: int) -> None:
+        self.matrix, self.tau, self.k = matrix, tau, k
+
+    def holds(self, added: Added) -> bool:
+        """Say whether it is shown."""
+        size, error = len(added.features), self.matrix.product_error
+        N = np.zeros((size, size))
+        numbers = [float(self.matrix.number(value)) for value in added.numbers]
+        N[np.triu_indices(size, 1)] = numbers
+        B = self.matrix.block(added.features, is_raised=False) + (N + N.T)
+        lost = 1.01 * min(self.k, size) * error
+        tau = self.tau - lost - 4 * UNIT * (abs(self.tau) + lost)
+        # A quarter of the room that writers leave.
+        return largest_eigenvalue_is_below(B, tau, 2.0**-36 * abs(self.tau))
+
+
+class IntegerClosing:
+    """Decides the same exactly."""
+
+    def __init__(self, matrix: Any, tau: int) -> None:
+        self.matrix, self.tau = matrix, tau
+
+    def holds(self, added: Added) -> bool:
+        """Say whether it holds."""
+        M, _ = self.matrix.slack(added.features, self.tau, is_raised=False)
+        numbers = iter(added.numbers)
+        for i in range(len(M)):
+            for j in range(i + 1, len(M)):
+                M[i][j] -= self.matrix.number(next(numbers))
+                M[j][i] = M[i][j]
+        return is_positive_semidefinite(M)
