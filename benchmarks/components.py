@@ -46,11 +46,12 @@ SCHEMES = {
     "predictive": bs.ResidualDeflation(prediction=2.5, above_lasso=True),
 }
 
-#: What is compared with scikit-learn: a scheme, and whether it is proved.
+#: What is compared with scikit-learn: a scheme, whether it is proved, and sweeps.
 PREDICTING = {
-    "residual": ("residual", True),
-    "predictive": ("predictive", True),
-    "predictive, without proofs": ("predictive", False),
+    "residual": ("residual", True, 0),
+    "residual, sweeps": ("residual", True, 10),
+    "predictive": ("predictive", True, 0),
+    "predictive, without proofs": ("predictive", False, 0),
 }
 PROOFS = bs.Limits(nodes=200_000, time=60.0)
 PEER_ENTRIES = 4_100_000  # of data for scikit-learn, 25 s a fit
@@ -172,7 +173,7 @@ def predicting(path: Path) -> list[dict[str, Any]]:
         row |= {"adjusted": adjusted, "r2": predicted(cov, V)}
         rows.append(row | {"proved": proved, "seconds": seconds})
 
-    for method, (name, certify) in PREDICTING.items():
+    for method, (name, certify, sweeps) in PREDICTING.items():
         spent = []
         for _ in range(TURNS):
             fresh, _ = covariance(path)  # nothing is kept from one turn to the next
@@ -182,6 +183,7 @@ def predicting(path: Path) -> list[dict[str, Any]]:
                 k,
                 COMPONENTS,
                 scheme=SCHEMES[name],
+                sweeps=sweeps,
                 certify=certify,
                 limits=PROOFS if certify else None,
             )
@@ -215,6 +217,6 @@ def report(options: Options) -> Report:
         if sizes[path] > (most if options.quick else PREDICTED_ENTRIES):
             break
         rows += predicting(path)
-        print(*[f"{row['method']}: {row}" for row in rows[-5:]], sep="\n", flush=True)
+        print(*[f"{row['method']}: {row}" for row in rows[-6:]], sep="\n", flush=True)
     found.add("Components that predict", COLUMNS, rows)
     return found

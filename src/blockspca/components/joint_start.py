@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -25,16 +24,15 @@ from ..covariance.covariance import Covariance
 from ..covariance.derived import restricted
 from ..limits import Deadline
 from ..numerics.linalg import largest_entries
-from ..result import Result, Status
+from ..result import Result
 from .constrained import (
     MOST_DENSE,
     ascend,
     search_constrained,
     supports_of_rows,
 )
-from .rewrite import with_component
 from .schemes import Scheme, SolveOne
-from .sweeps import total
+from .sweeps import total, unproved
 
 # Of k, for the sets to begin with, the best first: on snp500, four orthogonal
 # components of 35 features reach 0.1124 of the trace from 0.9, 0.1153 from 0.7.
@@ -214,13 +212,6 @@ def begun_together(
     if np.array_equal(found, rows):
         return results
     # Sweeps prove every component again: here only x counts.
-    begun = [
-        with_component(
-            replace(r, upper_bound=np.inf, certificate=None, status=Status.FEASIBLE),
-            x,
-            cov,
-        )
-        for r, x in zip(results, found, strict=True)
-    ]
+    begun = [unproved(r, x, cov) for r, x in zip(results, found, strict=True)]
     raised = total(cov, begun, scheme) > total(cov, results, scheme)
     return begun if raised else results

@@ -67,7 +67,9 @@ class Scheme(Protocol):
     the bound of component i holds for the next one too; see `components.earlier`.
 
     An attribute `adds_variances` = True says that the scheme's problems add up to
-    Σ x_j'Ax_j, which sweeps then raise; otherwise they raise adjusted variances.
+    Σ x_j'Ax_j, which sweeps then raise; `multiplies_variances` = True, that x'A_j x is
+    what component j multiplies det V'AV by. Otherwise sweeps raise the sum of adjusted
+    variances.
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...
@@ -295,6 +297,8 @@ class ResidualDeflation(_Deflation):
     [0 2] 0.88
     [4 5] 1.0
     """
+
+    multiplies_variances: ClassVar[bool] = True
 
     disjoint: bool = False
     prediction: float = 0.0

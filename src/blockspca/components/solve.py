@@ -55,7 +55,7 @@ from .solving import (
     in_turn,
     shared_out,
 )
-from .sweeps import NotAmongTheOthers, others, swept
+from .sweeps import NotAmongTheOthers, others, swept, total
 from .variance import (
     adjusted_variance,
     predicted,
@@ -342,8 +342,9 @@ def solve_components(
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
         the adjusted variances of others, never falls. Component j is then certified
-        for what all others leave of A, and not only the earlier ones. Where one adds
-        nothing, and others use features that it closes, there are none, and a warning.
+        for what all others leave of A, and not only the earlier ones; if in turn they
+        have a larger sum, those are returned. Where one adds nothing, and others use
+        features that it closes, there are no sweeps, and a warning.
     limits : Limits or float, optional
         For all components together; a number is seconds. Each gets an equal share of
         the time and nodes that are left; a sweep that is not the last has half of them.
@@ -434,15 +435,24 @@ def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]
     together = begun_together(cov, results, scheme, solve_one)
     within = budget_of_sweeps(budget, scheme)
     again = replace(call, budget=within)
+    rules = call.options.get("constraints")
+    signed = rules is not None and rules.nonnegative
     try:
-        return list(swept(cov, together, scheme, sweeps, again))
-    except NotAmongTheOthers as found:
+        found = swept(cov, together, scheme, sweeps, again, free_loadings=not signed)
+        # By the product of variances the sum may fall; then what was found in turn,
+        # each proved as well, is the better answer.
+        if total(cov, found, scheme) >= total(cov, results, scheme):
+            return list(found)
+        if found[0].status is Status.INTERRUPTED:
+            return [restated(one, status=Status.INTERRUPTED) for one in results]
+        return None
+    except NotAmongTheOthers as error:
         warn_caller(
             f"sweeps = {sweeps}: given all others there is no such component, or they "
             "close features that it uses, so that the components are those found one "
             f"after the other; pass n_components below {len(results)}, or sweeps=0."
         )
-        if found.interrupted:
+        if error.interrupted:
             return [restated(one, status=Status.INTERRUPTED) for one in results]
         return None
     finally:

@@ -3,15 +3,20 @@
 Components that are found one after the other are each the best after the earlier ones,
 and need not be a good set. A sweep takes one component at a time, and solves for it
 again with all the others as if they were earlier ones. The new component is kept if the
-total of the set rises by more than `GAIN` of it, the old one if not. So totals never
-fall; a set on which a whole sweep changes nothing is the best in each of its components
-while the others stay.
+goal of the set rises by more than `GAIN` of it, the old one if not; a set on which a
+whole sweep changes nothing is the best in each of its components while the others stay.
 
-The total is what the scheme adds up: the plain variances x_j'Ax_j where components are
-disjoint or orthogonal (`Scheme.adds_variances`), and the adjusted variances otherwise.
-The first sum is that of the problems, so that a component with a larger objective is
-always a larger total. Adjusted variances depend on the order of components: for them a
-larger objective is one in the order that has this component last.
+The goal is what the scheme's problems make up, each with the others as they are:
+
+- the sum of the plain variances x_j'Ax_j where components are disjoint or orthogonal
+  (`Scheme.adds_variances`);
+- the product of the adjusted variances for residual deflation
+  (`Scheme.multiplies_variances`; `generalised_variance` has the proof);
+- otherwise the sum of the adjusted variances. It depends on the order of components, so
+  that a larger objective need not be a larger sum: a gap may remain.
+
+Between sweeps the second goal is raised on the supports as they are, by loadings alone:
+then proofs are asked what features can add, not for the last digits of loadings.
 
 What is certified: component j for the scheme's problem after all *other* components,
 which count by their plain variance where the scheme uses one. Whoever was solved before
@@ -35,11 +40,12 @@ from .._validation import FloatArray
 from ..certificate import restated
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, Result, Status
+from .generalised_variance import log_volume, raised_loadings
 from .rewrite import with_component
 from .schemes import NoComponent, Scheme, uses_closed
 from .variance import adjusted_variance, by_size, score_covariance
 
-GAIN = OPTIMAL_GAP  # of the total: less is within what "optimal" leaves open
+GAIN = OPTIMAL_GAP  # of the goal: less is within what "optimal" leaves open
 
 #: Solve for component `index` after the given ones, from its present loadings.
 SolveAgain = Callable[[int, tuple[Result, ...], FloatArray, bool], Result]
@@ -80,11 +86,25 @@ def others(
 
 
 def total(cov: Covariance, results: Sequence[Result], scheme: Scheme) -> float:
-    """Return what the scheme adds up, of components in their order."""
-    scores = score_covariance(cov, np.array([result.x for result in results]))
+    """Return the variances of components in their order, those that are reported."""
+    return _total(score_covariance(cov, _rows(results)), scheme)
+
+
+def _total(scores: FloatArray, scheme: Scheme) -> float:
     if getattr(scheme, "adds_variances", False):
         return float(np.trace(scores))
     return float(adjusted_variance(scores).sum())
+
+
+def _rises(
+    cov: Covariance, new: Sequence[Result], old: Sequence[Result], scheme: Scheme
+) -> bool:
+    """Tell whether the goal of the scheme is more than rounding higher."""
+    after, before = (score_covariance(cov, _rows(one)) for one in (new, old))
+    if getattr(scheme, "multiplies_variances", False):
+        return log_volume(after) > log_volume(before) + GAIN
+    least = _total(before, scheme)
+    return _total(after, scheme) > least + GAIN * abs(least)
 
 
 def swept(
@@ -93,6 +113,8 @@ def swept(
     scheme: Scheme,
     sweeps: int,
     solve_again: SolveAgain,
+    *,
+    free_loadings: bool = True,
 ) -> tuple[Result, ...]:
     """Return the components after at most so many sweeps, each certified.
 
@@ -107,13 +129,16 @@ def swept(
     solve_again : callable (index, given, x, last) -> Result
         Solves the problem of component `index`; x are its present loadings, and `last`
         says that no sweep follows.
+    free_loadings : bool
+        Whether loadings may have any sign.
 
     Raises
     ------
     NotAmongTheOthers
         See the module.
     """
-    current, best = _ordered(cov, list(results), scheme)
+    raises = free_loadings and getattr(scheme, "multiplies_variances", False)
+    current = _ordered(cov, list(results), scheme)
     proved_for: dict[int, list[FloatArray]] = {}  # by the identity of x: the others
     stopped = False
 
@@ -135,6 +160,8 @@ def swept(
         return len(now) == len(then) and all(map(is_, now, then))
 
     for _ in range(sweeps):
+        if raises:
+            current = _ordered(cov, _with_raised_loadings(cov, current), scheme)
         changed = False
         for x in [result.x for result in current]:
             j = next(i for i, result in enumerate(current) if result.x is x)
@@ -142,12 +169,10 @@ def swept(
                 continue
             new = solved(j, x, False)
             stopped = new.status is Status.INTERRUPTED
-            trial, reached = _ordered(
-                cov, [*current[:j], new, *current[j + 1 :]], scheme
-            )
-            if reached > best + GAIN * abs(best):
+            trial = [*current[:j], new, *current[j + 1 :]]
+            if _rises(cov, trial, current, scheme):
                 proved_for[id(new.x)] = _vectors(current, j)
-                current, best, changed = trial, reached, True
+                current, changed = _ordered(cov, trial, scheme), True
             else:
                 current[j] = _with_old(cov, current, j, new, scheme)
                 proved_for[id(x)] = _vectors(current, j)
@@ -187,20 +212,42 @@ def _vectors(results: Sequence[Result], j: int) -> list[FloatArray]:
     return [result.x for i, result in enumerate(results) if i != j]
 
 
-def _ordered(
-    cov: Covariance, results: list[Result], scheme: Scheme
-) -> tuple[list[Result], float]:
-    """Return the components with those that add most first, and their total.
+def _rows(results: Sequence[Result]) -> FloatArray:
+    return np.array([result.x for result in results])
 
-    As they are, where that is more.
+
+def _with_raised_loadings(cov: Covariance, results: list[Result]) -> list[Result]:
+    """Return the components on the same features, with the loadings that go together.
+
+    Those that change are not proved any more.
     """
-    as_they_are = total(cov, results, scheme)
+    rows = _rows(results)
+    raised = raised_loadings(cov, rows)
+    before, after = (log_volume(score_covariance(cov, one)) for one in (rows, raised))
+    if not after > before + GAIN:
+        return results
+    return [unproved(r, x, cov) for r, x in zip(results, raised, strict=True)]
+
+
+def unproved(result: Result, x: FloatArray, cov: Covariance) -> Result:
+    """Return component x in the place of a result, with nothing known about it."""
+    bare = replace(result, upper_bound=np.inf, certificate=None, status=Status.FEASIBLE)
+    return with_component(bare, x, cov)
+
+
+def _ordered(cov: Covariance, results: list[Result], scheme: Scheme) -> list[Result]:
+    """Return the components with those that add most first.
+
+    As they are, where the total is larger.
+    """
     if len({result.k for result in results}) > 1:  # a place has its k
-        return results, as_they_are
-    scores = score_covariance(cov, np.array([result.x for result in results]))
+        return results
+    scores = score_covariance(cov, _rows(results))
     if getattr(scheme, "adds_variances", False):  # the same in any order
         order = sorted(range(len(results)), key=lambda i: -scores[i, i])
-        return [results[i] for i in order], as_they_are
-    ordered = [results[i] for i in by_size(scores)]
-    reached = total(cov, ordered, scheme)
-    return (ordered, reached) if reached > as_they_are else (results, as_they_are)
+        return [results[i] for i in order]
+    order = by_size(scores)
+    ordered = _total(scores[np.ix_(order, order)], scheme)
+    if not ordered > _total(scores, scheme):
+        return results
+    return [results[i] for i in order]
