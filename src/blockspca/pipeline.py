@@ -453,15 +453,16 @@ def choose_prover(
     Small k are proved by the chain, in milliseconds. From `single_k_from` on the prover
     of a single k takes part: before the chain where one k is asked for, after it where
     the path is walked anyway. So `solve(cov, k)` and `solve_path(cov, k)[k]` have the
-    same provers, up to `chain_up_to`. One small k under a limit on time (`timed`) is
-    for the duals as well, once the chain has had its share (`chain_share`).
+    same provers, up to `chain_up_to`. One small k under a limit on time (`timed`), or
+    of few features, is for the duals as well, once the chain has had its share
+    (`first_of_chain`).
 
     Examples
     --------
     >>> import numpy as np
     >>> import blockspca as bs
     >>> from blockspca.pipeline import choose_prover
-    >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 40)))
+    >>> cov = bs.Covariance.from_data(np.random.default_rng(0).normal(size=(9, 2000)))
     >>> [choose_prover(cov, k, k).name for k in (5, 35)]
     ['CHAIN', 'SINGLE_K_THEN_CHAIN']
     >>> choose_prover(cov, 1, 35).name
@@ -472,7 +473,10 @@ def choose_prover(
     settings = settings or SETTINGS
     if k_max < settings.single_k_from:
         is_one = 1 < k_min == k_max  # the duals need two
-        return Prover.SINGLE_K_THEN_CHAIN if timed and is_one else Prover.CHAIN
+        are_cheap = cov.n_features <= settings.duals_below_up_to
+        if is_one and (timed or are_cheap):
+            return Prover.SINGLE_K_THEN_CHAIN
+        return Prover.CHAIN
     if k_min < k_max:
         return Prover.CHAIN_THEN_SINGLE_K
     if k_max > settings.chain_up_to:

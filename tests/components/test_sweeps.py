@@ -11,7 +11,13 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
 from blockspca.components.schemes import NoComponent
-from blockspca.components.sweeps import NotAmongTheOthers, others, swept, total
+from blockspca.components.sweeps import (
+    Goal,
+    NotAmongTheOthers,
+    others,
+    swept,
+    total,
+)
 from component_problems import SCHEMES, ids, matrix
 
 SOLVE_AGAIN = "blockspca.components.solving.SolveAgain.__call__"
@@ -60,33 +66,30 @@ def test_swept_components_are_each_the_best_given_the_others(scheme, seed, brute
 
 
 @pytest.mark.parametrize("disjoint", [False, True])
-@pytest.mark.parametrize("seed", range(6))
 def test_swept_residual_components_are_each_the_best_given_the_others(
-    disjoint, seed, brute_force
+    disjoint, brute_force
 ):
-    """They were a larger sum, and called feasible: no sweep can raise that alone."""
-    A = matrix(seed, 9) if seed != 2 else np.corrcoef(matrix(0, 9))
-    scheme = bs.ResidualDeflation(disjoint=disjoint)
-    before = bs.solve_components(A, 2, 3, scheme=scheme)
-    found = bs.solve_components(A, 2, 3, scheme=scheme, sweeps=20)
-    assert (
-        found.adjusted_explained_variance.sum()
-        >= before.adjusted_explained_variance.sum() * (1 - 1e-12)
-    )
-    assert all(check.complete for check in found.verify(A))
-    if found.first is None:  # in turn they have more, and are as proved
-        assert found.supports[0].tolist() == before.supports[0].tolist()
-        return
-    for j, result in enumerate(found.results):
-        problem = found.problem(j, A).submatrix(slice(None))
-        free = np.arange(9)
-        if disjoint:
-            free = np.setdiff1d(
-                free, np.concatenate([*found.supports[:j], *found.supports[j + 1 :]])
-            )
-        best = brute_force(problem[np.ix_(free, free)], 2)
-        assert result.status is bs.Status.OPTIMAL
-        assert result.objective == pytest.approx(best)
+    """Where the product of variances rises with their sum; it did not, by the sum."""
+    scheme, proved = bs.ResidualDeflation(disjoint=disjoint), 0
+    for seed in range(8):
+        A = np.cov(np.random.default_rng(seed).normal(size=(12, 9)).T)
+        before = bs.solve_components(A, 2, 3, scheme=scheme)
+        found = bs.solve_components(A, 2, 3, scheme=scheme, sweeps=20)
+        least = before.adjusted_explained_variance.sum() * (1 - 1e-12)
+        assert found.adjusted_explained_variance.sum() >= least
+        assert all(check.complete for check in found.verify(A))
+        if {*found.statuses} != {bs.Status.OPTIMAL}:
+            continue
+        proved += 1
+        for j, result in enumerate(found.results):
+            problem = found.problem(j, A).submatrix(slice(None))
+            free = np.arange(9)
+            if disjoint:
+                rest = [*found.supports[:j], *found.supports[j + 1 :]]
+                free = np.setdiff1d(free, np.concatenate(rest))
+            best = brute_force(problem[np.ix_(free, free)], 2)
+            assert result.objective == pytest.approx(best)
+    assert proved >= 2
 
 
 @pytest.mark.data
@@ -200,7 +203,7 @@ def test_limits_and_interrupts_leave_valid_claims():
         result = bs.solve(bs.DisjointSupports().problem(cov, given), 4)
         return restated(result, status=bs.Status.INTERRUPTED) if index == 1 else result
 
-    results = swept(cov, plain.results, bs.DisjointSupports(), 3, interrupted)
+    results = swept(cov, plain.results, Goal(bs.DisjointSupports()), 3, interrupted)
     assert {result.status for result in results} == {bs.Status.INTERRUPTED}
     for j, result in enumerate(results):
         problem = bs.DisjointSupports().problem(cov, others(cov, results, j))

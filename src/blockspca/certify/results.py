@@ -174,19 +174,22 @@ class _Call:
     def prove_last(self) -> Mapping[int, Result]:
         """Give the last k, which is all there is, to the prover of a single k.
 
-        Where time is limited the chain may have a part of it first; and it goes on
+        The chain may have a part of the time or of the nodes first; and it goes on
         where the bounds end without a proof, if it is to.
         """
         k, limits, options = self.ks[-1], self.limits, self.options
         budget, first = Budget(limits), None
         with_chain = options.prover is Prover.SINGLE_K_THEN_CHAIN
-        is_first = with_chain and options.settings.chain_is_first(k, limits)
-        if is_first and self.may_be_at_once():
+        part = None
+        if with_chain:
+            part = options.settings.first_of_chain(k, self.cov.n_features, limits)
+        if part is not None and self.may_be_at_once():
             return self.prove_at_once(budget)
-        if is_first:
-            part = options.settings.chain_share(k) * (limits.time or 0.0)
-            first = self.walked(replace(limits, time=part), self.report_proofs)
-            if first[k].status in (*PROVED, Status.INTERRUPTED):
+        if part is not None:
+            first = self.walked(part, self.report_proofs)
+            # After a defect nothing is claimed, by whatever prover.
+            over = first[k].status in (*PROVED, Status.INTERRUPTED)
+            if over or first[k].message:
                 return self.finished(first)
             # What the chain has used counts for the call, and what it found is a start.
             budget.nodes = sum(step.nodes for step in first.values())

@@ -169,7 +169,7 @@ def prove_single_k(
     """
     budget = Budget(limits)
     best, interrupted = _started(cov, k, limits, given, settings)
-    gap = limits.gap or 0.0
+    gap, is_timed = limits.gap or 0.0, limits.time is not None
     bound = NamedBound(np.inf, BoundName.NONE)
     status = Status.FEASIBLE
     try:
@@ -191,8 +191,10 @@ def prove_single_k(
                 time_limit=seconds,
                 effort=Effort(
                     nodes=min(settings.nodes_of_dual(k), budget.nodes_left),
-                    entry_nodes=min(settings.nodes_of_entries(k), budget.nodes_left),
-                    is_timed=limits.time is not None,
+                    entry_nodes=min(
+                        settings.nodes_of_entries(k, is_timed), budget.nodes_left
+                    ),
+                    is_timed=is_timed,
                     to_a_gap=gap > OPTIMAL_GAP,
                 ),
                 memory=limits.memory,

@@ -55,7 +55,7 @@ from .solving import (
     in_turn,
     shared_out,
 )
-from .sweeps import NotAmongTheOthers, others, swept, total
+from .sweeps import Goal, NotAmongTheOthers, others, swept, total
 from .variance import (
     adjusted_variance,
     predicted,
@@ -342,9 +342,8 @@ def solve_components(
         How often every component is solved again, given all others, unless nothing
         improves. The sum of the variances of disjoint or orthogonal components, or of
         the adjusted variances of others, never falls. Component j is then certified
-        for what all others leave of A, and not only the earlier ones; if in turn they
-        have a larger sum, those are returned. Where one adds nothing, and others use
-        features that it closes, there are no sweeps, and a warning.
+        for what all others leave of A, and not only the earlier ones. Where one adds
+        nothing, and others use features that it closes, there are none, and a warning.
     limits : Limits or float, optional
         For all components together; a number is seconds. Each gets an equal share of
         the time and nodes that are left; a sweep that is not the last has half of them.
@@ -438,14 +437,15 @@ def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result]
     rules = call.options.get("constraints")
     signed = rules is not None and rules.nonnegative
     try:
-        found = swept(cov, together, scheme, sweeps, again, free_loadings=not signed)
-        # By the product of variances the sum may fall; then what was found in turn,
-        # each proved as well, is the better answer.
-        if total(cov, found, scheme) >= total(cov, results, scheme):
-            return list(found)
-        if found[0].status is Status.INTERRUPTED:
-            return [restated(one, status=Status.INTERRUPTED) for one in results]
-        return None
+        if getattr(scheme, "multiplies_variances", False):
+            goal = Goal(scheme, product=True, free_loadings=not signed)
+            half = replace(call, budget=Budget(shared_out(within, 1, HALF)))
+            found = swept(cov, together, goal, sweeps, half)
+            within.nodes += half.budget.nodes
+            if total(cov, found, scheme) >= total(cov, results, scheme):
+                return list(found)
+            again.interrupted = half.interrupted
+        return list(swept(cov, together, Goal(scheme), sweeps, again))
     except NotAmongTheOthers as error:
         warn_caller(
             f"sweeps = {sweeps}: given all others there is no such component, or they "

@@ -11,11 +11,13 @@ The goal is what the scheme's problems make up, each with the others as they are
 - the sum of the plain variances x_j'Ax_j where components are disjoint or orthogonal
   (`Scheme.adds_variances`);
 - the product of the adjusted variances for residual deflation
-  (`Scheme.multiplies_variances`; `generalised_variance` has the proof);
-- otherwise the sum of the adjusted variances. It depends on the order of components, so
-  that a larger objective need not be a larger sum: a gap may remain.
+  (`Scheme.multiplies_variances`; `generalised_variance` has the proof), unless their
+  sum, which is reported, falls with that;
+- then, and for other schemes, the sum of the adjusted variances. It depends on the
+  order of components, so that a larger objective need not be a larger sum: a gap may
+  remain.
 
-Between sweeps the second goal is raised on the supports as they are, by loadings alone:
+Between sweeps the product is raised on the supports as they are, by loadings alone:
 then proofs are asked what features can add, not for the last digits of loadings.
 
 What is certified: component j for the scheme's problem after all *other* components,
@@ -31,7 +33,7 @@ such a feature is none that its problem allows, given the others: `NotAmongTheOt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import is_
 
 import numpy as np
@@ -96,25 +98,46 @@ def _total(scores: FloatArray, scheme: Scheme) -> float:
     return float(adjusted_variance(scores).sum())
 
 
-def _rises(
-    cov: Covariance, new: Sequence[Result], old: Sequence[Result], scheme: Scheme
-) -> bool:
-    """Tell whether the goal of the scheme is more than rounding higher."""
-    after, before = (score_covariance(cov, _rows(one)) for one in (new, old))
-    if getattr(scheme, "multiplies_variances", False):
-        return log_volume(after) > log_volume(before) + GAIN
-    least = _total(before, scheme)
-    return _total(after, scheme) > least + GAIN * abs(least)
+@dataclass(frozen=True)
+class Goal:
+    """What sweeps raise.
+
+    Attributes
+    ----------
+    scheme : Scheme
+    product : bool
+        Of the adjusted variances, in the place of the sum of what the scheme adds up.
+    free_loadings : bool
+        Whether loadings may have any sign, so that those of the product can be raised.
+    """
+
+    scheme: Scheme
+    product: bool = False
+    free_loadings: bool = True
+
+    def rises(
+        self, cov: Covariance, new: Sequence[Result], old: Sequence[Result]
+    ) -> bool:
+        """Tell whether the goal is more than rounding higher."""
+        after, before = (score_covariance(cov, _rows(one)) for one in (new, old))
+        if self.product:
+            return log_volume(after) > log_volume(before) + GAIN
+        least = _total(before, self.scheme)
+        return _total(after, self.scheme) > least + GAIN * abs(least)
+
+    def begun(self, cov: Covariance, results: list[Result]) -> list[Result]:
+        """Return the components with which a sweep begins."""
+        if not (self.product and self.free_loadings):
+            return results
+        return _ordered(cov, _with_raised_loadings(cov, results), self.scheme)
 
 
 def swept(
     cov: Covariance,
     results: Sequence[Result],
-    scheme: Scheme,
+    goal: Goal,
     sweeps: int,
     solve_again: SolveAgain,
-    *,
-    free_loadings: bool = True,
 ) -> tuple[Result, ...]:
     """Return the components after at most so many sweeps, each certified.
 
@@ -123,21 +146,20 @@ def swept(
     results : sequence of Result
         One component after the other. Where all have the same k, they are put in the
         order of their variances, or of what they add to the earlier ones.
+    goal : Goal
     sweeps : int
         In which components may change. Those whose proof was for others than the last
         ones are then proved again.
     solve_again : callable (index, given, x, last) -> Result
         Solves the problem of component `index`; x are its present loadings, and `last`
         says that no sweep follows.
-    free_loadings : bool
-        Whether loadings may have any sign.
 
     Raises
     ------
     NotAmongTheOthers
         See the module.
     """
-    raises = free_loadings and getattr(scheme, "multiplies_variances", False)
+    scheme = goal.scheme
     current = _ordered(cov, list(results), scheme)
     proved_for: dict[int, list[FloatArray]] = {}  # by the identity of x: the others
     stopped = False
@@ -160,9 +182,7 @@ def swept(
         return len(now) == len(then) and all(map(is_, now, then))
 
     for _ in range(sweeps):
-        if raises:
-            current = _ordered(cov, _with_raised_loadings(cov, current), scheme)
-        changed = False
+        current, changed = goal.begun(cov, current), False
         for x in [result.x for result in current]:
             j = next(i for i, result in enumerate(current) if result.x is x)
             if is_up_to_date(j):
@@ -170,7 +190,7 @@ def swept(
             new = solved(j, x, False)
             stopped = new.status is Status.INTERRUPTED
             trial = [*current[:j], new, *current[j + 1 :]]
-            if _rises(cov, trial, current, scheme):
+            if goal.rises(cov, trial, current):
                 proved_for[id(new.x)] = _vectors(current, j)
                 current, changed = _ordered(cov, trial, scheme), True
             else:
