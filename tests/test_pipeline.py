@@ -56,6 +56,18 @@ def test_a_small_k_that_the_chain_leaves_open_is_proved_by_the_duals() -> None:
     assert bs.verify(found, cov).complete
 
 
+def test_the_duals_have_what_a_path_leaves_open_before_sets_are_grown() -> None:
+    """Digits, k ≤ 22: two million nodes, most of them sets that grow, proved 18."""
+    X = load_digits().data
+    cov = bs.Covariance.from_data(X[:, X.std(axis=0) > 0], scale=True)
+    path = bs.solve_path(cov, 22, limits=bs.Limits(nodes=200_000))
+    assert {result.status for result in path.values()} == {bs.Status.OPTIMAL}
+    assert path[20].bound_name == "entry dual"
+    assert ProofSettings().duals_before_growth(10, 200)
+    assert not ProofSettings().duals_before_growth(9, 200)
+    assert not ProofSettings().duals_before_growth(10, 201)
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The k that the prover of a single k was given."""

@@ -66,6 +66,11 @@ class ProofSettings:
     #: Nodes of the entry dual then. What it proved of fifteen sets took 2 to 19 of
     #: them; in noise, where it proves nothing, 200 took ten times as long as the chain.
     entry_nodes_below: int = 40
+    #: On the way of a chain, sets are grown only after the duals from this k on, of up
+    #: to so many features: digits, k ≤ 35, took 82 s, of which growth had one for each
+    #: k that the duals then proved in a third of that.
+    growth_late_from: int = 10
+    growth_late_up_to: int = 200
     #: With two threads and a limit on time, chain and duals run at once instead, each
     #: on a core of its own, until one of them has a proof; and the chain alone for this
     #: part of the time before, in which most small k are proved.
@@ -209,6 +214,10 @@ class ProofSettings:
         if limits.nodes is not None:
             nodes = min(nodes, self.chain_first_share_below * limits.nodes)
         return replace(limits, nodes=math.ceil(nodes))
+
+    def duals_before_growth(self, k: int, n_features: int) -> bool:
+        """Whether the duals are tried before sets are grown, on the way of a chain."""
+        return k >= self.growth_late_from and n_features <= self.growth_late_up_to
 
     def may_be_at_once(self, limits: Limits) -> bool:
         """Whether two provers may run at once: no limit but time has to be shared."""

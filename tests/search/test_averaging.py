@@ -232,7 +232,8 @@ def test_solve_does_not_call_a_lost_set_optimal(
         return bs.solve_path(A, 6)[6] if whole_path else bs.solve(A, 6)
 
     monkeypatch.setattr(step_proof, "no_support_above", record)
-    settings = ProofSettings(first_seconds=60.0)
+    # by the chain alone, in which sets are grown
+    settings = ProofSettings(first_seconds=60.0, duals_below_up_to=0)
     monkeypatch.setattr("blockspca.pipeline.SETTINGS", settings)
     solve(hidden_set(0.2))
     tau = next(tau for k, tau in asked if k == 6)

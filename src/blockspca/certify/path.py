@@ -236,12 +236,17 @@ class PathProver:
         """Close k at the wanted gap, by way of coarser ones if that takes long.
 
         A short attempt at the wanted gap; short ones at coarser gaps, until one fails;
-        then the bounds that need no chain; then as long as it takes.
+        then the bounds that need no chain; then as long as it takes. Of few features
+        these bounds are tried before sets are grown.
         """
         if self.gap is not None and self.tighten_beyond_gap(k, self.gap):
             return
         wanted = self.gap or 0.0
         gaps = [*(gap for gap in self.settings.coarse_gaps if gap > wanted), wanted]
+        if self.settings.duals_before_growth(k, self.cov.n_features):
+            if self.attempt(k, wanted, rounds=1, grow=False):
+                return
+            self.bound_without_chain(k, wanted)
         if self.attempt(k, wanted, rounds=1):
             return
         for gap in gaps:
@@ -286,7 +291,13 @@ class PathProver:
                 time_limit=budget.share(
                     settings.chainless_share, settings.chainless_seconds
                 ),
-                effort=Effort(min(settings.few_nodes, budget.nodes_left)),
+                effort=Effort(
+                    min(settings.few_nodes, budget.nodes_left),
+                    min(settings.entry_nodes_below, budget.nodes_left),
+                    # of few features by steps, which the clock does not count
+                    is_timed=budget.limits.time is not None
+                    or not settings.duals_before_growth(k, self.cov.n_features),
+                ),
                 memory=budget.limits.memory,
                 settings=settings,
             )
@@ -331,22 +342,27 @@ class PathProver:
         self.report(k, self.cov.n_features)
 
     def attempt(
-        self, k: int, gap: float, rounds: int | None = None, most: float = np.inf
+        self,
+        k: int,
+        gap: float,
+        rounds: int | None = None,
+        most: float = np.inf,
+        grow: bool = True,
     ) -> bool:
         """Tell whether no k-set beats the incumbent by more than the gap."""
-        ended = self.try_to_prove(k, gap, rounds, most)
+        ended = self.try_to_prove(k, gap, rounds, most, grow)
         if ended in _STOPPED_BY:
             self.stopped_by[k] = _STOPPED_BY[ended]
         return ended is Attempt.PROVED
 
     def try_to_prove(
-        self, k: int, gap: float, rounds: int | None, most: float
+        self, k: int, gap: float, rounds: int | None, most: float, grow: bool
     ) -> Attempt:
         """Search for a k-set that beats the incumbent by more than the gap.
 
         A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  For `rounds` see `StepProof.search`; nothing is
-        searched if more than `most` features survive.
+        again with the higher τ.  For `rounds` and `grow` see `StepProof`; nothing
+        is searched if more than `most` features survive.
         """
         incumbents, chain = self.incumbents, self.chain
         previous = chain.upper[k - 1]
@@ -380,6 +396,7 @@ class PathProver:
             matrix = incumbents.pool.submatrix(survivors)
             proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_features
+            proof.grows = grow
             outcome = proof.search(matrix, tau, rounds, self.groups_among(survivors))
             if outcome.exhausted:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)

@@ -63,6 +63,8 @@ class StepProof:
         self._groups: GroupLimits | None = None
         #: screening removed next to nothing: growth gets as long as the tree
         self.blind = False
+        #: whether growth takes turns with the tree at all
+        self.grows = True
 
     def search(
         self,
@@ -142,7 +144,8 @@ class StepProof:
                 seconds = self.settings.growth_share * spent
             if outcome.conclusive or outcome.out_of_memory:
                 return outcome
-            if self.k > 2 and len(matrix) <= self.settings.growth_up_to:
+            few = len(matrix) <= self.settings.growth_up_to
+            if self.grows and self.k > 2 and few:
                 outcome = self._grow(matrix, tau, seconds)
                 if outcome.conclusive:
                     return outcome
