@@ -77,25 +77,17 @@ def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
 
 @dataclass(frozen=True)
 class Effort:
-    """How far the searches of the duals go.
+    """How far the searches of the duals go."""
 
-    Attributes
-    ----------
-    nodes : int
-        Of the direction dual's search, which splits none once there are this many.
-    entry_nodes : int, optional
-        The same for the search of the entry dual, `nodes` by default.
-    is_timed : bool
-        False if the caller has no limit on time: then ascents of the entry dual end by
-        their number of steps, and the bound does not depend on the speed of a machine.
-    to_a_gap : bool
-        Whether the target leaves a gap that the caller has asked for. The root of the
-        direction dual often has it before the entry dual has begun.
-    """
-
+    #: Of the direction dual's search, which splits none once there are this many.
     nodes: int = ProofSettings.few_nodes
+    #: The same for the search of the entry dual, `nodes` by default.
     entry_nodes: int | None = None
+    #: False if the caller has no limit on time: then ascents of the entry dual end by
+    #: their number of steps, and the bound does not depend on the speed of a machine.
     is_timed: bool = True
+    #: Whether the target leaves a gap that the caller has asked for. The root of the
+    #: direction dual often has it before the entry dual has begun.
     to_a_gap: bool = False
 
 

@@ -33,16 +33,10 @@ SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for t
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choices for components 1, 2, …, with the searched components behind them.
-
-    Attributes
-    ----------
-    choices : tuple of ChoiceOfK
-    supports : tuple of lists of int
-        Of the components as the search found them: supports to start a solve from.
-    """
+    """The choices for components 1, 2, …, with the searched components behind them."""
 
     choices: tuple[ChoiceOfK, ...]
+    #: Of the components as the search found them: supports to start a solve from.
     supports: tuple[list[int], ...]
 
     @property

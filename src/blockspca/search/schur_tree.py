@@ -232,22 +232,12 @@ class TreeStatistics:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search ended.
+    """How a search ended."""
 
-    Attributes
-    ----------
-    exhausted : bool
-        All was searched: there is no set above τ.
-    counterexample : array of int or None
-        A set above τ.
-    out_of_memory : bool
-    argument : BoundName
-        The name of the bound that it proves, if it is exhausted.
-    """
-
-    exhausted: bool
-    counterexample: NDArray[np.int64] | None
+    exhausted: bool  #: all was searched: there is no set above τ
+    counterexample: NDArray[np.int64] | None  #: a set above τ
     out_of_memory: bool = False
+    #: The name of the bound that it proves, if it is exhausted.
     argument: BoundName = BoundName.PROOF_TREE
 
     @property

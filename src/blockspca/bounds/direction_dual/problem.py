@@ -29,41 +29,21 @@ _PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
 
 @dataclass(frozen=True)
 class Problem:
-    """Columns that matter; the others are no longer than √`min_multiplier`.
+    """Columns that matter; the others are no longer than √`min_multiplier`."""
 
-    Attributes
-    ----------
-    columns : Columns
-        In multiples of √unit, the longest first.
-    k : int
-    min_multiplier : float
-        ρ must not be less.
-    multiplier : float
-        ρ to begin with: the Lagrange multiplier of |S| ≤ k.
-    leading : array of shape (n,)
-        The direction of the start, a unit vector.
-    features : array of int
-        To which the columns belong.
-    unit : float
-        A power of four near the largest variance.
-    shift, slack : float
-        C'C = A/unit + shift · I, up to an error that moves no optimum by more than
-        slack.
-    settings : DualSettings
-    on_device : bool
-        The data came from a GPU, which then takes the steps of ascents.
-    """
-
-    columns: HostColumns
+    columns: HostColumns  #: in multiples of √unit, the longest first
     k: int
-    min_multiplier: float
-    multiplier: float
-    leading: FloatArray
-    features: NDArray[np.intp]
-    unit: float
+    min_multiplier: float  #: ρ must not be less
+    multiplier: float  #: ρ to begin with: the Lagrange multiplier of |S| ≤ k
+    leading: FloatArray  #: (n,); the direction of the start, a unit vector
+    features: NDArray[np.intp]  #: to which the columns belong
+    unit: float  #: a power of four near the largest variance
+    #: `shift`, `slack`: C'C = A/unit + shift · I, up to an error that moves no optimum
+    #: by more than slack.
     shift: float = 0.0
     slack: float = 0.0
     settings: DualSettings = DEFAULT
+    #: The data came from a GPU, which then takes the steps of ascents.
     on_device: bool = False
 
     def to_columns(self, value: float) -> float:

@@ -81,31 +81,19 @@ _PATIENCE = (1.0, 0.2, 0.04)
 
 @dataclass(frozen=True)
 class EntryBound:
-    """An upper bound on opt(k) and the point of the dual that proves it.
+    """An upper bound on opt(k) and the point of the dual that proves it."""
 
-    Attributes
-    ----------
-    value : float
-        opt(k) ≤ value, rounding included; infinite if there was no time for any.
-    record : EntryRecord, SearchRecord or None
-        The point that proves it, or the log of the search that does.
-    evaluations, nodes : int
-        Of the dual's matrix, and of the search.
-    better : array of int or None
-        A support above the target, up to rounding, if the search came upon one.
-    elapsed : float
-        Seconds.
-    interrupted : bool
-        By the keyboard; the bound holds all the same.
-    """
-
+    #: opt(k) ≤ value, rounding included; infinite if there was no time for any.
     value: float
+    #: The point that proves it, or the log of the search that does.
     record: EntryRecord | SearchRecord | None = None
+    #: `evaluations`, `nodes`: of the dual's matrix, and of the search.
     evaluations: int = 0
     nodes: int = 0
+    #: A support above the target, up to rounding, if the search came upon one.
     better: NDArray[np.intp] | None = None
-    elapsed: float = 0.0
-    interrupted: bool = False
+    elapsed: float = 0.0  #: seconds
+    interrupted: bool = False  #: by the keyboard; the bound holds all the same
 
 
 class GrowingCore:

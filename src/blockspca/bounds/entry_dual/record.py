@@ -27,23 +27,12 @@ MOST_BYTES = 2**30  # of a record; more is none of ours
 
 @dataclass(frozen=True)
 class EntryRecord:
-    """A point of the entry dual: U_ij = shares_ij w_i w_j in the core.
+    """A point of the entry dual: U_ij = shares_ij w_i w_j in the core."""
 
-    Attributes
-    ----------
-    weights : float32 array of shape (d,)
-        w in multiples of √unit.
-    unit : float
-        A power of four: w_i w_j · unit is in the units of A.
-    core : array of int
-        Ascending.
-    shares : int16 array of shape (m, m)
-        V in multiples of 2⁻¹⁴, symmetric with a zero diagonal.
-    """
-
-    weights: NDArray[np.float32]
-    unit: float
-    core: NDArray[np.intp]
+    weights: NDArray[np.float32]  #: (d,); w in multiples of √unit
+    unit: float  #: a power of four: w_i w_j · unit is in the units of A
+    core: NDArray[np.intp]  #: ascending
+    #: (m, m); V in multiples of 2⁻¹⁴, symmetric with a zero diagonal.
     shares: NDArray[np.int16]
 
     @classmethod

@@ -40,23 +40,12 @@ _ACCURACY = 1e-4  # relative, of λmax, by which starts are compared
 
 @dataclass(frozen=True)
 class Component:
-    """A support with its loadings, and what A makes of them, in units.
+    """A support with its loadings, and what A makes of them, in units."""
 
-    Attributes
-    ----------
-    support : array of int
-        Ascending.
-    loadings : array of shape (k,)
-    objective : float
-        λ, positive.
-    image : array of shape (d,)
-        g = Ax.
-    """
-
-    support: NDArray[np.intp]
-    loadings: FloatArray
-    objective: float
-    image: FloatArray
+    support: NDArray[np.intp]  #: ascending
+    loadings: FloatArray  #: (k,)
+    objective: float  #: λ, positive
+    image: FloatArray  #: (d,); g = Ax
 
     def nearest(self, size: int) -> NDArray[np.intp]:
         """The support and the features with the largest |g|, ascending."""
