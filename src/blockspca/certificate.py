@@ -358,7 +358,6 @@ def restated(result: Result, **claims: Any) -> Result:
 
     Parameters
     ----------
-    result : Result
     **claims
         Fields of a certificate. A result that has none keeps what it says itself:
         the support with its loadings, and the fields that both have.

@@ -112,8 +112,6 @@ def best_bound(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     support : sequence of int
         A good support, from which the duals start; every bound holds for any.
     target : float

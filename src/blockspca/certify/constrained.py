@@ -45,11 +45,8 @@ def solve_constrained(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     rules : Rules
         Which allow a set of k features.
-    limits : Limits
     options : ProofOptions
         Its prover and groups are left to the parts.
     choose_prover : callable

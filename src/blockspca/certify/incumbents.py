@@ -44,9 +44,6 @@ class Incumbents:
 
     Parameters
     ----------
-    cov : Covariance
-    unit : float
-    k_max : int
     start : array of int
         Features that the first supports are made of.
     given : mapping from k to features

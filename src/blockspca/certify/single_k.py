@@ -152,15 +152,12 @@ def prove_single_k(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     limits : Limits
         The bound stops at `limits.gap`.
     given : sequence of int, optional
         A support found elsewhere.
     callback : callable, optional
         Receives an `Event` while the bound comes down.
-    settings : ProofSettings
 
     Returns
     -------

@@ -63,8 +63,6 @@ def choose_each_k(
         Of the data.
     X : array or sparse matrix, or None
         The data; without any, k is chosen by the share of the largest eigenvalue.
-    n_components : int
-    scheme : Scheme
     how : dict
         How the covariance came from the data: scale and missing.
     budget : Budget

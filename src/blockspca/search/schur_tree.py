@@ -67,8 +67,6 @@ def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> f
 
     Parameters
     ----------
-    k : int
-    tau : float
     lowest, strongest : float
         min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
     """
@@ -93,8 +91,6 @@ class ProofTree:
     ----------
     matrix : (n, n) array, C order
         The survivors' submatrix.
-    k : int
-    tau : float
     upper : (k + 1,) array
         upper[q] ≥ opt(q) for q < k.
     max_entries : int

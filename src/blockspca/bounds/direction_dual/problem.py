@@ -72,8 +72,6 @@ def make_problem(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     start : sequence of int, optional
         A support to take ρ and the leading direction from.
     short : bool

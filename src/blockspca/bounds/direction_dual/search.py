@@ -79,7 +79,6 @@ def dual_bound(
     cov : Covariance or array
         Made from data, or a matrix; an indefinite one is shifted by its smallest
         eigenvalue, which x'x = 1 makes harmless.
-    k : int
     start : sequence of int, optional
         A good support. The better it is, the fewer steps are needed; the bound holds
         for any.

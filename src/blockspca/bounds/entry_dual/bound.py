@@ -51,7 +51,6 @@ def entry_bound(
     ----------
     cov : Covariance
         Any symmetric matrix, or data.
-    k : int
     support : sequence of int
         A good one, which says how large strong entries are; the bound holds for any.
     target : float

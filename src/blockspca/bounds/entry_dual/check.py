@@ -46,8 +46,6 @@ def checked_value(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     record : EntryRecord
         Its inequalities are checked first: ValueError if one does not hold.
     deadline : Deadline, optional

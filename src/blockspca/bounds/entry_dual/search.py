@@ -61,10 +61,8 @@ class EntrySearch:
     ----------
     A : array of shape (n, n)
         In units of about the objective.
-    k : int
     tau : float
         No set above it is to be left.
-    root : Node
     log : SearchLog, optional
         Of an earlier run, which is repeated as far as it goes.
     """

@@ -72,7 +72,6 @@ def begun(
 
     Parameters
     ----------
-    component : Component
     k : int
         At least 2.
     diagonal : array of shape (d,)
