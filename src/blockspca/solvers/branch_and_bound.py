@@ -189,8 +189,10 @@ class BranchAndBound(CovarianceSolver):
             solution = self.solve(A, k, limits=share)
         else:
             size = min(self.eigen_size, len(A))
+            search = _Search(A, k, share, reached, size)
             spectrum = Spectrum.of_data(cov, left)
-            search = _Search(A, k, share, reached, size, spectrum)
+            if spectrum is not None:
+                search.use(spectrum)
             solution = search.run(run)
         # entries of A computed in rows and in the submatrix differ by rounding
         rounding = 2 * k * cov.entry_error
@@ -248,13 +250,7 @@ class _Search:
     """One branch and bound: the open nodes, the best support, the value to beat."""
 
     def __init__(
-        self,
-        A: FloatArray,
-        k: int,
-        limits: Limits,
-        incumbent: float,
-        eigen_size: int,
-        spectrum: Spectrum | None = None,
+        self, A: FloatArray, k: int, limits: Limits, incumbent: float, eigen_size: int
     ) -> None:
         self.A = A
         self.k = k
@@ -268,8 +264,6 @@ class _Search:
         self.nodes = 0
         self.root = Spectrum(np.zeros(len(A)), math.inf, 0.0, math.inf)
         self.shift = 0.0
-        if spectrum is not None:
-            self.use(spectrum)
         self.open: list[tuple[float, int, NDArray[np.uint8]]] = []
         self.numbers = itertools.count()
         self.under_way = math.inf  # bound of the nodes that are being explored

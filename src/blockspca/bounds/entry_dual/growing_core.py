@@ -474,5 +474,4 @@ class GrowingCore:
 
     def _record(self, point: Point, core: NDArray[np.intp]) -> EntryRecord:
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)
-        levels = np.full(len(point.weights), low)
-        return EntryRecord.of(point.weights, self.unit, core, point.shares, levels)
+        return EntryRecord.of(point.weights, self.unit, core, point.shares, low)

@@ -42,13 +42,12 @@ class EntryRecord:
         unit: float,
         core: NDArray[np.intp],
         shares: FloatArray,
-        levels: FloatArray | None = None,
+        level: float = 0.0,
     ) -> EntryRecord:
-        """Round a point; no weight falls below its level by that."""
+        """Round a point; no weight falls below the level by that."""
         rounded = weights.astype(np.float32)
-        if levels is not None:
-            low = rounded.astype(np.float64) < levels
-            rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
+        low = rounded.astype(np.float64) < level
+        rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
         kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
         kept = np.triu(kept, 1)
         return cls(rounded, unit, core.astype(np.intp), kept + kept.T)
