@@ -19,7 +19,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
-from ..numerics.linalg import leading_eigenvector
+from ..numerics.linalg import on_support
 from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
@@ -372,8 +372,7 @@ class _Run:
     def _reached_by_all(self) -> float:
         """x'Ax of some unit x: by power steps from the component, less than λmax."""
         cov, support = self.problem.cov, np.asarray(self.problem.support)
-        x = np.zeros(cov.n_features)
-        x[support] = leading_eigenvector(cov.submatrix(support))
+        x, _ = on_support(cov, support)
         reached = -np.inf
         for _ in range(_POWER_STEPS):
             image = cov.matvec(x)

@@ -24,6 +24,7 @@ from ..numerics.linalg import (
     leading_eigenvector,
     on_support,
     rayleigh,
+    vector_on,
     with_sign,
 )
 from ..numerics.rounding import EPS
@@ -295,8 +296,8 @@ class _Search:
         if trusted:  # LAPACK's, not that of Lanczos' method
             within = self.A[support[:, None], support]
             loadings = with_sign(leading_eigenpairs(within, 1)[1][:, 0])
-            x, objective = np.zeros(len(self.A)), rayleigh(within, loadings)
-            x[support] = loadings
+            x = vector_on(support, loadings, len(self.A))
+            objective = rayleigh(within, loadings)
         else:
             x, objective = on_support(self.A, support)
         if objective > self.objective:

@@ -20,7 +20,7 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics import cost as _cost
 from ...numerics.blas import single_threaded
-from ...numerics.linalg import leading_eigenvector, rayleigh
+from ...numerics.linalg import leading_eigenvector, rayleigh, vector_on
 from ...numerics.rounding import power_of_four
 from .ascent import Ascent, Point
 from .check import LOWEST, proved_value
@@ -197,8 +197,7 @@ class GrowingCore:
 
     def _from_component(self, deadline: Deadline) -> Point:
         """The point that the support suggests."""
-        x = np.zeros(len(self.diagonal))
-        x[self.support] = self.loadings
+        x = vector_on(self.support, self.loadings, len(self.diagonal))
         image = self.cov.matvec(x) / self.unit
         component = Component(self.support, self.loadings, self.objective, image)
         self.nearness = np.abs(image) / (float(np.abs(image).max()) or 1.0)
