@@ -12,7 +12,7 @@ from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
 from ...limits import Deadline, NotAffordable
 from ...numerics import cost as _cost
-from ...numerics.linalg import leading_eigenvector
+from ...numerics.linalg import leading_eigenvector, vector_on
 from ...numerics.rounding import EPS, TINY, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
 from .columns import DenseColumns, HostColumns, sparse_columns
@@ -106,8 +106,7 @@ def make_problem(
     diagonal /= unit
     shift /= unit
     start = truncated_power_support(cov, k) if start is None else np.asarray(start)
-    x = np.zeros(cov.n_features)
-    x[start] = leading_eigenvector(cov.submatrix(start) / unit)
+    x = vector_on(start, leading_eigenvector(cov.submatrix(start) / unit), d)
     image = cov.matvec(x) / unit + shift * x
     scores = image**2 / max(float(x @ image), TINY)
     multiplier = float(np.partition(scores, d - k)[d - k])

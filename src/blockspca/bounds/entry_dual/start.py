@@ -56,11 +56,10 @@ class Component:
 
 @dataclass(frozen=True)
 class _Near:
-    """A between features of the core, signs such that x ≥ 0, and who is in S."""
+    """A between features of the core, with signs such that x ≥ 0, and who is in S."""
 
     A: FloatArray  # with a zero diagonal
     inside: NDArray[np.bool_]
-    signs: FloatArray
     image: FloatArray
     loadings: FloatArray  # of S
 
@@ -87,7 +86,6 @@ def begun(
     near = _Near(
         A * signs * signs[:, None],
         inside,
-        signs,
         np.abs(component.image[core]),
         np.abs(component.loadings),
     )
