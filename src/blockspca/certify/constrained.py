@@ -11,13 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import (
-    WITH_CONSTRAINTS,
-    BoundName,
-    Certificate,
-    PartClaim,
-    StepClaim,
-)
+from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..result import OPTIMAL_GAP, Result, Status

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.best import (
-    BoundInterrupted,
-    Effort,
-    NamedBound,
-    best_bound,
-    is_sound,
-)
+from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance

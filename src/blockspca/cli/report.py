@@ -15,13 +15,7 @@ from .fit import saying_instead
 from .inspecting import InspectOptions, inspect
 from .loading import Loaded
 from .options import File, Force, ReadOptions, ShowOptions, SolveOptions
-from .solving import (
-    ComponentOptions,
-    Fit,
-    end,
-    say_interrupted,
-    was_interrupted,
-)
+from .solving import ComponentOptions, Fit, end, say_interrupted, was_interrupted
 
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath

@@ -26,12 +26,7 @@ from ..covariance.derived import restricted
 from ..limits import Deadline
 from ..numerics.linalg import largest_entries
 from ..result import Result, Status
-from .constrained import (
-    MOST_DENSE,
-    ascend,
-    search_constrained,
-    supports_of_rows,
-)
+from .constrained import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .rewrite import with_component
 from .schemes import Scheme, SolveOne
 from .sweeps import total

@@ -29,14 +29,7 @@ from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
 from .dominance import Dominance
 from .rounding import SMALLEST
-from .sources import (
-    EPS,
-    Indices,
-    MatrixSource,
-    MomentSource,
-    Source,
-    WithoutFactor,
-)
+from .sources import EPS, Indices, MatrixSource, MomentSource, Source, WithoutFactor
 
 
 def contrastive(

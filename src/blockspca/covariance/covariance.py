@@ -24,11 +24,7 @@ from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from .kinds import source_of
 from .origin import Origin, matrix_origin
-from .sources import (
-    DenseDataSource,
-    MatrixSource,
-    Source,
-)
+from .sources import DenseDataSource, MatrixSource, Source
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
 
