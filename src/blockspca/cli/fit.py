@@ -62,7 +62,7 @@ class WriteOptions:
             return
         proofs = (certificate_name(j) for j in range(n_components))
         names = [SUMMARY, LOADINGS, SCORES, *proofs]
-        check_directory(self.output, names, self.force)
+        check_directory("--output", self.output, names, self.force)
 
 
 def fit(

@@ -66,7 +66,7 @@ def reproduce(
     _check_folder(data)
     names = list(TABLES) if table == ALL else [table]
     if output is not None:
-        check_directory(output, _file_names(names), asked.force)
+        check_directory("--output", output, _file_names(names), asked.force)
     from ..reproduction import Measurements, Settings, warm_up
     from ..reproduction import reproduce as measure
 

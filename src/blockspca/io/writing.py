@@ -44,11 +44,11 @@ def check_name(option: str, path: Path | None, *endings: str) -> None:
         )
 
 
-def check_directory(output: Path, names: Iterable[str], force: bool) -> None:
+def check_directory(option: str, path: Path, names: Iterable[str], force: bool) -> None:
     """Refuse a place where these files could not be written."""
-    if output.exists() and not output.is_dir():
-        raise WriteError(f"--output {output} is a file; give a directory.")
-    check_free((output / name for name in names), force)
+    if path.exists() and not path.is_dir():
+        raise WriteError(f"{option} {path} is a file; give a directory.")
+    check_free((path / name for name in names), force)
 
 
 def write_file(path: str | Path, content: str | bytes, *, force: bool = False) -> Path:
