@@ -112,6 +112,6 @@ def _small(gap: float) -> str:
     return f"{100 * gap:.{digits}f} %"
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
+def count(number: int, one: str) -> str:
     """Return '1 sample' or '3 samples'."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number} {one if number == 1 else one + 's'}"

@@ -107,35 +107,23 @@ class PartClaim:
     The steps are about the problem that the part comes to (`certify/parts.py`): the
     features outside both, numbered anew in their order, and as many places as
     `include` leaves.
-
-    Attributes
-    ----------
-    include, exclude : tuple of int
-    upper_bound : float
-        At least that of the last step, and the level.
-    level : float or None
-        The τ of the Schur complement of `include`, if there is one.
-    limited : bool
-        Whether the steps are about sets that keep the limits of groups, and about A
-        with entries raised to 0 where loadings are not negative; if not, they are about
-        A itself and all sets.
-    restored : tuple of (int, int)
-        Negative entries of A that are kept; the others are raised to 0. For
-        non-negative loadings only.
-    steps : tuple of StepClaim
-        Empty if `include` takes every place.
-    void : bool
-        Whether there is nothing to bound: `include` takes every place, and the best
-        loadings on these features have both signs, so that no best x ≥ 0 uses them all.
     """
 
     include: tuple[int, ...]
     exclude: tuple[int, ...]
-    upper_bound: float
+    upper_bound: float  #: at least that of the last step, and the level
+    #: The τ of the Schur complement of `include`, if there is one.
     level: float | None = None
+    #: Whether the steps are about sets that keep the limits of groups, and about A with
+    #: entries raised to 0 where loadings are not negative; if not, they are about A
+    #: itself and all sets.
     limited: bool = False
+    #: Negative entries of A that are kept; the others are raised to 0. For non-negative
+    #: loadings only.
     restored: tuple[tuple[int, int], ...] = ()
-    steps: tuple[StepClaim, ...] = ()
+    steps: tuple[StepClaim, ...] = ()  #: empty if `include` takes every place
+    #: Whether there is nothing to bound: `include` takes every place, and the best
+    #: loadings on these features have both signs, so that no best x ≥ 0 uses them all.
     void: bool = False
 
 
@@ -370,7 +358,6 @@ def restated(result: Result, **claims: Any) -> Result:
 
     Parameters
     ----------
-    result : Result
     **claims
         Fields of a certificate. A result that has none keeps what it says itself:
         the support with its loadings, and the fields that both have.

@@ -161,19 +161,16 @@ class SparsePCA(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from blockspca import SparsePCA
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 12))
-    >>> X[:, :4] += 3 * rng.normal(size=(50, 1))
-    >>> X[:, 4:7] += 2 * rng.normal(size=(50, 1))
-    >>> model = SparsePCA(n_components=2, k=[4, 3]).fit(X)
-    >>> [support.tolist() for support in model.supports_]
-    [[0, 1, 2, 3], [4, 5, 6]]
+    >>> from sklearn.datasets import load_wine
+    >>> wine = load_wine()
+    >>> model = SparsePCA(n_components=2, k=[4, 3], scale=True).fit(wine.data)
+    >>> [wine.feature_names[i] for i in model.supports_[1]]
+    ['alcohol', 'color_intensity', 'proline']
     >>> model.status_
     ['optimal', 'optimal']
-    >>> model.transform(X).shape
-    (50, 2)
+    >>> model.transform(wine.data).shape
+    (178, 2)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETER_CONSTRAINTS

@@ -11,12 +11,7 @@ import numpy as np
 
 from ._kernels.loading import times_cut_short
 from ._messages import interruption
-from ._validation import (
-    check_flag,
-    check_n_jobs,
-    check_seed,
-    check_sparsity,
-)
+from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
 from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
 from .blocks.raised import raised

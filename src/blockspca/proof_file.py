@@ -51,21 +51,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Proof:
-    """What a file holds: a section, or one for each component.
-
-    Attributes
-    ----------
-    sections : tuple of Section
-    message : str
-        What is proved less well here than in the result, if anything is.
-    nodes : int
-        Of all trees.
-    """
+    """What a file holds: a section, or one for each component."""
 
     sections: tuple[Section, ...]
     # by factories, so that the class has no such attributes: see `__getattr__`
+    #: What is proved less well here than in the result, if anything is.
     message: str = field(default_factory=str)
-    nodes: int = field(default_factory=int)
+    nodes: int = field(default_factory=int)  #: of all trees
 
     @classmethod
     def deferred(cls, write: Callable[[], Proof]) -> Proof:

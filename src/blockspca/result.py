@@ -218,13 +218,6 @@ class Blocks:
 class Price:
     """What constraints cost: the best component without them against that with them.
 
-    Attributes
-    ----------
-    free_objective, free_upper_bound : float
-        Of the same problem without constraints: what is reached, and what is proved.
-    objective, upper_bound : float
-        With them.
-
     Examples
     --------
     >>> from blockspca.result import Price
@@ -233,8 +226,11 @@ class Price:
     (0.5, 1.0, 0.2)
     """
 
+    #: `free_objective`, `free_upper_bound`: of the same problem without constraints:
+    #: what is reached, and what is proved.
     free_objective: float
     free_upper_bound: float
+    #: `objective`, `upper_bound`: with them.
     objective: float
     upper_bound: float
 

@@ -238,7 +238,11 @@ def checked() -> Numbers:
         screen = SimpleNamespace(record=SimpleNamespace(unit=0.5), level=0.1)
         for tau in (-2.0, 4.0):
             for given in (None, Pairs(np.arange(1), np.arange(1, 2), np.ones(1))):
-                check.screened_features(cov, 3, tau, screen, None, given)
+                if given is None:
+                    listed = check.pairs_of_screen(cov, screen, Deadline(None))
+                    check.screened_features(cov, 3, tau, screen, listed, 0.0)
+                else:
+                    check.screened_features(cov, 3, tau, screen, given, check.AGREED)
                 found[f"screen {tau} {given is None}"] = asked[-1]
     # what a screen rules out may reach τ, whatever a search of the rest came to
     record = SimpleNamespace(

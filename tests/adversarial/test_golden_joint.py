@@ -116,7 +116,7 @@ def joint() -> Numbers:
         shares = np.clip(A / product, -1.0, 1.0)
         np.fill_diagonal(shares, 0.0)
         everything = np.arange(d, dtype=np.intp)
-        record = EntryRecord.of(weights, 1.0, everything, shares, np.zeros(d))
+        record = EntryRecord.of(weights, 1.0, everything, shares)
         B = np.round(4 * np.linspace(-1, 1, 2 * d)).reshape(d, 2) / 8
         split = JointSplit(np.inf, 3, 2, B, record)
         found[name] = [

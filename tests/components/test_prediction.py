@@ -14,7 +14,8 @@ from blockspca.components import goal as goal_module
 from blockspca.components import prediction
 from blockspca.components.core import Core
 from blockspca.components.goal import Goal
-from blockspca.components.prediction import Prediction, more_predictive, varimax
+from blockspca.components.prediction import Prediction, varimax
+from blockspca.components.predictive import more_predictive
 from blockspca.components.variance import (
     adjusted_variance,
     predicted,

@@ -41,7 +41,6 @@ def path_to_size(
 
     Parameters
     ----------
-    cov : Covariance
     found : Scan
         Of `cov`, with lists of any length.
     max_block_size : int

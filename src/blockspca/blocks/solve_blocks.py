@@ -87,17 +87,21 @@ def solve_blocks(
     guarantee = None
     if best.complete:
         guarantee = solver.guarantee.after_blocks(k, best.blocks.largest, best.epsilon)
-    result = Result(
+    failures = _failures(cov, solves, solver)
+    if failures:
+        if all(len(solved.failed) == len(solved.given) for solved in solves):
+            raise SolverError(f"{failures} It solved no block.")
+        warnings.warn(f"{failures} The others count.", stacklevel=3)
+    ended = stopped or solves[-1].stopped
+    return Result(
         x=best.x,
         support=best.support,
         objective=best.objective,
         upper_bound=upper_bound,
-        status=claim(
-            best.objective, upper_bound, limits, stopped or solves[-1].stopped
-        ),
+        status=claim(best.objective, upper_bound, limits, ended),
         k=k,
         n_features=cov.n_features,
-        message=_failures(cov, solves, solver),
+        message=" ".join(filter(None, (failures, _replaced(solves, best, solver)))),
         bound_name=BoundName.BLOCKS,
         threshold=best.epsilon,
         blocks=best.blocks,
@@ -112,12 +116,6 @@ def solve_blocks(
         solver=solver.name,
         feature_names=cov.feature_names,
     )
-    if result.message:
-        if all(len(solved.failed) == len(solved.given) for solved in solves):
-            raise SolverError(f"{result.message} It solved no block.")
-        warnings.warn(f"{result.message} The others count.", stacklevel=3)
-    said = " ".join(filter(None, (result.message, _replaced(solves, best, solver))))
-    return replace(result, message=said)
 
 
 def _replaced(solves: list[BlockSolve], best: BlockSolve, solver: Solver) -> str:

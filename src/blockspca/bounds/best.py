@@ -19,7 +19,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
-from ..numerics.linalg import leading_eigenvector
+from ..numerics.linalg import on_support
 from ..numerics.rounding import EPS, frobenius_norm
 from ..numerics.upper_eigenvalues import psd_shift
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
@@ -77,25 +77,17 @@ def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
 
 @dataclass(frozen=True)
 class Effort:
-    """How far the searches of the duals go.
+    """How far the searches of the duals go."""
 
-    Attributes
-    ----------
-    nodes : int
-        Of the direction dual's search, which splits none once there are this many.
-    entry_nodes : int, optional
-        The same for the search of the entry dual, `nodes` by default.
-    is_timed : bool
-        False if the caller has no limit on time: then ascents of the entry dual end by
-        their number of steps, and the bound does not depend on the speed of a machine.
-    to_a_gap : bool
-        Whether the target leaves a gap that the caller has asked for. The root of the
-        direction dual often has it before the entry dual has begun.
-    """
-
+    #: Of the direction dual's search, which splits none once there are this many.
     nodes: int = ProofSettings.few_nodes
+    #: The same for the search of the entry dual, `nodes` by default.
     entry_nodes: int | None = None
+    #: False if the caller has no limit on time: then ascents of the entry dual end by
+    #: their number of steps, and the bound does not depend on the speed of a machine.
     is_timed: bool = True
+    #: Whether the target leaves a gap that the caller has asked for. The root of the
+    #: direction dual often has it before the entry dual has begun.
     to_a_gap: bool = False
 
 
@@ -120,8 +112,6 @@ def best_bound(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     support : sequence of int
         A good support, from which the duals start; every bound holds for any.
     target : float
@@ -382,8 +372,7 @@ class _Run:
     def _reached_by_all(self) -> float:
         """x'Ax of some unit x: by power steps from the component, less than λmax."""
         cov, support = self.problem.cov, np.asarray(self.problem.support)
-        x = np.zeros(cov.n_features)
-        x[support] = leading_eigenvector(cov.submatrix(support))
+        x, _ = on_support(cov, support)
         reached = -np.inf
         for _ in range(_POWER_STEPS):
             image = cov.matvec(x)

@@ -233,8 +233,6 @@ def threshold_bound(
     Parameters
     ----------
     A : array of shape (d, d)
-    k : int
-    epsilon : float
     deadline : Deadline
         By which eigenvalues of blocks are computed; row sums always are.
     """

@@ -129,8 +129,6 @@ class Compositions:
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     parts : list of arrays
         Disjoint. What is in none of them is one more part, the last.
     level : float

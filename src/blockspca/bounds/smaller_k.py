@@ -36,7 +36,6 @@ def bound_from_smaller_k(
 
     Parameters
     ----------
-    k : int
     upper : sequence of float
         upper[m] ≥ opt(m) for m = 1, …, k − 1; infinite where nothing is known.
     lowest : float

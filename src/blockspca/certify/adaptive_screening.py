@@ -36,14 +36,12 @@ class Candidates:
 
     Parameters
     ----------
-    cov : Covariance
     k_max : int
         Largest k that will be asked for.
     check : callable
         Called between tiles; raises to stop.
     callback : callable, optional
         Receives an `Event` of the stage "scan" while A is read.
-    settings : ProofSettings
     groups : GroupLimits, optional
         How many features of each group a set may have.
     again : bool

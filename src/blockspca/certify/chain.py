@@ -28,8 +28,6 @@ class Chain:
 
     Parameters
     ----------
-    cov : Covariance
-    candidates : Candidates
     values : list of float
         λ of the incumbent of each k, kept up to date by others.
 

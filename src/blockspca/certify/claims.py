@@ -57,12 +57,10 @@ class BoundChecks(SearchedClaims):
 
     Parameters
     ----------
-    cov : Covariance
     k : int
         The largest one.
     support : sequence of int
         The component, from which the direction dual starts.
-    max_nodes : int
     deadline : Deadline
         For all searches together.
     groups : GroupLimits, optional

@@ -77,11 +77,9 @@ class CompositionWriter:
 
     Parameters
     ----------
-    table : Compositions
     upper : array
         upper[q] bounds opt(q), +inf where nothing is known; lowered by what the table
         says.
-    limits : TreeLimits
     """
 
     table: Compositions

@@ -82,13 +82,10 @@ def bound_by_compositions(
     ----------
     cov : Covariance
         In memory; for others nothing is claimed.
-    k : int
     support : sequence of int
         A good one, which says how large strong entries are.
     target : float
         No set above it is looked for below.
-    limits : Limits
-    settings : ProofSettings
     """
     support = np.asarray(support)
     # Parts need all entries of A; and one feature has no entry that says which are
@@ -141,7 +138,6 @@ def least_bound(
 
     Parameters
     ----------
-    table : Compositions
     tau : float
         Sets above it are looked for.
     most : int

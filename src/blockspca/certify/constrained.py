@@ -11,13 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..certificate import (
-    WITH_CONSTRAINTS,
-    BoundName,
-    Certificate,
-    PartClaim,
-    StepClaim,
-)
+from ..certificate import WITH_CONSTRAINTS, BoundName, Certificate, PartClaim, StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..result import OPTIMAL_GAP, Result, Status
@@ -45,11 +39,8 @@ def solve_constrained(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     rules : Rules
         Which allow a set of k features.
-    limits : Limits
     options : ProofOptions
         Its prover and groups are left to the parts.
     choose_prover : callable

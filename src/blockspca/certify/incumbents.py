@@ -29,26 +29,14 @@ _N_STARTS = 8
 
 
 class Incumbent(NamedTuple):
-    """A support and its leading eigenpair, features ascending.
-
-    Attributes
-    ----------
-    support : array of int
-    positions : array of int
-        Of the features in the pool.
-    value : float
-        λ(S), in units of the pool.
-    x : array
-        Its eigenvector.
-    source : str
-        Where it came from.
-    """
+    """A support and its leading eigenpair, features ascending."""
 
     support: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    #: Of the features in the pool.
     positions: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-    value: float = -np.inf
-    x: FloatArray = np.empty(0)
-    source: str = "none"
+    value: float = -np.inf  #: λ(S), in units of the pool
+    x: FloatArray = np.empty(0)  #: its eigenvector
+    source: str = "none"  #: where it came from
 
 
 class Incumbents:
@@ -56,9 +44,6 @@ class Incumbents:
 
     Parameters
     ----------
-    cov : Covariance
-    unit : float
-    k_max : int
     start : array of int
         Features that the first supports are made of.
     given : mapping from k to features

@@ -11,28 +11,15 @@ from ..rules import GroupLimits
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """Who proves, by which settings, with how many threads, and who hears of it.
-
-    Attributes
-    ----------
-    prover : Prover
-    settings : ProofSettings
-    n_jobs : int or None
-        Threads for a long proof.
-    callback : callable
-        Receives an `Event` for each k, improvement and slice of a long proof.
-    prove : bool
-        False looks for good components only, by the chain.
-    groups : GroupLimits or None
-        Only sets that keep them count.
-    """
+    """Who proves, by which settings, with how many threads, and who hears of it."""
 
     prover: Prover = Prover.CHAIN
     settings: ProofSettings = DEFAULT_SETTINGS
-    n_jobs: int | None = None
+    n_jobs: int | None = None  #: threads for a long proof
+    #: Receives an `Event` for each k, improvement and slice of a long proof.
     callback: Listener = silent
-    prove: bool = True
-    groups: GroupLimits | None = None
+    prove: bool = True  #: False looks for good components only, by the chain
+    groups: GroupLimits | None = None  #: only sets that keep them count
 
 
 BY_CHAIN = ProofOptions()

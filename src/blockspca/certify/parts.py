@@ -62,24 +62,12 @@ class Part:
 
 
 class PartProblem(NamedTuple):
-    """What a part comes to.
+    """What a part comes to."""
 
-    Attributes
-    ----------
-    cov : Covariance
-        Of the features `rest`.
-    rest : array of int
-        Numbers of the features in the whole problem, ascending.
-    places : int
-        How many of them there may be.
-    groups : GroupLimits or None
-        Of `rest`.
-    """
-
-    cov: Covariance
-    rest: NDArray[np.intp]
-    places: int
-    groups: GroupLimits | None
+    cov: Covariance  #: of the features `rest`
+    rest: NDArray[np.intp]  #: numbers of the features in the whole problem, ascending
+    places: int  #: how many of them there may be
+    groups: GroupLimits | None  #: of `rest`
 
 
 def left_of(

@@ -84,7 +84,6 @@ def certified_path(
     ----------
     cov : Covariance
         Any symmetric A.
-    k_max : int
     limits : Limits, optional
         Of the whole path.  With a gap every k is proved to that gap at least; without
         one to 0, by way of coarser gaps if the proof is long.
@@ -95,7 +94,6 @@ def certified_path(
     callback : callable, optional
         Receives an `Event` while A is read, after each k, each improvement and each
         slice of a long proof.
-    settings : ProofSettings
     single_k : bool
         Prove k_max by itself (`prove_single_k`) where the chain does not at once.
     prove : bool

@@ -33,35 +33,21 @@ TAKEN = ("hotelling", "orthogonal")  # what is no product of columns
 
 @dataclass(frozen=True)
 class Subject:
-    """The matrix of a section, and how its header names it.
+    """The matrix of a section, and how its header names it."""
 
-    Attributes
-    ----------
-    whole : Deflated
-        A, of all features, perhaps deflated: what objectives are measured by.
-    cov : Covariance
-        The matrix of the records.
-    features : array of int
-        Numbers of its features.
-    header : mapping
-        What the header says beside data and claims.
-    groups, beside : GroupLimits, optional
-        Of `features`. What screening knows are the former; a tree keeps both.
-    chosen : int
-        How many features are chosen at the level.
-    level : float, optional
-    units : sequence of arrays, optional
-        Features, by their positions, that are used as a whole: those to include first,
-        together, then every other unit.
-    """
-
+    #: A, of all features, perhaps deflated: what objectives are measured by.
     whole: Deflated
-    cov: Covariance
-    features: NDArray[np.intp]
+    cov: Covariance  #: the matrix of the records
+    features: NDArray[np.intp]  #: numbers of its features
+    #: What the header says beside data and claims.
     header: dict[str, Any] = field(default_factory=dict)
+    #: `groups`, `beside`: of `features`. What screening knows are the former; a tree
+    #: keeps both.
     groups: GroupLimits | None = None
-    chosen: int = 0
+    chosen: int = 0  #: how many features are chosen at the level
     level: float | None = None
+    #: Features, by their positions, that are used as a whole: those to include first,
+    #: together, then every other unit.
     units: tuple[NDArray[np.intp], ...] | None = None
     beside: GroupLimits | None = None
 

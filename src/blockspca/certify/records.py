@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
+from ..numerics.linalg import vector_on
 from ..progress import Event
 from ..result import OPTIMAL_GAP, Status, relative_gap
 from ..search.schur_tree import TreeStatistics
@@ -66,9 +67,7 @@ class CertifiedStep:
     @property
     def x(self) -> FloatArray:
         """The component as a vector of length n_features."""
-        x = np.zeros(self.n_features)
-        x[self.support] = self.loadings
-        return x
+        return vector_on(self.support, self.loadings, self.n_features)
 
     def event(self, total: int) -> Event:
         """The line of the log that says how this k ended."""

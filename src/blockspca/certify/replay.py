@@ -23,19 +23,12 @@ from .verification import VerificationError
 
 @dataclass(frozen=True)
 class Replay:
-    """What came of a proof.
+    """What came of a proof."""
 
-    Attributes
-    ----------
-    bounds : tuple of float or None
-        What its sections show; None where one is about something else, or says less.
-        Nothing where it could not be replayed.
-    message : str
-        Why our own proof was left, if it was refused; else empty.
-    """
-
+    #: What its sections show; None where one is about something else, or says less.
+    #: Nothing where it could not be replayed.
     bounds: tuple[float | None, ...] = ()
-    message: str = ""
+    message: str = ""  #: why our own proof was left, if it was refused; else empty
 
     @property
     def first(self) -> float | None:

@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..bounds.best import (
-    BoundInterrupted,
-    Effort,
-    NamedBound,
-    best_bound,
-    is_sound,
-)
+from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
@@ -152,15 +146,12 @@ def prove_single_k(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     limits : Limits
         The bound stops at `limits.gap`.
     given : sequence of int, optional
         A support found elsewhere.
     callback : callable, optional
         Receives an `Event` while the bound comes down.
-    settings : ProofSettings
 
     Returns
     -------

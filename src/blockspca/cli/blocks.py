@@ -6,18 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .declaring import option, real, whole
 from .display import Display
 from .errors import UsageError
-from .options import (
-    File,
-    Force,
-    ReadOptions,
-    ShowOptions,
-    check_name,
-    option,
-    real,
-    whole,
-)
+from .options import File, Force, ReadOptions, ShowOptions
 
 if TYPE_CHECKING:
     from ..blocks.threshold_path import ThresholdPath
@@ -47,7 +39,7 @@ def blocks(
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
     from .._messages import count
-    from ..io.writing import check_free, to_csv, write_file
+    from ..io.writing import check_free, check_name, to_csv, write_file
 
     epsilon, max_block_size, output = asked.epsilon, asked.max_block_size, asked.output
     if epsilon is not None and max_block_size is not None:

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .declaring import option, whole
 from .errors import UsageError
 from .loading import Loaded
-from .options import option, whole
 
 if TYPE_CHECKING:
     from ..constraints import Constraints

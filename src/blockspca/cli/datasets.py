@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .errors import UsageError, refuse_unknown
-from .options import Force, check_name
+from .options import Force
 
 if TYPE_CHECKING:
     from ..io import Table
@@ -44,7 +44,7 @@ def datasets(
     refuse_unknown(name, "data set", [*_REAL, _MODEL])
     if output is None:
         raise UsageError(f"say where to write {name}: --output {name}.csv")
-    from ..io.writing import check_free, to_csv, write_file
+    from ..io.writing import check_free, check_name, to_csv, write_file
 
     check_name("--output", output, ".csv")
     check_free([output], force)

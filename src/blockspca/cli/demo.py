@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import whole
+from .declaring import whole
 
 
 def demo(

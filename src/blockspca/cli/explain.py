@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .display import Display
-from .options import Force, ReadOptions, ShowOptions, check_name
+from .options import Force, ReadOptions, ShowOptions
 
 
 def explain(
@@ -34,7 +34,7 @@ def explain(
     It is shown, not checked: that is what `blockspca verify PROOF DATA` does.
     """
     from ..checker.proof_file import ProofError, read_proof
-    from ..io.writing import check_free, write_file
+    from ..io.writing import check_free, check_name, write_file
     from ..report.proof_page import proof_lines, proof_page
 
     check_name("--html", html, ".html")

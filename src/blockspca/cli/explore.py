@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .declaring import option, real, whole
 from .display import Display
 from .fit import verify_words
-from .options import File, ReadOptions, ShowOptions, option, real, whole
+from .options import File, ReadOptions, ShowOptions
 from .solving import NComponents, SchemeName, SchemeOption
 
 if TYPE_CHECKING:

@@ -14,18 +14,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from .constraining import ConstraintOptions, price_lines, price_row
+from .declaring import option
 from .display import Display
 from .h5ad import refuse_other_than_h5ad, write_h5ad
-from .options import (
-    File,
-    Force,
-    ProofFile,
-    ReadOptions,
-    ShowOptions,
-    SolveOptions,
-    check_directory,
-    option,
-)
+from .options import File, Force, ProofFile, ReadOptions, ShowOptions, SolveOptions
 from .solving import ComponentOptions, Fit, SchemeName, end
 
 if TYPE_CHECKING:
@@ -58,7 +50,7 @@ class WriteOptions:
 
     def check(self, file: Path, reading: ReadOptions, n_components: int) -> None:
         """Refuse, before the work, a place where nothing could be written."""
-        from ..io.writing import check_free
+        from ..io.writing import check_directory, check_free
 
         if self.proof is not None:
             check_free([self.proof], self.force)
@@ -70,7 +62,7 @@ class WriteOptions:
             return
         proofs = (certificate_name(j) for j in range(n_components))
         names = [SUMMARY, LOADINGS, SCORES, *proofs]
-        check_directory(self.output, names, self.force)
+        check_directory("--output", self.output, names, self.force)
 
 
 def fit(

@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .constraining import ConstraintOptions
+from .declaring import fraction, option, whole
 from .display import Display
-from .options import Missing, ReadOptions, SolveOptions, fraction, option, whole
+from .options import Missing, ReadOptions, SolveOptions
 from .solving import Fit
 
 if TYPE_CHECKING:

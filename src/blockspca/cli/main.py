@@ -12,13 +12,13 @@ from .. import __version__
 from .blocks import blocks
 from .compiling import compile
 from .datasets import datasets
+from .declaring import spread
 from .demo import demo
 from .errors import MEANING, ExitCode, UsageError, report_error, warnings_in_one_line
 from .explain import explain
 from .explore import explore
 from .fit import fit
 from .info import info
-from .options import spread
 from .path import path
 from .report import report
 from .reproduce import reproduce

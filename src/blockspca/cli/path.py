@@ -10,18 +10,9 @@ from typing import Any
 
 from .compiling import compile_before
 from .constraining import ConstraintOptions
+from .declaring import option, whole
 from .display import Display
-from .options import (
-    File,
-    Force,
-    ProofFile,
-    ReadOptions,
-    ShowOptions,
-    SolveOptions,
-    check_name,
-    option,
-    whole,
-)
+from .options import File, Force, ProofFile, ReadOptions, ShowOptions, SolveOptions
 from .solving import end, say_interrupted, was_interrupted, write_proof
 
 
@@ -47,7 +38,7 @@ def path(
     asked: PathOptions,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
-    from ..io.writing import check_free, to_csv, to_json, write_file
+    from ..io.writing import check_free, check_name, to_csv, to_json, write_file
 
     output, plot, proof, force = asked.output, asked.plot, asked.proof, asked.force
     check_name("--output", output, ".csv", ".json")

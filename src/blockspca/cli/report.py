@@ -14,21 +14,8 @@ from .display import Display
 from .fit import saying_instead
 from .inspecting import InspectOptions, inspect
 from .loading import Loaded
-from .options import (
-    File,
-    Force,
-    ReadOptions,
-    ShowOptions,
-    SolveOptions,
-    check_name,
-)
-from .solving import (
-    ComponentOptions,
-    Fit,
-    end,
-    say_interrupted,
-    was_interrupted,
-)
+from .options import File, Force, ReadOptions, ShowOptions, SolveOptions
+from .solving import ComponentOptions, Fit, end, say_interrupted, was_interrupted
 
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
@@ -48,7 +35,7 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
-    from ..io.writing import check_free, write_file
+    from ..io.writing import check_free, check_name, write_file
     from .solving import fit_components
 
     display = Display(show)

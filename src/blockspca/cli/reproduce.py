@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .declaring import option, real
 from .display import Display
 from .errors import ExitCode, UsageError, refuse_unknown
-from .options import Force, ShowOptions, check_directory, option, real
+from .options import Force, ShowOptions
 
 if TYPE_CHECKING:
     from ..reproduction import ReproducedTable
@@ -50,6 +51,7 @@ def reproduce(
     ] = None,
 ) -> None:
     """Measure a table of the paper again, beside what the paper prints."""
+    from ..io.writing import check_directory
     from ..reproduction.catalogue import TABLES
 
     if table is None:
@@ -64,7 +66,7 @@ def reproduce(
     _check_folder(data)
     names = list(TABLES) if table == ALL else [table]
     if output is not None:
-        check_directory(output, _file_names(names), asked.force)
+        check_directory("--output", output, _file_names(names), asked.force)
     from ..reproduction import Measurements, Settings, warm_up
     from ..reproduction import reproduce as measure
 

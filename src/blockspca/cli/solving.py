@@ -13,10 +13,11 @@ import typer
 
 from .compiling import compile_before
 from .constraining import ConstraintOptions
+from .declaring import whole
 from .display import Display
 from .errors import ExitCode, in_options
 from .loading import Loaded
-from .options import SolveOptions, Sparsity, whole
+from .options import SolveOptions, Sparsity
 
 if TYPE_CHECKING:
     from ..components import Components

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .declaring import whole
 from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
-from .options import File, ReadOptions, ShowOptions, whole
+from .options import File, ReadOptions, ShowOptions
 from .replay import is_proof, replay
 from .solving import SchemeName
 

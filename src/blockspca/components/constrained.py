@@ -12,7 +12,6 @@ with large gradients, one at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..limits import Deadline
-from ..numerics.linalg import largest_entries, leading_eigenvector, with_sign
+from ..numerics.linalg import OnSupport, largest_entries, leading_eigenvector, with_sign
 
 NULL = 1e-12  # a singular value of W_S that counts as zero
 GAIN = 1e-12  # of the objective: less is rounding
@@ -30,21 +29,6 @@ GAIN = 1e-12  # of the objective: less is rounding
 MOST_ASCENTS = 60
 MOST_DENSE = 1000  # features of a matrix all of whose rows are looked at
 FEWEST_SWAPPED, MOST_ADDED = 6, 8  # features of one round of exchanges, out and in
-
-
-@dataclass(frozen=True)
-class Found:
-    """A unit vector x on a support, with W_S'x = 0, and its objective."""
-
-    support: NDArray[np.intp]
-    loadings: FloatArray
-    objective: float
-
-    def vector(self, d: int) -> FloatArray:
-        """Return x, of length d."""
-        x = np.zeros(d)
-        x[self.support] = self.loadings
-        return x
 
 
 def best_orthogonal(
@@ -83,7 +67,7 @@ def ascend(
     k: int,
     start: NDArray[np.intp],
     deadline: Deadline,
-) -> Found | None:
+) -> OnSupport | None:
     """Improve a support; None if it admits no vector. See the module.
 
     It may have fewer than k features; those with the largest gradients are added.
@@ -109,13 +93,13 @@ def _above(value: float) -> float:
 
 def _on(
     cov: Covariance, normals: FloatArray, support: NDArray[np.intp]
-) -> Found | None:
+) -> OnSupport | None:
     support = np.sort(support)
     found = best_orthogonal(cov.submatrix(support), normals[support])
-    return None if found is None else Found(support, *found)
+    return None if found is None else OnSupport(support, *found)
 
 
-def _gradient(cov: Covariance, normals: FloatArray, now: Found) -> FloatArray:
+def _gradient(cov: Covariance, normals: FloatArray, now: OnSupport) -> FloatArray:
     gradient = cov.matvec(now.vector(cov.n_features))
     if normals.shape[1]:
         left = gradient[now.support] - now.objective * now.loadings
@@ -127,10 +111,10 @@ def _gradient(cov: Covariance, normals: FloatArray, now: Found) -> FloatArray:
 def _exchanged(
     cov: Covariance,
     normals: FloatArray,
-    now: Found,
+    now: OnSupport,
     gradient: FloatArray,
     deadline: Deadline,
-) -> Found | None:
+) -> OnSupport | None:
     """Return the best exchange of one feature for another, if one helps."""
     weakest = np.argsort(np.abs(now.loadings), kind="stable")[:FEWEST_SWAPPED]
     outside = gradient.copy()
@@ -193,9 +177,9 @@ def search_constrained(
     k: int,
     starts: Sequence[NDArray[np.intp]],
     deadline: Deadline,
-) -> Found | None:
+) -> OnSupport | None:
     """Return the best of the supports that ascents from the starts lead to."""
-    best: Found | None = None
+    best: OnSupport | None = None
     for start in starts:
         if best is not None and deadline.passed():
             break

@@ -19,12 +19,7 @@ from ..certify.claims import rests_on_earlier
 from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import sum_above
-from ..result import (
-    Result,
-    Status,
-    is_optimal_gap,
-    is_within_gap,
-)
+from ..result import Result, Status, is_optimal_gap, is_within_gap
 from .rewrite import with_bound
 from .schemes import Scheme
 

@@ -21,6 +21,7 @@ from ..certify.verification import Verification, VerificationError
 from ..covariance.covariance import Covariance
 from ..limits import PROVED, Deadline, Limits
 from ..numerics.blas import single_threaded
+from ..numerics.linalg import vector_on
 from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
 from ..search.reference import NodeCapReached, Undecided
 from .constrained import best_orthogonal
@@ -62,8 +63,7 @@ def finished(
             support = better.support
             found = best_orthogonal(A[np.ix_(support, support)], conditions.W[support])
             assert found is not None
-            x = np.zeros(len(A))
-            x[support] = found[0]
+            x = vector_on(support, found[0], len(A))
             improved = with_component(result, x, problem, reconsider=True)
             if not improved.objective > result.objective:
                 return result

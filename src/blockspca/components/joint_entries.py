@@ -142,7 +142,6 @@ def joint_entries(
         All entries of A are formed.
     target : float
         What components reach in the sum, not 0: there is nothing to be gained below.
-    deadline : Deadline
 
     Examples
     --------

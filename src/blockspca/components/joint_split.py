@@ -100,7 +100,6 @@ def joint_split(
         Of components, from which vectors with much of A − BB' are sought.
     nodes : int
         Of the search, for each B that is tried.
-    deadline : Deadline
     """
     k, m = entries.k, entries.n_components
     if m > MOST_COLUMNS:

@@ -25,12 +25,7 @@ from ..covariance.derived import restricted
 from ..limits import Deadline
 from ..numerics.linalg import largest_entries
 from ..result import Result
-from .constrained import (
-    MOST_DENSE,
-    ascend,
-    search_constrained,
-    supports_of_rows,
-)
+from .constrained import MOST_DENSE, ascend, search_constrained, supports_of_rows
 from .schemes import Scheme, SolveOne
 from .sweeps import total, unproved
 

@@ -13,25 +13,21 @@ of the goal by the two, its derivative by xx' is
 
 Loadings of a support follow by steps to Mx, and supports by exchanging a feature for
 one of those where |Mx| is largest (`_kernels.joint_exchange`). Every component takes
-its turn until nothing is gained. That is done from several sets, residual deflation's,
-rotated eigenvectors and a lasso's, cut to k features, and again from variations of the
-best, on a core of features that grows by those whose |Mx| is largest of all (`core`).
-Nothing is proved here.
+its turn until nothing is gained, and again from variations of the best, on a core of
+features that grows by those whose |Mx| is largest of all (`core`). Which sets are begun
+with is said in `predictive`. Nothing is proved here.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.joint_constants import DEPENDENT, GAIN, TINY
-from .._kernels.loading import load
-from .._validation import FloatArray, as_generator
-from .._warnings import warn_caller
+from .._validation import FloatArray
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
 from ..limits import Budget, Deadline, Limits
@@ -41,9 +37,7 @@ from .core import Core, Indices, Measured
 from .goal import Goal
 from .joint_start import ANGLES, EXCHANGED
 from .lasso import lasso_components
-from .variance import adjusted_variance, by_size, score_covariance
 
-KERNELS = ("joint_sets", "joint_exchange", "lasso")
 # Constants were doubled and halved: five components of ten features, w = 2.5, on
 # normLung, Eisen2Cov, alon_colon, Leukemia and srbct_khan. Any change, also of the
 # seed, moves the goal by up to 0.001, and by 0.016 on Leukemia, which has two sets to
@@ -73,10 +67,6 @@ LARGEST = 4096  # features of a core, at the most: half a gigabyte for four matr
 # seed. Of seven sets with 500 to 6,000 features none grew more than five times: ROUNDS
 # is for what gains a little for ever.
 OUTSIDE, ROUNDS = 16, 20
-NOT_COMPARED = (
-    "above_lasso=True: the time was up before a lasso was fitted, so that the "
-    "components may have less adjusted variance or R² than its; pass a longer limit."
-)
 
 
 class Prediction:
@@ -396,140 +386,3 @@ def varimax(loadings: FloatArray, stop: Callable[[], bool] | None = None) -> Flo
         if np.abs(turn - before).max() < TURNED or (stop is not None and stop()):
             break
     return turn @ loadings
-
-
-def more_predictive(
-    cov: Covariance,
-    given: FloatArray | None,
-    sparsities: Sequence[int],
-    weight: float,
-    disjoint: bool,
-    deadline: Deadline,
-    rng: int | np.random.Generator | None = None,
-    above_lasso: bool = False,
-    memory: int | None = None,
-    variations: bool = True,
-) -> FloatArray | None:
-    """Return components, (m, d), with at least the goal of the given ones, if any.
-
-    With `above_lasso`: with at least both numbers of the lasso's, for which some of the
-    goal may be given. The given ones, or None, where time is too short to begin.
-
-    Parameters
-    ----------
-    given : array of shape (m, d), optional
-        A set to begin with besides others.
-    sparsities : sequence of int
-        How many features each may use.
-    weight : float
-        w ≥ 0, what a percent of R² is worth in percents of adjusted variance.
-    disjoint : bool
-        Whether no feature may be used twice.
-    rng : int or Generator, optional
-        For the variations that are tried; 0 by default.
-    above_lasso : bool
-        Whether both numbers are to be at least those of a lasso that is cut to as many
-        features, if it has components (`Prediction.lasso_sets`). A warning says so if
-        time ends before there is a lasso.
-    memory : int, optional
-        Bytes for working arrays. Sets whose features are too many for them are not
-        begun with.
-    variations : bool
-        Whether variations of the best are searched. Without them a fifth of the time is
-        enough, and the goal is what it is with them on ten of 22 data sets; adjusted
-        variance or R² is less by up to 7 % on the others.
-    """
-    try:
-        if not load(*KERNELS, seconds=deadline.remaining()):
-            raise OutOfTime
-        search = Prediction(cov, sparsities, disjoint, deadline, memory, variations)
-        lasso = search.lasso_sets()
-    except OutOfTime:
-        if above_lasso:
-            warn_caller(NOT_COMPARED)
-        return given
-    goal, rng = Goal(weight), as_generator(rng)
-    vectors = [*search.directions(), *search.rotated_directions(), *lasso]
-    starts = [search.cut(V) for V in vectors]
-    if given is not None:
-        starts.insert(0, search.cut(given))
-    try:
-        if given is not None:
-            vectors.append(search.timely(given.T).T)
-        enclosed = search.enclose(vectors, starts)
-    except OutOfTime:
-        enclosed = []
-    best = None
-    if enclosed:
-        best = _best([search.raised(V, goal) for V in enclosed], goal)
-        best = search.grown(best, goal)
-        if variations:
-            best = search.grown(search.searched(best, goal, rng), goal)
-    if above_lasso and lasso:
-        named = starts[-len(lasso) :]
-        best = _above(search, best, goal, enclosed, named, rng if variations else None)
-    if best is None:
-        return given
-    return _in_order(cov, best.V, sparsities)
-
-
-def _above(
-    search: Prediction,
-    best: Measured | None,
-    free: Goal,
-    starts: Sequence[FloatArray],
-    lasso: Sequence[FloatArray],
-    rng: np.random.Generator | None,
-) -> Measured:
-    """Return a set with no less than what predicts most of the lasso's has.
-
-    That itself, if there is no best set, and no core to search on. Without `rng` there
-    are no variations.
-    """
-    measured = [search.measure(V) for V in lasso]
-    place = max(range(len(lasso)), key=lambda i: measured[i].predicted)
-    named = measured[place]
-    if best is None:
-        return named
-    goal = replace(
-        free, above=(named.adjusted, named.predicted), ceiling=search.ceiling()
-    )
-    # No set has more of this goal than of the free one.
-    if best.value(goal) < best.value(free) - MUCH:
-        from_here = [best.V, *(V for V in starts if V is lasso[place])]
-        best = _best([best, *(search.raised(V, goal) for V in from_here)], goal)
-        if rng is not None or not goal.holds(best.adjusted, best.predicted):
-            others = (V for V in starts if V is not lasso[place])
-            best = _best([best, *(search.raised(V, goal) for V in others)], goal)
-        best = search.grown(best, goal)
-        if rng is not None:
-            best = search.grown(search.searched(best, goal, rng), goal)
-    if goal.holds(best.adjusted, best.predicted):
-        return best
-    # The named set is one of the best itself, and there is little to choose; or the
-    # time is up. From the named set a hard bound is kept by every turn.
-    strict = replace(goal, strict=True)
-    ends = [search.raised(V, strict) for V in [best.V, *starts]]
-    if any(V is lasso[place] for V in starts):
-        ends.append(search.raised(lasso[place], replace(strict, hard=True)))
-    held = [one for one in ends if goal.holds(one.adjusted, one.predicted)]
-    return _best(held or [named], free)
-
-
-def _best(found: Sequence[Measured], goal: Goal) -> Measured:
-    return max(found, key=lambda one: one.value(goal))
-
-
-def _in_order(cov: Covariance, V: FloatArray, sparsities: Sequence[int]) -> FloatArray:
-    """Return the set with those first that add most, unless each place has its k.
-
-    As it is, where that adds up to more.
-    """
-    if len(set(sparsities)) > 1:
-        return V
-    scores = score_covariance(cov, V)
-    scores = scores / power_of_two(float(np.abs(scores).max()))
-    order = by_size(scores)
-    kept = adjusted_variance(scores).sum()
-    reached = adjusted_variance(scores[np.ix_(order, order)]).sum()
-    return V if kept >= reached else V[order]

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_flag, check_real
 from ..covariance.covariance import Covariance
-from ..covariance.derived import (
-    corrected,
-    correction_error,
-    masked,
-    projected,
-)
+from ..covariance.derived import corrected, correction_error, masked, projected
 from ..covariance.residual import regressed, residual
 from ..limits import Deadline, Limits
 from ..result import Result

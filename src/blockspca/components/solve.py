@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import interruption
-from .._validation import (
-    FloatArray,
-    check_count,
-    check_flag,
-    check_n_jobs,
-    pandas_for,
-)
+from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pandas_for
 from .._warnings import is_nested_call, warn_caller
 from ..certificate import restated
 from ..certify.verify import Verification, verify, verify_replayed
@@ -47,20 +41,9 @@ from .requests import (
 from .scheme_names import as_scheme
 from .schemes import Scheme, scheme_name
 from .shown import as_html, as_text
-from .solving import (
-    HALF,
-    SolveAgain,
-    SolveWithin,
-    chosen_together,
-    in_turn,
-    shared_out,
-)
+from .solving import HALF, SolveAgain, SolveWithin, chosen_together, in_turn, shared_out
 from .sweeps import Goal, NotAmongTheOthers, others, swept, total
-from .variance import (
-    adjusted_variance,
-    predicted,
-    score_covariance,
-)
+from .variance import adjusted_variance, predicted, score_covariance
 
 
 @dataclass(frozen=True)

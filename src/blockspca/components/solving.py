@@ -23,7 +23,7 @@ from ..progress import Listener
 from ..result import Result, Status
 from ..stopping import entitled
 from .earlier import with_earlier_bound
-from .prediction import more_predictive
+from .predictive import more_predictive
 from .requests import is_disjoint, prediction_of
 from .rewrite import renumbered, tidied, with_component
 from .schemes import NoComponent, Scheme, SolveOne, uses_closed

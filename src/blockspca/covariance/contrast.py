@@ -24,19 +24,12 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import power_of_two
 from ..numerics.upper_eigenvalues import psd_shift
-from ..progress import Listener, silent
+from ..progress import Listener
 from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
 from .dominance import Dominance
 from .rounding import SMALLEST
-from .sources import (
-    EPS,
-    Indices,
-    MatrixSource,
-    MomentSource,
-    Source,
-    WithoutFactor,
-)
+from .sources import EPS, Indices, MatrixSource, MomentSource, Source, WithoutFactor
 
 
 def contrastive(
@@ -120,24 +113,18 @@ class ContrastOfData(DerivedCovariance):
     terms: tuple[Covariance, Covariance]
     weight: float
 
-    def formed(
-        self,
-        deadline: Deadline | None = None,
-        memory: int | None = None,
-        tell: Listener = silent,
+    def _form(
+        self, deadline: Deadline | None, memory: int | None, tell: Listener
     ) -> Covariance:
-        """Return the contrast of what is formed of either, where that saves work.
+        """The contrast of what is formed of either, where that saves work.
 
         Both and their difference have to fit into the memory.
         """
-        if self._formed is None:
-            # Two matrices, and their difference.
-            room = None if memory is None else memory // 3
-            target, background = (t.formed(deadline, room, tell) for t in self.terms)
-            if target is self.terms[0] and background is self.terms[1]:
-                return self
-            self._formed = contrastive(target, background, self.weight)
-        return self._formed
+        room = None if memory is None else memory // 3
+        target, background = (t.formed(deadline, room, tell) for t in self.terms)
+        if target is self.terms[0] and background is self.terms[1]:
+            return self
+        return contrastive(target, background, self.weight)
 
 
 def made_of(cov: Covariance) -> tuple[Covariance, ...]:

@@ -18,22 +18,13 @@ from ..limits import Deadline
 from ..progress import Event, Listener, silent
 from .dask_source import DaskSource
 from .dominance import Dominance
-from .formed import FormedSource, form, worth_forming
+from .formed import form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
 from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
 from .kinds import source_of
 from .origin import Origin, matrix_origin
-from .pairwise import PairwiseSource
-from .sources import (
-    DenseDataSource,
-    MappedDataSource,
-    MatrixSource,
-    MomentSource,
-    Source,
-    SparseDataSource,
-)
-from .sparse_chunks import SparseChunksSource
+from .sources import DenseDataSource, MatrixSource, Source
 
 TILE_SIZE = 2048  # a float64 tile of 32 MiB: large enough for BLAS, small beside data
 
@@ -283,8 +274,17 @@ class Covariance:
         >>> cov.in_memory, cov.formed().in_memory
         (False, True)
         """
-        if self._formed is not None:
-            return self._formed
+        if self._formed is None:
+            made = self._form(deadline, memory, tell)
+            if made is self:
+                return self
+            self._formed = made
+        return self._formed
+
+    def _form(
+        self, deadline: Deadline | None, memory: int | None, tell: Listener
+    ) -> Covariance:
+        """As `formed`, which asks once for what is in memory then."""
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
 
@@ -293,8 +293,7 @@ class Covariance:
 
         largest = float(self.diagonal().max())
         made = form(self._source, tick)
-        self._formed = Covariance(made, self.feature_names, self.data_origin)
-        return self._formed
+        return Covariance(made, self.feature_names, self.data_origin)
 
     @property
     def in_memory(self) -> bool:
@@ -302,17 +301,7 @@ class Covariance:
         return isinstance(self._source, MatrixSource) and not self._source.sparse
 
     def __repr__(self) -> str:
-        origin = {
-            MatrixSource: "a matrix",
-            MomentSource: "chunks of data",
-            FormedSource: "data with more samples than features",
-            DenseDataSource: "dense data",
-            MappedDataSource: "data on disk",
-            SparseDataSource: "sparse data",
-            SparseChunksSource: "sparse data on disk or in dask",
-            PairwiseSource: "data with gaps",
-            DaskSource: "a dask array",
-        }[type(self._source)]
+        origin = getattr(self._source, "made_from", "another matrix")
         return f"Covariance(n_features={self.n_features}, from {origin})"
 
     def diagonal(self) -> FloatArray:

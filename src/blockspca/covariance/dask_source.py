@@ -46,6 +46,8 @@ class DaskSource(UncentredSource):
     means of `given`, and what its columns are divided by.
     """
 
+    made_from = "a dask array"
+
     def __init__(
         self,
         X: Any,

@@ -46,6 +46,8 @@ _PRODUCTS_AT_ONCE = 64
 class FormedSource(MomentSource):
     """A as it was formed from `base`, data: known PSD, unless they have gaps."""
 
+    made_from = "data with more samples than features"
+
     def __init__(self, A: FloatArray, base: Source, error: float) -> None:
         super().__init__(A, error)
         self.base = base

@@ -8,13 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._validation import (
-    check_names,
-    describe,
-    is_sparse,
-    numeric_array,
-    split_names,
-)
+from .._validation import check_names, describe, is_sparse, numeric_array, split_names
 from .dask_chunks import DaskChunks, has_sparse_chunks
 from .dask_source import dask_data, is_dask
 from .device_data import on_host

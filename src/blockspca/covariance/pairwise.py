@@ -49,6 +49,7 @@ class PairwiseSource(WithoutFactor):
     `rest` are the |b_j|, the second shifts of the columns.
     """
 
+    made_from = "data with gaps"
     known_psd = False
     no_factor = "a pairwise-complete covariance has no factor"
 

@@ -96,6 +96,7 @@ class MatrixSource(WithoutFactor):
     is kept.
     """
 
+    made_from = "a matrix"
     known_psd = False
     no_factor = "this one was made from a matrix, whose factor is not known"
 
@@ -131,6 +132,7 @@ class DenseDataSource:
     roundings in the sum behind a standard deviation; n if they are not known.
     """
 
+    made_from = "dense data"
     known_psd = True
     has_columns = True
     on_device = False  # whether the data came from a GPU, which then does the work
@@ -194,6 +196,7 @@ class MappedDataSource:
     its columns are divided by, in units of X.
     """
 
+    made_from = "data on disk"
     known_psd = True
     has_columns = True
 
@@ -294,6 +297,7 @@ class MappedDataSource:
 class MomentSource(MatrixSource):
     """A covariance accumulated from chunks of samples: a matrix that is known PSD."""
 
+    made_from = "chunks of data"
     known_psd = True
 
     def __init__(self, A: FloatArray, error: float) -> None:
@@ -338,6 +342,7 @@ class UncentredSource:
 class SparseDataSource(UncentredSource):
     """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
 
+    made_from = "sparse data"
     on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(

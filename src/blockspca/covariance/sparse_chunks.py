@@ -179,6 +179,8 @@ class SparseChunksSource(SparseDataSource):
     `given_moments` the means and what columns are divided by.
     """
 
+    made_from = "sparse data on disk or in dask"
+
     def __init__(
         self,
         chunks: Chunks,

@@ -14,13 +14,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from .catalogue import (
-    DataSetNotFound,
-    PaperSet,
-    data_folder,
-    fingerprint,
-    paper_set,
-)
+from .catalogue import DataSetNotFound, PaperSet, data_folder, fingerprint, paper_set
 from .sources import SOURCES, Source
 
 SECONDS = 10.0  # that a server may be silent

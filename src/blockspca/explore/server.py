@@ -93,7 +93,6 @@ class Server:
 
     Parameters
     ----------
-    engine : Engine
     state : State
         What a tab without a link of its own begins with.
     port : int

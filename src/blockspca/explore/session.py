@@ -44,7 +44,6 @@ class Session:
 
     Parameters
     ----------
-    engine : Engine
     worker : Worker
         Shared by all tabs.
     send : callable

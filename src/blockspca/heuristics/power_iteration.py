@@ -74,10 +74,8 @@ def power_iteration(
         X → AX.
     x : array of shape (d, number of starts)
         Cut to k entries first.
-    k : int
     shift : float
         c; the objective of a start ascends if A + cI has no negative eigenvalue.
-    max_iterations : int
     tolerance : float
         A start is finished when it improves by less than this share.
     stop : callable

@@ -45,11 +45,13 @@ def truncated_power(
     *,
     limits: Limits | None = None,
     n_starts: int = 4,
-    max_iterations: int = MOST_STEPS,
     polish: bool = True,
     sample: bool = True,
 ) -> Solution:
     """Repeat x ← the k largest entries of Ax, normalised, from several starts at once.
+
+    A start goes through supports of 2k, 1.5k, 1.2k and k features, with at most 200
+    steps on each.
 
     Parameters
     ----------
@@ -62,8 +64,6 @@ def truncated_power(
         Rows of A to start from, those of largest variance, and as many with the largest
         sums of k squares (`sample`); the leading eigenvector and the variances come on
         top.
-    max_iterations : int
-        For each of the supports 2k, 1.5k, 1.2k and k that a start goes through.
     polish : bool
         Exchange single features as long as that raises the objective.
     sample : bool
@@ -91,10 +91,9 @@ def truncated_power(
     """
     cov = as_covariance(cov)
     k = check_sparsity(k, cov.n_features)
-    check_positive_integer(max_iterations, "max_iterations")
     limits = Limits() if limits is None else limits
     n_starts = check_positive_integer(n_starts, "n_starts")
-    search = _Search(_InUnits(cov), k, limits, max_iterations)
+    search = _Search(_InUnits(cov), k, limits)
     try:
         search.run(n_starts, sample)
         if polish and search.status is Status.FEASIBLE:
@@ -267,11 +266,8 @@ def _part(seconds: float | None, share: float) -> float | None:
 class _Search:
     """The best support so far, and what has been spent on it."""
 
-    def __init__(
-        self, cov: _InUnits, k: int, limits: Limits, max_iterations: int
-    ) -> None:
+    def __init__(self, cov: _InUnits, k: int, limits: Limits) -> None:
         self.cov, self.k, self.limits = cov, k, limits
-        self.max_iterations = max_iterations
         self.deadline = Deadline(limits.time)
         self.status = Status.FEASIBLE
         self.nodes = 0
@@ -316,7 +312,7 @@ class _Search:
             x,
             size,
             shift=self.shift,
-            max_iterations=self.max_iterations,
+            max_iterations=MOST_STEPS,
             stop=self.stop,
             offer=self.offer if size <= self.k else None,
         )

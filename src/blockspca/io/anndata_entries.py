@@ -50,13 +50,11 @@ def entries_of(
 
     Parameters
     ----------
-    found : Components
     scores : array of shape (n_cells, n_components)
     among : array of bool of shape (n_genes,)
         The genes that the components are about, in their order.
     params : mapping
         What was asked for; numbers, texts and arrays.
-    key : str
     """
     loadings = np.zeros((len(among), len(found)))
     loadings[among] = found.components.T

@@ -35,6 +35,22 @@ def check_free(paths: Iterable[str | Path], force: bool = False) -> None:
             raise WriteError(f"{parent} is not writable; give another place.")
 
 
+def check_name(option: str, path: Path | None, *endings: str) -> None:
+    """Refuse the name of a file that does not end with one of these; None is none."""
+    if path is not None and path.suffix.lower() not in endings:
+        known = f"{', '.join(endings[:-1])} or {endings[-1]}"
+        raise WriteError(
+            f"{option} {path} must end with {known if endings[1:] else endings[0]}."
+        )
+
+
+def check_directory(option: str, path: Path, names: Iterable[str], force: bool) -> None:
+    """Refuse a place where these files could not be written."""
+    if path.exists() and not path.is_dir():
+        raise WriteError(f"{option} {path} is a file; give a directory.")
+    check_free((path / name for name in names), force)
+
+
 def write_file(path: str | Path, content: str | bytes, *, force: bool = False) -> Path:
     """Write a file in one step: a reader sees all of it or nothing.
 

@@ -33,16 +33,10 @@ SHARE = 1 / 3  # of a limit on time that all choices may take; the rest is for t
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choices for components 1, 2, …, with the searched components behind them.
-
-    Attributes
-    ----------
-    choices : tuple of ChoiceOfK
-    supports : tuple of lists of int
-        Of the components as the search found them: supports to start a solve from.
-    """
+    """The choices for components 1, 2, …, with the searched components behind them."""
 
     choices: tuple[ChoiceOfK, ...]
+    #: Of the components as the search found them: supports to start a solve from.
     supports: tuple[list[int], ...]
 
     @property
@@ -69,8 +63,6 @@ def choose_each_k(
         Of the data.
     X : array or sparse matrix, or None
         The data; without any, k is chosen by the share of the largest eigenvalue.
-    n_components : int
-    scheme : Scheme
     how : dict
         How the covariance came from the data: scale and missing.
     budget : Budget

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +13,13 @@ from ..covariance.covariance import Covariance
 from ..heuristics.pool import Swapped, extended, first_pool, leading_pair, swapped
 from ..limits import Budget, LimitReached, Limits
 from ..numerics.blas import single_threaded
-from ..numerics.linalg import with_sign
+from ..numerics.linalg import OnSupport, vector_on, with_sign
 from ..numerics.rounding import in_units, power_of_two
 from ..result import Result, Status
 from ..scan.lists import scan, scan_kernels
 from ..sparsity_path import SparsityPath
 
 N_STARTS = 10  # rows of A that are looked at, at each of a few k
-
-
-class Found(NamedTuple):
-    """A support, x'Ax and x on it."""
-
-    support: NDArray[np.int64]
-    objective: float
-    loadings: FloatArray
 
 
 def searched_path(
@@ -43,12 +34,9 @@ def searched_path(
     """
     results = {}
     for k, found in enumerate(searched(cov, k_max, seconds), 1):
-        order = np.argsort(found.support)
-        x = np.zeros(cov.n_features)
-        x[found.support] = with_sign(found.loadings)
         results[k] = Result(
-            x=x,
-            support=found.support[order].astype(np.intp),
+            x=vector_on(found.support, with_sign(found.loadings), cov.n_features),
+            support=np.sort(found.support),
             objective=found.objective,
             upper_bound=math.inf,
             status=Status.FEASIBLE,
@@ -60,7 +48,7 @@ def searched_path(
     return SparsityPath(results, cov)
 
 
-def searched(cov: Covariance, k_max: int, seconds: float | None) -> list[Found]:
+def searched(cov: Covariance, k_max: int, seconds: float | None) -> list[OnSupport]:
     """The components of `searched_path`, for k = 1, 2, …, k_max."""
     budget = Budget(Limits(time=seconds))
     pool, starts = _pool(cov, k_max, budget)
@@ -70,7 +58,8 @@ def searched(cov: Covariance, k_max: int, seconds: float | None) -> list[Found]:
     with single_threaded():
         path = _upwards(A, k_max, np.searchsorted(pool, starts), budget)
         _downwards(A, path, budget)
-    return [Found(pool[support], value * unit, x) for support, value, x in path]
+    features = pool.astype(np.intp)
+    return [OnSupport(features[support], x, value * unit) for support, value, x in path]
 
 
 def _upwards(

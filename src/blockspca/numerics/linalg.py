@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .._validation import FloatArray
 
@@ -173,9 +173,28 @@ def on_support(
     else:
         within, d = A.submatrix(support), A.n_features
     loadings = leading_eigenvector(within)
+    return vector_on(support, loadings, d), rayleigh(within, loadings)
+
+
+def vector_on(
+    support: Sequence[int] | NDArray[np.integer[Any]], loadings: ArrayLike, d: int
+) -> FloatArray:
+    """Return the vector of length d with these loadings on a support, else zero."""
     x = np.zeros(d)
     x[support] = loadings
-    return x, rayleigh(within, loadings)
+    return x
+
+
+class OnSupport(NamedTuple):
+    """A support, loadings on it, and the objective x'Ax of that vector."""
+
+    support: NDArray[np.intp]
+    loadings: FloatArray
+    objective: float
+
+    def vector(self, d: int) -> FloatArray:
+        """Return x, of length d."""
+        return vector_on(self.support, self.loadings, d)
 
 
 def largest_entries(values: FloatArray, k: int) -> NDArray[np.intp]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,28 +56,15 @@ def runs_of(labels: NDArray[np.intp]) -> list[tuple[int, int]]:
     return [(int(s), int(n)) for s, n in zip(starts, lengths, strict=True)]
 
 
-@dataclass(frozen=True)
-class PathCurve:
-    """A sparsity path as points; `top` is the upper edge, where higher bounds end."""
-
-    ks: NDArray[np.intp]
-    objectives: FloatArray
-    bounds: FloatArray
-    proved: NDArray[np.bool_]
-    top: float
+def drawn_bounds(path: SparsityPath) -> tuple[FloatArray, float]:
+    """Return the bound for each k as far as it is drawn, and the upper edge."""
+    top = 1.08 * max(path.ceiling, float(path.objectives.max()))
+    return np.minimum(path.upper_bounds, top), top
 
 
-def path_curve(path: SparsityPath) -> PathCurve:
-    """Return the objective for each k, and the bound as far as it is drawn."""
-    objectives = path.objectives
-    top = 1.08 * max(path.ceiling, float(objectives.max()))
-    return PathCurve(
-        np.array(list(path)),
-        objectives,
-        np.minimum(path.upper_bounds, top),
-        np.array([r.status is Status.OPTIMAL for r in path.values()]),
-        top,
-    )
+def proved_optimal(path: SparsityPath) -> NDArray[np.bool_]:
+    """Return for each k whether it is proved optimal."""
+    return np.array([result.status is Status.OPTIMAL for result in path.values()])
 
 
 def block_levels(path: ThresholdPath) -> FloatArray:

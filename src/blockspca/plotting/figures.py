@@ -23,8 +23,9 @@ from ..sparsity_path import SparsityPath
 from ._layout import (
     block_levels,
     block_order,
+    drawn_bounds,
     largest_blocks,
-    path_curve,
+    proved_optimal,
     runs_of,
     select_features,
 )
@@ -331,8 +332,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
     """
     _expect(path, "SparsityPath", "path")
     ax = tidy(axes(ax))
-    curve = path_curve(path)
-    k, objectives, proved = curve.ks, curve.objectives, curve.proved
+    k, objectives, proved = np.array(list(path)), path.objectives, proved_optimal(path)
     ax.axhline(path.ceiling, color=SOFT, ls="--", lw=1)
     ax.annotate(
         "PCA, all features",
@@ -343,7 +343,9 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
         color="#5b6673",
         fontsize=9,
     )
-    ax.fill_between(k, objectives, curve.bounds, color=POSITIVE, alpha=0.2, lw=0)
+    ax.fill_between(
+        k, objectives, drawn_bounds(path)[0], color=POSITIVE, alpha=0.2, lw=0
+    )
     ax.plot(k, objectives, color=POSITIVE, lw=1.5)
     ax.plot(k[proved], objectives[proved], "o", color=POSITIVE, label="proved optimal")
     if not proved.all():

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from .._messages import percent, proof_in_words
-from ..plotting._layout import largest_blocks, path_curve
+from ..plotting._layout import drawn_bounds, largest_blocks, proved_optimal
 from .block_data import slider_levels
 from .frame import WIDTH, Frame, dot, number, picture
 
@@ -23,9 +23,9 @@ def sparsity_path(report: Report) -> Markup:
     path = report.path
     if path is None:
         return Markup("")
-    curve = path_curve(path)
-    ks, objectives = curve.ks, curve.objectives
-    frame = Frame((0, ks[-1]), (0, curve.top), ("features k", "variance"))
+    (bounds, top), are_proved = drawn_bounds(path), proved_optimal(path)
+    ks, objectives = np.array(list(path)), path.objectives
+    frame = Frame((0, ks[-1]), (0, top), ("features k", "variance"))
     x0, y0 = frame.place(0, path.ceiling)
     x1, _ = frame.place(ks[-1], path.ceiling)
     inside = Markup(
@@ -40,17 +40,17 @@ def sparsity_path(report: Report) -> Markup:
         x0 + 6,
         y0 + 14,
         frame.points(ks, objectives),
-        frame.points(ks[::-1], curve.bounds[::-1]),
+        frame.points(ks[::-1], bounds[::-1]),
         frame.points(ks, objectives),
     )
-    for (k, result), proved in zip(path.items(), curve.proved, strict=True):
+    for (k, result), proved in zip(path.items(), are_proved, strict=True):
         x, y = frame.place(k, result.objective)
         text = f"k = {k}: variance {result.objective:.6g}, {proof_in_words(result)}"
         inside += dot(x, y, 4, text, "dot" if proved else "dot open")
     title = (
         f"Variance of the best component against its number of features k, from "
         f"{objectives[0]:.4g} at k = 1 to {objectives[-1]:.4g} at k = {int(ks[-1])}; "
-        f"{curve.proved.sum()} of {len(path)} values are proved optimal."
+        f"{are_proved.sum()} of {len(path)} values are proved optimal."
     )
     return frame.draw(inside, title, whole_x=True)
 

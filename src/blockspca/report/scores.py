@@ -13,16 +13,7 @@ from .._messages import count
 from .._validation import FloatArray
 from .block_data import as_list
 from .charts import histogram
-from .frame import (
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    TOP,
-    Frame,
-    number,
-    tick_values,
-    value_range,
-)
+from .frame import BOTTOM, LEFT, RIGHT, TOP, Frame, number, tick_values, value_range
 
 if TYPE_CHECKING:
     from .page import Report

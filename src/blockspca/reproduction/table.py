@@ -33,27 +33,14 @@ class Column:
 
 @dataclass(frozen=True)
 class ReproducedTable:
-    """A table of the paper beside what was measured.
+    """A table of the paper beside what was measured."""
 
-    Attributes
-    ----------
-    name : str
-        As on the command line.
-    title : str
-    source : str
-        Which table of the paper, by its label.
-    columns : tuple of Column
-        Printed values are text, with the paper's digits; measured ones numbers.
-    rows : tuple of dict
-        By the keys of the columns; `verdict` is a `Verdict`.
-    notes : tuple of str
-    pictures : dict of name to bytes
-    """
-
-    name: str
+    name: str  #: as on the command line
     title: str
-    source: str
+    source: str  #: which table of the paper, by its label
+    #: Printed values are text, with the paper's digits; measured ones numbers.
     columns: tuple[Column, ...]
+    #: By the keys of the columns; `verdict` is a `Verdict`.
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
     pictures: dict[str, bytes] = field(default_factory=dict)

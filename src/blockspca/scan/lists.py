@@ -24,23 +24,15 @@ __all__ = ["MemoryLimitError", "Scan", "known_scan", "scan"]
 
 @dataclass(frozen=True)
 class Scan:
-    """What screening and the threshold path need to know about A.
+    """What screening and the threshold path need to know about A."""
 
-    Attributes
-    ----------
-    diagonal : (d,) array
-        The variances A_ii.
-    values, indices : (d, K) arrays
-        The K largest |A_ij|, j ≠ i, of each row, largest first, and where they are.
-        Zeros are not listed: their place has value 0 and index −1.
-    rounding : float
-        No exact |A_ij| exceeds its listed value, or the last of its row if it is not
-        listed, by more than this; 0 if A is in memory.
-    """
-
-    diagonal: FloatArray
+    diagonal: FloatArray  #: the variances A_ii
+    #: `values`, `indices`: the K largest |A_ij|, j ≠ i, of each row, largest first, and
+    #: where they are. Zeros are not listed: their place has value 0 and index −1.
     values: FloatArray
     indices: NDArray[np.int64]
+    #: No exact |A_ij| exceeds its listed value, or the last of its row if it is not
+    #: listed, by more than this; 0 if A is in memory.
     rounding: float
 
     @property

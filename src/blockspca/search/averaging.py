@@ -90,27 +90,14 @@ _COARSEST = 1e-3  # with a larger error in N the search would be of no use
 
 @dataclass(frozen=True)
 class AveragingOutcome:
-    """What a search for a k-set of value τ or more came to.
+    """What a search for a k-set of value τ or more came to."""
 
-    Attributes
-    ----------
-    refuted : bool
-        True if no k-set reaches τ. This is the proof that opt(k) < τ.
-    support : array of int or None
-        A set of at most k features that reaches τ within rounding, if one was met.
-    sets : int
-        Sets that were visited.
-    inclusions : int
-        Subproblems that were opened.
-    elapsed : float
-        Seconds.
-    """
-
-    refuted: bool
+    refuted: bool  #: no k-set reaches τ: the proof that opt(k) < τ
+    #: A set of at most k features that reaches τ within rounding, if one was met.
     support: NDArray[np.intp] | None
-    sets: int
-    inclusions: int
-    elapsed: float
+    sets: int  #: sets that were visited
+    inclusions: int  #: subproblems that were opened
+    elapsed: float  #: seconds
 
 
 def no_support_above(

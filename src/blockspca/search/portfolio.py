@@ -32,17 +32,14 @@ class StepProof:
 
     Parameters
     ----------
-    k : int
     upper : sequence of float
         upper[q] ≥ opt(q) for q < k, in the units of the matrices.
     statistics : TreeStatistics
         Added to.
     budget : Budget
         Of the whole run; nodes are added to it.
-    n_jobs : int
     report : callable
         Called with the number of features of the search between slices.
-    settings : ProofSettings
     """
 
     def __init__(

@@ -67,8 +67,6 @@ def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> f
 
     Parameters
     ----------
-    k : int
-    tau : float
     lowest, strongest : float
         min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
     """
@@ -93,8 +91,6 @@ class ProofTree:
     ----------
     matrix : (n, n) array, C order
         The survivors' submatrix.
-    k : int
-    tau : float
     upper : (k + 1,) array
         upper[q] ≥ opt(q) for q < k.
     max_entries : int
@@ -232,22 +228,12 @@ class TreeStatistics:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a search ended.
+    """How a search ended."""
 
-    Attributes
-    ----------
-    exhausted : bool
-        All was searched: there is no set above τ.
-    counterexample : array of int or None
-        A set above τ.
-    out_of_memory : bool
-    argument : BoundName
-        The name of the bound that it proves, if it is exhausted.
-    """
-
-    exhausted: bool
-    counterexample: NDArray[np.int64] | None
+    exhausted: bool  #: all was searched: there is no set above τ
+    counterexample: NDArray[np.int64] | None  #: a set above τ
     out_of_memory: bool = False
+    #: The name of the bound that it proves, if it is exhausted.
     argument: BoundName = BoundName.PROOF_TREE
 
     @property

@@ -113,7 +113,6 @@ class EigenbasisProgram:
     ----------
     eigenvalues, eigenvectors : arrays of shape (d,) and (d, d)
         Of A, ascending, as `numpy.linalg.eigh` has them.
-    k : int
     level : float
         λ; each eigenvalue above it needs integer variables.
     segments : int

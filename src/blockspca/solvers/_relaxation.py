@@ -29,7 +29,6 @@ class Relaxation(BaseSolver):
     ----------
     tolerance : float
         Stop when 100 iterations have lowered the bound by less than this share of it.
-    max_iterations : int
     """
 
     _positive_integers = ("max_iterations",)

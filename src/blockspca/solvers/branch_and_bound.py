@@ -24,6 +24,7 @@ from ..numerics.linalg import (
     leading_eigenvector,
     on_support,
     rayleigh,
+    vector_on,
     with_sign,
 )
 from ..numerics.rounding import EPS
@@ -189,8 +190,10 @@ class BranchAndBound(CovarianceSolver):
             solution = self.solve(A, k, limits=share)
         else:
             size = min(self.eigen_size, len(A))
+            search = _Search(A, k, share, reached, size)
             spectrum = Spectrum.of_data(cov, left)
-            search = _Search(A, k, share, reached, size, spectrum)
+            if spectrum is not None:
+                search.use(spectrum)
             solution = search.run(run)
         # entries of A computed in rows and in the submatrix differ by rounding
         rounding = 2 * k * cov.entry_error
@@ -248,13 +251,7 @@ class _Search:
     """One branch and bound: the open nodes, the best support, the value to beat."""
 
     def __init__(
-        self,
-        A: FloatArray,
-        k: int,
-        limits: Limits,
-        incumbent: float,
-        eigen_size: int,
-        spectrum: Spectrum | None = None,
+        self, A: FloatArray, k: int, limits: Limits, incumbent: float, eigen_size: int
     ) -> None:
         self.A = A
         self.k = k
@@ -268,8 +265,6 @@ class _Search:
         self.nodes = 0
         self.root = Spectrum(np.zeros(len(A)), math.inf, 0.0, math.inf)
         self.shift = 0.0
-        if spectrum is not None:
-            self.use(spectrum)
         self.open: list[tuple[float, int, NDArray[np.uint8]]] = []
         self.numbers = itertools.count()
         self.under_way = math.inf  # bound of the nodes that are being explored
@@ -301,8 +296,8 @@ class _Search:
         if trusted:  # LAPACK's, not that of Lanczos' method
             within = self.A[support[:, None], support]
             loadings = with_sign(leading_eigenpairs(within, 1)[1][:, 0])
-            x, objective = np.zeros(len(self.A)), rayleigh(within, loadings)
-            x[support] = loadings
+            x = vector_on(support, loadings, len(self.A))
+            objective = rayleigh(within, loadings)
         else:
             x, objective = on_support(self.A, support)
         if objective > self.objective:

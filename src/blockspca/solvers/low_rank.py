@@ -128,10 +128,6 @@ class _Boxes:
     centres: FloatArray
     bounds: FloatArray
 
-    @classmethod
-    def whole_sphere(cls, r: int) -> _Boxes:
-        return cls(np.arange(r), np.zeros((r, r - 1)), np.full(r, math.inf))
-
     def directions(self, r: int) -> FloatArray:
         """Unit vectors through the centres."""
         c = np.ones((len(self.faces), r))
@@ -198,7 +194,8 @@ class _Directions:
 
     def run(self, deadline: Deadline, limits: Limits) -> Status:
         r = self.V.shape[1]
-        boxes = _Boxes.whole_sphere(r)
+        # The whole sphere, up to sign.
+        boxes = _Boxes(np.arange(r), np.zeros((r, r - 1)), np.full(r, math.inf))
         width = 1.0 if r > 1 else 0.0
         status = Status.FEASIBLE
         while len(boxes.faces):

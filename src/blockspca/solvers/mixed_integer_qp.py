@@ -7,12 +7,7 @@ import numpy as np
 from .._validation import FloatArray
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
-from ._highs import (
-    ExactProgram,
-    affords_program,
-    gap_wanted,
-    value_to_beat,
-)
+from ._highs import ExactProgram, affords_program, gap_wanted, value_to_beat
 from .base import EXACT
 from .template import SolverRun
 

@@ -143,7 +143,7 @@ def test_any_record_bounds(seed):
     core = np.sort(rng.permutation(d)[: rng.integers(0, d + 1)])
     shares = rng.choice([-1.0, -0.3, 0.0, 0.6, 1.0], size=(len(core),) * 2)
     weights = np.sqrt(rng.gamma(1.0, size=d))
-    record = EntryRecord.of(weights, unit, core, np.triu(shares, 1), None)
+    record = EntryRecord.of(weights, unit, core, np.triu(shares, 1))
     for k in range(1, d + 1):
         assert checked_value(problem.cov, k, record) >= known.reached[k]
 

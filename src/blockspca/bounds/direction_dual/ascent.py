@@ -44,29 +44,18 @@ from .step_size import StepSize
 
 @dataclass(frozen=True)
 class Best:
-    """The relaxation with the least bound.
+    """The relaxation with the least bound."""
 
-    Attributes
-    ----------
-    value : float
-        An estimate of the bound, of M − αqq' while the sum is deflated.
-    multiplier, density, min_weight
-        ρ and X that it was made with, and the least share of 1/n in X.
-    start_etas : list of float
-        η of the step before, from which those in M were looked for.
-    etas : list of float
-        η in M.
-    relaxation : Relaxation
-        Its `total` has the columns that are fixed in in it.
-    """
-
-    value: float
+    value: float  #: an estimate of the bound, of M − αqq' while the sum is deflated
+    #: `multiplier`, `density`, `min_weight`: ρ and X that it was made with, and the
+    #: least share of 1/n in X.
     multiplier: float
     density: Density
     min_weight: float
+    #: η of the step before, from which those in M were looked for.
     start_etas: list[float]
-    etas: list[float]
-    relaxation: Relaxation
+    etas: list[float]  #: η in M
+    relaxation: Relaxation  #: its `total` has the columns that are fixed in in it
 
 
 class Ascent:

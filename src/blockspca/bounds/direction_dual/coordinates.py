@@ -40,46 +40,25 @@ from .relaxation import Relaxation
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Columns, and what else M is made of, in the coordinates of a basis.
+    """Columns, and what else M is made of, in the coordinates of a basis."""
 
-    Attributes
-    ----------
-    active : Columns or None
-        Of the free features that may have a term in M; None where not needed. Steps
-        may have them in the memory of a GPU.
-    fixed_in : Columns or None
-        Of the features that are fixed in, if any.
-    sectors : sequence of Sector
-    columns, free : Columns, array of int
-        All columns of a node, or more, and where the free ones are among them.
-    basis : array or None
-        V; None for the coordinates of the problem.
-    error : float
-        e.
-    column_error : array
-        3e s_i² of the free columns: by how much (c_i'y)² may be above (r_i'u)².
-    bound_error : float
-        The sum of the k largest of all columns.
-    deflation : array or None
-        √α q, while the sum is deflated.
-    outside : array or None
-        What of ‖c_i‖² is outside a space for steps.
-    trace : float
-        Of what is fixed in, less the deflation, in all directions.
-    """
-
+    #: Of the free features that may have a term in M; None where not needed. Steps may
+    #: have them in the memory of a GPU.
     active: Columns | None
-    fixed_in: HostColumns | None
+    fixed_in: HostColumns | None  #: of the features that are fixed in, if any
     sectors: Sequence[Sector]
+    #: `columns`, `free`: all columns of a node, or more, and where the free ones are
+    #: among them.
     columns: HostColumns | None = None
     free: Indices | None = None
-    basis: FloatArray | None = None
-    error: float = 0.0
+    basis: FloatArray | None = None  #: V; None for the coordinates of the problem
+    error: float = 0.0  #: e
+    #: 3e s_i² of the free columns: by how much (c_i'y)² may be above (r_i'u)².
     column_error: FloatArray | float = 0.0
-    bound_error: float = 0.0
-    deflation: FloatArray | None = None
-    outside: FloatArray | None = None
-    trace: float = 0.0
+    bound_error: float = 0.0  #: the sum of the k largest of all columns
+    deflation: FloatArray | None = None  #: √α q, while the sum is deflated
+    outside: FloatArray | None = None  #: what of ‖c_i‖² is outside a space for steps
+    trace: float = 0.0  #: of what is fixed in, less the deflation, in all directions
 
     def to_subspace(self, density: Density) -> Density:
         """Return what a density of the node is like here."""

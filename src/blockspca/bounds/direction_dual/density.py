@@ -119,14 +119,12 @@ class Density:
         Parameters
         ----------
         B : array
-        size : float
         min_weight : float
             No direction gets less than this share of 1/n.
         sectors, etas : sequence
             tr(XB_q) ≥ 0 is kept for each sector; where to look for η first.
         trace : float, optional
             Of all of B, if there are directions outside the coordinates.
-        settings : DualSettings
 
         Returns
         -------

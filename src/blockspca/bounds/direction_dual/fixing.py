@@ -74,7 +74,6 @@ class ReducedCostFixing:
 
     Parameters
     ----------
-    columns : HostColumns
     relaxation : Relaxation
         Of these columns; its terms are part of M.
     M : array of shape (n, n)
@@ -82,7 +81,6 @@ class ReducedCostFixing:
         By which M may be off.
     direction : array of shape (n,)
         Near the leading one of M.
-    settings : DualSettings
     """
 
     def __init__(

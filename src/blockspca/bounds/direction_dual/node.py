@@ -27,47 +27,29 @@ from .settings import DEFAULT, DualSettings
 
 @dataclass
 class Node:
-    """What is fixed, and where the ascent stands.
+    """What is fixed, and where the ascent stands."""
 
-    Attributes
-    ----------
-    fixed_in, free : array of int
-        Columns of the problem; all others are fixed out.
-    density, multiplier, min_weight
-        X, ρ, and the least share of 1/n in X.
-    projection_bound : array
-        For the free columns, at least (c_i'y)² for every y of a better set: ‖c_i‖² to
-        begin with.
-    sectors, etas : list
-        B and η of the part of the sphere.
-    bound : float
-        Proved, for the columns of the problem, rounding included.
-    relaxed_z : array
-        Of the free columns, in the best relaxation: the indicators, 0 to 1.
-    gap_at_bound : float
-        The gap when the projections were bounded.
-    moves : int
-        Mirror steps so far.
-    has_short_columns : bool
-        Features that are no columns of the problem may be in the set.
-    closed_bound : float
-        The largest bound of what was ruled out.
-    """
-
+    #: `fixed_in`, `free`: columns of the problem; all others are fixed out.
     fixed_in: Indices
     free: Indices
+    #: `density`, `multiplier`, `min_weight`: X, ρ, and the least share of 1/n in X.
     density: Density
     multiplier: float
+    #: For the free columns, at least (c_i'y)² for every y of a better set: ‖c_i‖² to
+    #: begin with.
     projection_bound: FloatArray
     min_weight: float = DEFAULT.first_min_weight
+    #: `sectors`, `etas`: B and η of the part of the sphere.
     sectors: list[Sector] = field(default_factory=list)
     etas: list[float] = field(default_factory=list)
-    bound: float = np.inf
+    bound: float = np.inf  #: proved, for the columns of the problem, rounding included
+    #: Of the free columns, in the best relaxation: the indicators, 0 to 1.
     relaxed_z: FloatArray = field(default_factory=lambda: np.empty(0))
-    gap_at_bound: float = np.inf
-    moves: int = 0
+    gap_at_bound: float = np.inf  #: the gap when the projections were bounded
+    moves: int = 0  #: mirror steps so far
+    #: Features that are no columns of the problem may be in the set.
     has_short_columns: bool = False
-    closed_bound: float = -np.inf
+    closed_bound: float = -np.inf  #: the largest bound of what was ruled out
 
     def n_active(self) -> int:
         """Return how many free columns may have a term in M, now or soon.

@@ -46,23 +46,15 @@ _IN_SAMPLES = DualSettings(reduce_below=0.0, reduce_from_columns=2**62)
 
 @dataclass(frozen=True)
 class DirectionPoint:
-    """What the bound is computed from, in the units of A, and the bound.
+    """What the bound is computed from, in the units of A, and the bound."""
 
-    Attributes
-    ----------
-    multiplier : float
-        ρ.
-    weights, rest, directions
-        X = Σ weights_l q_l q_l' + rest (I − QQ'), q_l the rows of `directions`.
-    value : float
-        opt(k) ≤ value, rounding included; infinite where that is not known.
-    """
-
-    multiplier: float
+    multiplier: float  #: ρ
+    #: `weights`, `rest`, `directions`: X = Σ weights_l q_l q_l' + rest (I − QQ'), q_l
+    #: the rows of `directions`.
     weights: FloatArray
     rest: float
     directions: FloatArray
-    value: float
+    value: float  #: opt(k) ≤ value, rounding included; infinite where that is not known
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a record of the proof says."""

@@ -12,7 +12,7 @@ from ..._validation import FloatArray
 from ...covariance.covariance import Covariance
 from ...limits import Deadline, NotAffordable
 from ...numerics import cost as _cost
-from ...numerics.linalg import leading_eigenvector
+from ...numerics.linalg import leading_eigenvector, vector_on
 from ...numerics.rounding import EPS, TINY, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
 from .columns import DenseColumns, HostColumns, sparse_columns
@@ -29,41 +29,21 @@ _PAIRS = 3e8  # of nonzeros that a sum over sparse columns takes in a second
 
 @dataclass(frozen=True)
 class Problem:
-    """Columns that matter; the others are no longer than √`min_multiplier`.
+    """Columns that matter; the others are no longer than √`min_multiplier`."""
 
-    Attributes
-    ----------
-    columns : Columns
-        In multiples of √unit, the longest first.
-    k : int
-    min_multiplier : float
-        ρ must not be less.
-    multiplier : float
-        ρ to begin with: the Lagrange multiplier of |S| ≤ k.
-    leading : array of shape (n,)
-        The direction of the start, a unit vector.
-    features : array of int
-        To which the columns belong.
-    unit : float
-        A power of four near the largest variance.
-    shift, slack : float
-        C'C = A/unit + shift · I, up to an error that moves no optimum by more than
-        slack.
-    settings : DualSettings
-    on_device : bool
-        The data came from a GPU, which then takes the steps of ascents.
-    """
-
-    columns: HostColumns
+    columns: HostColumns  #: in multiples of √unit, the longest first
     k: int
-    min_multiplier: float
-    multiplier: float
-    leading: FloatArray
-    features: NDArray[np.intp]
-    unit: float
+    min_multiplier: float  #: ρ must not be less
+    multiplier: float  #: ρ to begin with: the Lagrange multiplier of |S| ≤ k
+    leading: FloatArray  #: (n,); the direction of the start, a unit vector
+    features: NDArray[np.intp]  #: to which the columns belong
+    unit: float  #: a power of four near the largest variance
+    #: `shift`, `slack`: C'C = A/unit + shift · I, up to an error that moves no optimum
+    #: by more than slack.
     shift: float = 0.0
     slack: float = 0.0
     settings: DualSettings = DEFAULT
+    #: The data came from a GPU, which then takes the steps of ascents.
     on_device: bool = False
 
     def to_columns(self, value: float) -> float:
@@ -92,8 +72,6 @@ def make_problem(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     start : sequence of int, optional
         A support to take ρ and the leading direction from.
     short : bool
@@ -128,8 +106,7 @@ def make_problem(
     diagonal /= unit
     shift /= unit
     start = truncated_power_support(cov, k) if start is None else np.asarray(start)
-    x = np.zeros(cov.n_features)
-    x[start] = leading_eigenvector(cov.submatrix(start) / unit)
+    x = vector_on(start, leading_eigenvector(cov.submatrix(start) / unit), d)
     image = cov.matvec(x) / unit + shift * x
     scores = image**2 / max(float(x @ image), TINY)
     multiplier = float(np.partition(scores, d - k)[d - k])

@@ -74,31 +74,20 @@ def rounding_of_sum(n: int, p: int, size: float) -> float:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """Σ κ_i z_i z_i' = Σ D_i (c_i + Qh_i)(c_i + Qh_i)' at a density, and its parts.
+    """Σ κ_i z_i z_i' = Σ D_i (c_i + Qh_i)(c_i + Qh_i)' at a density, and its parts."""
 
-    Attributes
-    ----------
-    total : array of shape (n, n)
-    D : array of shape (p,)
-        Zero for columns whose projections are no more than ρ.
-    H : array of shape (r, m)
-        h_i in its columns, where the columns c_i are; zero for those after the first m.
-    Q : array of shape (n, r)
-    relaxed_z : array of shape (p,)
-        How much of each column the relaxation takes, 0 to 1: the indicator of the
-        feature, relaxed. Their sum is k where ρ is best.
-    mu : array of shape (p,)
-        μ_i: their sum, with kρ, is the concave function at the density.
-    size : float
-        Σ D_i (size of c_i + ‖h_i‖)², to which rounding errors are in proportion.
-    """
-
-    total: FloatArray
-    D: FloatArray
+    total: FloatArray  #: (n, n)
+    D: FloatArray  #: (p,); zero for columns whose projections are no more than ρ
+    #: (r, m); h_i in its columns, where the columns c_i are; zero for those after the
+    #: first m.
     H: Any
-    Q: FloatArray
+    Q: FloatArray  #: (n, r)
+    #: (p,); how much of each column the relaxation takes, 0 to 1: the indicator of the
+    #: feature, relaxed. Their sum is k where ρ is best.
     relaxed_z: FloatArray
+    #: (p,); μ_i: their sum, with kρ, is the concave function at the density.
     mu: FloatArray
+    #: Σ D_i (size of c_i + ‖h_i‖)², to which rounding errors are in proportion.
     size: float
 
     @property

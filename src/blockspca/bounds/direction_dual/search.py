@@ -37,47 +37,25 @@ _PROOFS = 1.5  # Cholesky factors that a bound takes, those that fail at once in
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What the root has to show before anything is split.
+    """What the root has to show before anything is split."""
 
-    Attributes
-    ----------
-    up_to : float
-        The search ends with the root if its bound is above this.
-    seconds : float
-        When that is looked at, if the ascent has not stalled before.
-    """
-
-    up_to: float
-    seconds: float
+    up_to: float  #: the search ends with the root if its bound is above this
+    seconds: float  #: when that is looked at, if the ascent has not stalled before
 
 
 @dataclass(frozen=True)
 class DualBound:
-    """An upper bound on opt(k) and how it came about.
+    """An upper bound on opt(k) and how it came about."""
 
-    Attributes
-    ----------
-    value : float
-        opt(k) ≤ value, rounding included.
-    iterations, nodes : int
-        Steps of ascent, and nodes of the search.
-    elapsed : float
-        Seconds.
-    better : array of int or None
-        A support above the target, up to rounding, if the search came upon one.
-    interrupted : bool
-        By the keyboard; the bound holds all the same.
-    cut_short : bool
-        Time or memory did not suffice for more.
-    """
-
-    value: float
+    value: float  #: opt(k) ≤ value, rounding included
+    #: `iterations`, `nodes`: steps of ascent, and nodes of the search.
     iterations: int
     nodes: int
-    elapsed: float
+    elapsed: float  #: seconds
+    #: A support above the target, up to rounding, if the search came upon one.
     better: NDArray[np.intp] | None = None
-    interrupted: bool = False
-    cut_short: bool = False
+    interrupted: bool = False  #: by the keyboard; the bound holds all the same
+    cut_short: bool = False  #: time or memory did not suffice for more
 
 
 def dual_bound(
@@ -101,7 +79,6 @@ def dual_bound(
     cov : Covariance or array
         Made from data, or a matrix; an indefinite one is shifted by its smallest
         eigenvalue, which x'x = 1 makes harmless.
-    k : int
     start : sequence of int, optional
         A good support. The better it is, the fewer steps are needed; the bound holds
         for any.
@@ -173,20 +150,12 @@ def dual_bound(
 
 @dataclass(frozen=True)
 class _Outcome:
-    """What came of the work on a node, beside what the node keeps.
+    """What came of the work on a node, beside what the node keeps."""
 
-    Attributes
-    ----------
-    closed : bool
-        Nothing in the node can be above the target, except for `better`.
-    steps : int or None
-        Of ascent; None if time was up before there was any work.
-    better : array of int or None
-        Columns of a support above the target; its value is the node's `closed_bound`.
-    """
-
-    closed: bool
+    closed: bool  #: nothing in the node can be above the target, except for `better`
+    #: Of ascent; None if time was up before there was any work.
     steps: int | None = None
+    #: Columns of a support above the target; its value is the node's `closed_bound`.
     better: NDArray[np.intp] | None = None
 
 

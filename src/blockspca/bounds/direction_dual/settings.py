@@ -15,21 +15,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class StepBudget:
-    """How long an ascent goes on, by what a step costs beside fixing variables.
+    """How long an ascent goes on, by what a step costs beside fixing variables."""
 
-    Attributes
-    ----------
-    patience : int
-        Steps between two looks at what was gained.
-    deflated_steps : int
-        Steps with a deflated sum, at the most.
-    fix_up_to : float
-        Of ρ, the largest gap with which variables are fixed: without the resolvent of
-        M, which costs as much as some steps, nothing is.
-    """
-
-    patience: int
-    deflated_steps: int
+    patience: int  #: steps between two looks at what was gained
+    deflated_steps: int  #: steps with a deflated sum, at the most
+    #: Of ρ, the largest gap with which variables are fixed: without the resolvent of M,
+    #: which costs as much as some steps, nothing is.
     fix_up_to: float
 
 

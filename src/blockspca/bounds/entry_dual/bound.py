@@ -19,6 +19,7 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics.blas import single_threaded
 from ...numerics.rounding import EPS
+from ...numerics.upper_eigenvalues import AGREED
 from .ascent import Point
 from .check import dense_problem, screened_features, searched_value
 from .growing_core import EntryBound, GrowingCore
@@ -51,7 +52,6 @@ def entry_bound(
     ----------
     cov : Covariance
         Any symmetric matrix, or data.
-    k : int
     support : sequence of int
         A good one, which says how large strong entries are; the bound holds for any.
     target : float
@@ -142,7 +142,7 @@ class EntryDual(GrowingCore):
                 return
             self.screen = Screen(self._record(point, self.core), self.level)
             features = screened_features(
-                cov, self.k, tau, self.screen, listed=self.pairs
+                cov, self.k, tau, self.screen, self.pairs, AGREED
             )
             # With the support there is always something left to search.
             features = np.union1d(features, self.support)

@@ -46,8 +46,6 @@ def checked_value(
 
     Parameters
     ----------
-    cov : Covariance
-    k : int
     record : EntryRecord
         Its inequalities are checked first: ValueError if one does not hold.
     deadline : Deadline, optional
@@ -100,7 +98,8 @@ def searched_again(
     if n != cov.n_features:
         if record.screen is None:
             return np.inf
-        left = screened_features(cov, k, record.tau, record.screen, deadline)
+        pairs = pairs_of_screen(cov, record.screen, deadline)
+        left = screened_features(cov, k, record.tau, record.screen, pairs, 0.0)
         if not np.isin(left, features).all():
             return np.inf
     root = Node(np.arange(n), np.zeros(n, dtype=bool), np.zeros(n), np.zeros((n, n)))
@@ -115,13 +114,16 @@ def searched_again(
     return searched_value(value, record.unit, k, cov)
 
 
+def pairs_of_screen(cov: Covariance, screen: Screen, deadline: Deadline) -> Pairs:
+    """All pairs above the level of a screen, in its units, by a pass over A."""
+    unit = screen.record.unit
+    levels = np.full(cov.n_features, np.sqrt(screen.level * unit))
+    found = strong_pairs(cov, levels, deadline)
+    return Pairs(found.rows, found.columns, found.values / unit)
+
+
 def screened_features(
-    cov: Covariance,
-    k: int,
-    tau: float,
-    screen: Screen,
-    deadline: Deadline | None = None,
-    listed: Pairs | None = None,
+    cov: Covariance, k: int, tau: float, screen: Screen, pairs: Pairs, agreed: float
 ) -> NDArray[np.intp]:
     """Return the features that the point of a screen leaves for sets above τ.
 
@@ -129,22 +131,18 @@ def screened_features(
     ----------
     tau : float
         In units of the screen.
-    listed : Pairs, optional
-        All pairs above the level of the screen, in its units, from the run that made
-        it. Then room is left for other machines, on which bounds may differ a little.
+    pairs : Pairs
+        All above the level of the screen, in its units.
+    agreed : float
+        Room that is left for other machines, on which bounds may differ a little, as a
+        part of τ.
     """
-    unit, level = screen.record.unit, screen.level
-    agreed = AGREED
-    if listed is None:
-        agreed = 0.0
-        found = strong_pairs(
-            cov, np.full(cov.n_features, np.sqrt(level * unit)), deadline
-        )
-        listed = Pairs(found.rows, found.columns, found.values / unit)
-    upper = proved_value(cov, k - 1, screen.record, listed, agreed) / unit
+    unit = screen.record.unit
+    upper = proved_value(cov, k - 1, screen.record, pairs, agreed) / unit
     diagonal = np.maximum(cov.diagonal() / unit, LOWEST)
     error = cov.entry_error / unit
-    return survivors(listed, diagonal, k, tau - agreed * abs(tau), upper, level, error)
+    tau -= agreed * abs(tau)
+    return survivors(pairs, diagonal, k, tau, upper, screen.level, error)
 
 
 def dense_problem(

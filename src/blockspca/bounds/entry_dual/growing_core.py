@@ -20,7 +20,7 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline
 from ...numerics import cost as _cost
 from ...numerics.blas import single_threaded
-from ...numerics.linalg import leading_eigenvector, rayleigh
+from ...numerics.linalg import leading_eigenvector, rayleigh, vector_on
 from ...numerics.rounding import power_of_four
 from .ascent import Ascent, Point
 from .check import LOWEST, proved_value
@@ -81,31 +81,19 @@ _PATIENCE = (1.0, 0.2, 0.04)
 
 @dataclass(frozen=True)
 class EntryBound:
-    """An upper bound on opt(k) and the point of the dual that proves it.
+    """An upper bound on opt(k) and the point of the dual that proves it."""
 
-    Attributes
-    ----------
-    value : float
-        opt(k) ≤ value, rounding included; infinite if there was no time for any.
-    record : EntryRecord, SearchRecord or None
-        The point that proves it, or the log of the search that does.
-    evaluations, nodes : int
-        Of the dual's matrix, and of the search.
-    better : array of int or None
-        A support above the target, up to rounding, if the search came upon one.
-    elapsed : float
-        Seconds.
-    interrupted : bool
-        By the keyboard; the bound holds all the same.
-    """
-
+    #: opt(k) ≤ value, rounding included; infinite if there was no time for any.
     value: float
+    #: The point that proves it, or the log of the search that does.
     record: EntryRecord | SearchRecord | None = None
+    #: `evaluations`, `nodes`: of the dual's matrix, and of the search.
     evaluations: int = 0
     nodes: int = 0
+    #: A support above the target, up to rounding, if the search came upon one.
     better: NDArray[np.intp] | None = None
-    elapsed: float = 0.0
-    interrupted: bool = False
+    elapsed: float = 0.0  #: seconds
+    interrupted: bool = False  #: by the keyboard; the bound holds all the same
 
 
 class GrowingCore:
@@ -209,8 +197,7 @@ class GrowingCore:
 
     def _from_component(self, deadline: Deadline) -> Point:
         """The point that the support suggests."""
-        x = np.zeros(len(self.diagonal))
-        x[self.support] = self.loadings
+        x = vector_on(self.support, self.loadings, len(self.diagonal))
         image = self.cov.matvec(x) / self.unit
         component = Component(self.support, self.loadings, self.objective, image)
         self.nearness = np.abs(image) / (float(np.abs(image).max()) or 1.0)
@@ -486,5 +473,4 @@ class GrowingCore:
 
     def _record(self, point: Point, core: NDArray[np.intp]) -> EntryRecord:
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)
-        levels = np.full(len(point.weights), low)
-        return EntryRecord.of(point.weights, self.unit, core, point.shares, levels)
+        return EntryRecord.of(point.weights, self.unit, core, point.shares, low)

@@ -60,17 +60,11 @@ class LoggedPoint:
 
 @dataclass
 class SearchLog:
-    """What was decided, in the order of the search.
+    """What was decided, in the order of the search."""
 
-    Attributes
-    ----------
-    points : list of LoggedPoint or None
-        None where there was no time for an ascent, and the node was left as it was.
-    splits : list of int
-        Positions, among the features of a node, of those that it was split by.
-    """
-
+    #: None where there was no time for an ascent, and the node was left as it was.
     points: list[LoggedPoint | None] = field(default_factory=list)
+    #: Positions, among the features of a node, of those that it was split by.
     splits: list[int] = field(default_factory=list)
     read_points: int = 0
     read_splits: int = 0
@@ -108,26 +102,15 @@ class Screen:
 
 @dataclass(frozen=True)
 class SearchRecord:
-    """A search that can be repeated: over which features, for which τ, and its log.
+    """A search that can be repeated: over which features, for which τ, and its log."""
 
-    Attributes
-    ----------
-    n_features : int
-        d.
-    unit, tau : float
-        τ in units, a power of four.
-    features : array of int
-        Rows of the dense problem.
-    log : SearchLog
-    screen : Screen, optional
-        What rules all others out; without one, features are all.
-    """
-
-    n_features: int
+    n_features: int  #: d
+    #: `unit`, `tau`: τ in units, a power of four.
     unit: float
     tau: float
-    features: NDArray[np.intp]
+    features: NDArray[np.intp]  #: rows of the dense problem
     log: SearchLog
+    #: What rules all others out; without one, features are all.
     screen: Screen | None = None
 
     def to_text(self) -> str:

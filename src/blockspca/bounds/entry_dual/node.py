@@ -31,32 +31,17 @@ from .record import MOST_RATIO
 
 @dataclass(frozen=True)
 class Node:
-    """Features of the dense problem, those inside among them, and a point of the dual.
+    """Features of the dense problem, those that are inside, and a point of the dual."""
 
-    Attributes
-    ----------
-    features : array of int
-        F ∪ T, ascending, as rows of the dense problem.
-    inside : array of bool
-        Which of them are in F.
-    weights, shares : arrays of shape (n,) and (n, n)
-    ratio : float
-        r.
-    bound : float
-        Proved, in units of the problem.
-    presence : array of shape (n,)
-        P_ii at the point.
-    density : array of shape (n, r)
-        Y, where the next ascent begins (`proximal.py`).
-    """
-
-    features: NDArray[np.intp]
-    inside: NDArray[np.bool_]
+    features: NDArray[np.intp]  #: F ∪ T, ascending, as rows of the dense problem
+    inside: NDArray[np.bool_]  #: which of them are in F
+    #: `weights`, `shares`: (n,) and (n, n)
     weights: FloatArray
     shares: FloatArray
-    ratio: float = 1.0
-    bound: float = np.inf
-    presence: FloatArray | None = None
+    ratio: float = 1.0  #: r
+    bound: float = np.inf  #: proved, in units of the problem
+    presence: FloatArray | None = None  #: (n,); P_ii at the point
+    #: (n, r); Y, where the next ascent begins (`proximal.py`).
     density: FloatArray | None = None
 
     def places(self, k: int) -> int:

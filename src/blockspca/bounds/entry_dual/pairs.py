@@ -91,7 +91,6 @@ def strong_pairs(
 
     Parameters
     ----------
-    cov : Covariance
     levels : array of shape (d,)
         ℓ, not negative.
 

@@ -98,7 +98,6 @@ def priced_matrix(
     Parameters
     ----------
     diagonal : array of shape (d,)
-    k : int
     prices : array of shape (d,)
         What w_i² is multiplied by: k − 1, or g_i of a node (`node.py`).
     weights, core, shares
@@ -139,7 +138,6 @@ def largest_eigenvalue(M: Priced, presence: FloatArray, estimate: float) -> floa
 
     Parameters
     ----------
-    M : Priced
     presence : array of shape (d,)
         Squares of the leading eigenvector, or of a few: where v comes from, and which
         features K begins with. The bound holds for any.

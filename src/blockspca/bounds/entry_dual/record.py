@@ -27,23 +27,12 @@ MOST_BYTES = 2**30  # of a record; more is none of ours
 
 @dataclass(frozen=True)
 class EntryRecord:
-    """A point of the entry dual: U_ij = shares_ij w_i w_j in the core.
+    """A point of the entry dual: U_ij = shares_ij w_i w_j in the core."""
 
-    Attributes
-    ----------
-    weights : float32 array of shape (d,)
-        w in multiples of √unit.
-    unit : float
-        A power of four: w_i w_j · unit is in the units of A.
-    core : array of int
-        Ascending.
-    shares : int16 array of shape (m, m)
-        V in multiples of 2⁻¹⁴, symmetric with a zero diagonal.
-    """
-
-    weights: NDArray[np.float32]
-    unit: float
-    core: NDArray[np.intp]
+    weights: NDArray[np.float32]  #: (d,); w in multiples of √unit
+    unit: float  #: a power of four: w_i w_j · unit is in the units of A
+    core: NDArray[np.intp]  #: ascending
+    #: (m, m); V in multiples of 2⁻¹⁴, symmetric with a zero diagonal.
     shares: NDArray[np.int16]
 
     @classmethod
@@ -53,13 +42,12 @@ class EntryRecord:
         unit: float,
         core: NDArray[np.intp],
         shares: FloatArray,
-        levels: FloatArray | None = None,
+        level: float = 0.0,
     ) -> EntryRecord:
-        """Round a point; no weight falls below its level by that."""
+        """Round a point; no weight falls below the level by that."""
         rounded = weights.astype(np.float32)
-        if levels is not None:
-            low = rounded.astype(np.float64) < levels
-            rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
+        low = rounded.astype(np.float64) < level
+        rounded[low] = np.nextafter(rounded[low], np.float32(np.inf))
         kept = np.rint(np.clip(shares, -1.0, 1.0) * ONE).astype(np.int16)
         kept = np.triu(kept, 1)
         return cls(rounded, unit, core.astype(np.intp), kept + kept.T)

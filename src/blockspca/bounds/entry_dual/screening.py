@@ -46,7 +46,6 @@ def survivors(
         A_ii.
     k : int
         At least 2.
-    tau : float
     upper : float
         At least opt(k − 1), errors of entries included.
     level : float

@@ -46,23 +46,12 @@ _NO_PAIRS = Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What the search came to, in units of the problem.
+    """What the search came to, in units of the problem."""
 
-    Attributes
-    ----------
-    value : float
-        No set exceeds it, errors of entries aside.
-    nodes : int
-    better : array of int or None
-        Rows of a set above the target, if one was found.
-    free : int
-        Free features of the weakest node.
-    """
-
-    value: float
+    value: float  #: no set exceeds it, errors of entries aside
     nodes: int
-    better: NDArray[np.intp] | None
-    free: int
+    better: NDArray[np.intp] | None  #: rows of a set above the target, if one was found
+    free: int  #: free features of the weakest node
 
 
 class EntrySearch:
@@ -72,10 +61,8 @@ class EntrySearch:
     ----------
     A : array of shape (n, n)
         In units of about the objective.
-    k : int
     tau : float
         No set above it is to be left.
-    root : Node
     log : SearchLog, optional
         Of an earlier run, which is repeated as far as it goes.
     """

@@ -40,23 +40,12 @@ _ACCURACY = 1e-4  # relative, of λmax, by which starts are compared
 
 @dataclass(frozen=True)
 class Component:
-    """A support with its loadings, and what A makes of them, in units.
+    """A support with its loadings, and what A makes of them, in units."""
 
-    Attributes
-    ----------
-    support : array of int
-        Ascending.
-    loadings : array of shape (k,)
-    objective : float
-        λ, positive.
-    image : array of shape (d,)
-        g = Ax.
-    """
-
-    support: NDArray[np.intp]
-    loadings: FloatArray
-    objective: float
-    image: FloatArray
+    support: NDArray[np.intp]  #: ascending
+    loadings: FloatArray  #: (k,)
+    objective: float  #: λ, positive
+    image: FloatArray  #: (d,); g = Ax
 
     def nearest(self, size: int) -> NDArray[np.intp]:
         """The support and the features with the largest |g|, ascending."""
@@ -67,11 +56,10 @@ class Component:
 
 @dataclass(frozen=True)
 class _Near:
-    """A between features of the core, signs such that x ≥ 0, and who is in S."""
+    """A between features of the core, with signs such that x ≥ 0, and who is in S."""
 
     A: FloatArray  # with a zero diagonal
     inside: NDArray[np.bool_]
-    signs: FloatArray
     image: FloatArray
     loadings: FloatArray  # of S
 
@@ -83,7 +71,6 @@ def begun(
 
     Parameters
     ----------
-    component : Component
     k : int
         At least 2.
     diagonal : array of shape (d,)
@@ -99,7 +86,6 @@ def begun(
     near = _Near(
         A * signs * signs[:, None],
         inside,
-        signs,
         np.abs(component.image[core]),
         np.abs(component.loadings),
     )
