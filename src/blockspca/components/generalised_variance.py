@@ -37,15 +37,8 @@ SETTLED = 1e-14  # of det G: what a round that ends the ascent gains
 
 
 def log_volume(scores: FloatArray) -> float:
-    """Return log det G; −inf if a score adds nothing, or less.
+    """Return log det G, of the scores' covariance; −inf if one adds nothing, or less.
 
-    Parameters
-    ----------
-    scores : (m, m) array
-        G, the covariance of the scores.
-
-    Examples
-    --------
     >>> import math
     >>> import numpy as np
     >>> round(math.exp(log_volume(np.array([[2.0, 1.0], [1.0, 2.0]]))), 6)

@@ -100,19 +100,12 @@ def _total(scores: FloatArray, scheme: Scheme) -> float:
 
 @dataclass(frozen=True)
 class Goal:
-    """What sweeps raise.
-
-    Attributes
-    ----------
-    scheme : Scheme
-    product : bool
-        Of the adjusted variances, in the place of the sum of what the scheme adds up.
-    free_loadings : bool
-        Whether loadings may have any sign, so that those of the product can be raised.
-    """
+    """What sweeps raise."""
 
     scheme: Scheme
+    #: of the adjusted variances, in the place of the sum of what the scheme adds up
     product: bool = False
+    #: loadings may have any sign, so that the product can be raised by them alone
     free_loadings: bool = True
 
     def rises(
