@@ -139,7 +139,7 @@ class FloatDirections:
             R = inverse_from_above(self.level(m - 1, rho), M, error)
             for start in range(0, len(out), CHUNK):
                 part = out[start : start + CHUNK]
-                if not forms_fit(R, self.H[:, free[part]], V[:, part]):
+                if not forms_fit(R, self.H[:, free[part]], V[:, part]).all():
                     raise ProofError(f"k = {self.k}: a feature is not shown to be out")
         if len(needed):
             product = np.outer(vector, vector)
@@ -149,7 +149,7 @@ class FloatDirections:
             R = inverse_from_above(self.level(m, rho), M - product, error)
             places = np.flatnonzero(np.isin(free, needed))
             repeated = np.repeat(vector[:, None], len(places), axis=1)
-            if not forms_fit(R, repeated, V[:, places]):
+            if not forms_fit(R, repeated, V[:, places]).all():
                 raise ProofError(f"k = {self.k}: a feature is not shown to be needed")
         self.inside += needed.tolist()
         self.free = left
@@ -168,13 +168,16 @@ class FloatDirections:
             raise ProofError(f"k = {self.k}: U is below what the directions show")
 
 
-def forms_fit(R: np.ndarray, X: np.ndarray, V: np.ndarray) -> bool:
-    """Show x'(R⁻¹ + vv')⁻¹x = x'Rx − (x'Rv)²/(1 + v'Rv) ≤ 1 for all columns x and v.
+def forms_fit(
+    R: np.ndarray, X: np.ndarray, V: np.ndarray, error: float = 0.0
+) -> np.ndarray:
+    """Say for which columns x'(R⁻¹ + vv')⁻¹x = x'Rx − (x'Rv)²/(1 + v'Rv) ≤ 1 is shown.
 
-    A form x'Ry in float64 errs by at most 2.02 n u ‖R‖ ‖x‖ ‖y‖, ‖R‖ Frobenius' norm.
+    A form x'Ry in float64 errs by at most 2.02 n u ‖R‖ ‖x‖ ‖y‖, ‖R‖ Frobenius' norm;
+    and by 2.1 times `error` more, if that part of its norm is what x may differ by.
     """
     n = len(R)
-    unit = above(2.1 * n * UNIT * np.sqrt(np.sum(R**2)), n * n)
+    unit = above((2.1 * n * UNIT + 2.1 * error) * np.sqrt(np.sum(R**2)), n * n)
     x, v = (above(np.sqrt(np.einsum("si,si->i", Y, Y)), n) for Y in (X, V))
     RX = R @ X
     first = np.einsum("si,si->i", X, RX) + unit * x * x
@@ -182,4 +185,4 @@ def forms_fit(R: np.ndarray, X: np.ndarray, V: np.ndarray) -> bool:
     last = 1 + np.einsum("si,si->i", V, R @ V) + unit * v * v
     # Both parts are rounded a few times; that first is not small is the usual case.
     value = above(np.maximum(first, 0.0)) - below(cross**2 / last)
-    return bool(np.all(value <= 1 - 64 * UNIT * (1 + np.abs(first))))
+    return value <= 1 - 64 * UNIT * (1 + np.abs(first))

@@ -14,8 +14,8 @@ from math import isqrt
 import numpy as np
 
 from .columns import dot, fraction_bits, scaled
+from .fields import ProofError
 from .problem import Problem
-from .reading import ProofError
 from .taken import Deflated
 
 PROPORTION = 400  # bits by which what is taken off may be more than there was

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .fields import ProofError
 from .groups import Rooms
-from .reading import ProofError
 from .tree_text import Node, skip_node
 
 Schur = Any  # the matrix B of a node: an array, or rows of integers and a pivot
@@ -114,7 +114,7 @@ class Tree(ABC):
             raise ProofError(f"k = {self.k}: S needs m ≥ 2")
         left = np.setdiff1d(F[self.open_by_suffix(B, m)], node.opened)
         if len(left):
-            raise self.fail(f"S without position {left[0]}")
+            raise ProofError(f"k = {self.k}: S, position {left[0]} is not open")
         for position in node.opened:
             t = place_of(position, F)
             if t is None:

@@ -2,9 +2,9 @@
 
 The unit of Ã is 2^exponent, exponent = 2h or 2h + 1. Ŵ_i is w_i in units of 2^(h − 40),
 rounded down, which leaves most w_i as they are. A form is counted in units of
-2^(2h − 94), so that 2⁻¹⁴ s_ij ŵ_i ŵ_j is s_ij Ŵ_i Ŵ_j; Ã_ij in units of 2^(2h − 80), that
-of squares of weights, is Ã_ij times a power of two. All is exact but what is added to
-the diagonal of M, which is rounded up.
+2^(2h − 94), so that 2⁻¹⁴ s_ij ŵ_i ŵ_j is s_ij Ŵ_i Ŵ_j; Ã_ij in units of 2^(2h − 80),
+that of squares of weights, is Ã_ij times a power of two. All is exact but what is added
+to the diagonal of M, which is rounded up.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
+from .fields import ProofError
 from .integer_bounds import BITS
 from .integers import LARGEST, IntegerMatrix
 from .positive import _inverse
-from .reading import ProofError
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -140,7 +140,7 @@ class IntegerForms:
     def point(
         self, A: np.ndarray, w: np.ndarray, shares: np.ndarray, raised: Raises, U: int
     ) -> np.ndarray:
-        """Return UI − M: M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
+        """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         X = np.outer(w, w) * _whole(share_matrix(shares, len(w)))
         X -= A << self.form_bits
         self._set_diagonal(X, A, w, raised, U)

@@ -6,10 +6,10 @@ to the diagonal of M is rounded up does no harm.
 
 Weights. ŵ_i is the float64 nearest to w_i times the root of `factor`, or one near it,
 and exact from then on. **Errors.** Entries of Ã are known within `product_error`. In
-X_ij = fl(fl(fl(ŵ_i ŵ_j) s_ij/2¹⁴) − Â_ij) two products are rounded, and the result: 2.01u
-ŵ_i ŵ_j + u|X_ij| at the most. X_ii = fl(fl(U − Â_ii) − fl(c ŵ_i²)), the last of which is
-rounded up, errs by u(|U| + |Â_ii|) + u|X_ii|. 4u times the sum of the largest of all of
-these is more. As x has k entries, `error` costs k times as much.
+X_ij = fl(fl(fl(ŵ_i ŵ_j) s_ij/2¹⁴) − Â_ij) two products are rounded, and the result:
+2.01u ŵ_i ŵ_j + u|X_ij| at the most. X_ii = fl(fl(U − Â_ii) − fl(c ŵ_i²)), the last of
+which is rounded up, errs by u(|U| + |Â_ii|) + u|X_ii|. 4u times the sum of the largest
+of all of these is more. As x has k entries, `error` costs k times as much.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from .entry_file import SHARE_BITS, share_matrix
+from .fields import ProofError
 from .floats import FloatMatrix
 from .positive import _inverse
-from .reading import ProofError
 from .screening import TINY, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -117,7 +117,7 @@ class FloatForms:
         raised: Sequence[Fraction],
         upper: Fraction,
     ) -> FloatForm:
-        """Return UI − M: M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
+        """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         moved = np.outer(w, w) * share_matrix(shares, len(w)) * 2.0**-SHARE_BITS
         return self._form(moved - A, A, w, raised, upper)
 
