@@ -23,7 +23,8 @@ SCALED_BITS = 96
 class ExactColumns:
     """The columns g_i of data, in integers: those of the features `names`.
 
-    `error` bounds the length of what g_i is away from the exact column: 0, or √n.
+    `error` bounds the length of what g_i is away from the exact column: 0, or √n; and
+    `longest` that of g_i.
     """
 
     def __init__(self, Y: np.ndarray, problem: Problem, names: Sequence[int]) -> None:
@@ -34,6 +35,15 @@ class ExactColumns:
         self.error = isqrt(problem.n) + 1 if problem.scale else 0
         if problem.center and not problem.scale:
             self.denominator *= problem.n**2
+        self.longest = self._longest(Y[:, names])
+
+    def _longest(self, Y: np.ndarray) -> int:
+        """Bound ‖g_i‖: √N if scaled, else √n times |n Y_si − Σ_s Y_si| ≤ 2n max |Y|."""
+        n = self.problem.n
+        if self.problem.scale:
+            return (isqrt(n - self.problem.ddof) + 1) << SCALED_BITS
+        largest = scaled(float(np.abs(Y).max(initial=0.0)), self.fraction_bits)
+        return (isqrt(n) + 1) * 2 * n * largest
 
     def column(self, i: int) -> list[int]:
         """Return g_i."""

@@ -26,7 +26,7 @@ from math import isqrt
 
 import numpy as np
 
-from .columns import SCALED_BITS, ExactColumns, dot, fraction_bits, scaled
+from .columns import ExactColumns, dot, fraction_bits, scaled
 from .factor import factor, root_above, trace_of_inverse
 from .fields import ProofError
 from .problem import Problem
@@ -164,10 +164,31 @@ class Deflated:
         ]
         self.basis = (basis, squares)
         self.turned = root_above(moved) if moved else Fraction(0)
-        error = self.plain.error + self.turned * self._longest()
+        error = self.plain.error + self.turned * self.plain.longest
+        near, bits = self._rounded_basis()
         self.columns = ChangedColumns(
-            self.plain, basis, squares, lambda i, g: [dot(y, g) for y in basis], error
+            self.plain,
+            near,
+            [1 << 2 * bits] * len(near),
+            lambda i, g: [dot(q, g) for q in near],
+            error + Fraction(1, 2**EXTRA),
         )
+
+    def _rounded_basis(self) -> tuple[list[list[int]], int]:
+        """Return q̂_l = y_l/√s_l in units of 2^−b, rounded towards 0, and b.
+
+        The y_l have as many digits as all vectors together. With η = √n 2^−b, q̂_l is
+        within η of the unit vector, so that what is taken off a column g, Σ q̂ q̂'g, is
+        within r η (2 + η) ‖g‖ of the exact Σ y y'g/s: at most 2^−EXTRA by this b.
+        """
+        basis, squares = self.basis
+        size = 3 * len(basis) * (isqrt(self.problem.n) + 1) * self.plain.longest
+        bits = EXTRA + size.bit_length()
+        near = []
+        for y, square in zip(basis, squares, strict=True):
+            roots = (isqrt((t * t << 2 * bits) // square) for t in y)
+            near.append([q if t > 0 else -q for q, t in zip(roots, y, strict=True)])
+        return near, bits
 
     def _take_directions(self, penalty: Fraction) -> None:
         """Projection, perhaps with a penalty: V'V must be positive definite."""
@@ -208,11 +229,6 @@ class Deflated:
                 c = Fraction(-product(v, images[j]), squares[i] * squares[j] * unit)
                 c = c / 2 if i == j else c
                 self.pairs.append(Pair(c, v, vectors[j]))
-
-    def _longest(self) -> int:
-        """Bound the length of a scaled column: √(n − ddof), in its unit."""
-        problem = self.problem
-        return (isqrt(problem.n - problem.ddof) + 1) << SCALED_BITS
 
     # -- a matrix -------------------------------------------------------------------
 
