@@ -110,8 +110,9 @@ class EntryTree:
     def check_in(self, node: Fix, state: State) -> None:
         """Show that the sets without a feature are not above U."""
         form, names = self.form(node.point, state), state.features
+        out = {*node.out}
         for i in node.inside:
-            left = [t for t, j in enumerate(names) if j != i and j not in {*node.out}]
+            left = [t for t, j in enumerate(names) if j != i and j not in out]
             part = self.forms.without(form, np.array(left, dtype=np.int64))
             if not self.forms.is_positive(part, self.k):
                 raise self.fail("a feature that has to be in is not shown")

@@ -36,7 +36,7 @@ import numpy as np
 from .factor import over_root
 from .fields import ProofError
 from .problem import Problem
-from .screening import UNIT, above
+from .screening import BLOCK, UNIT, above
 from .taken import ChangedColumns, Deflated
 
 
@@ -52,12 +52,14 @@ class FloatColumns:
         if n * UNIT > 0.01:
             raise ProofError("float64 cannot hold these data")
         self.problem, self.names, self.taken = problem, names, taken
-        self.shift = int(np.frexp(np.abs(Y).max())[1])
-        H, delta, norms = _centred(np.ldexp(Y, -self.shift), problem.center)
+        self.shift = int(np.frexp(max(Y.max(), -Y.min()))[1])
+        H = np.ldexp(Y, -self.shift)
+        delta, norms = _centre(H, problem.center)
         if problem.scale:
             self.factor, self.shift = Fraction(N), 0
             # of the data themselves: scaled, small columns beside large ones are 0
-            still = np.equal(Y, Y[0] if problem.center else 0).all(axis=0)
+            least = Y.min(axis=0) if problem.center else 0
+            still = np.equal(Y.max(axis=0), least) & np.equal(Y.min(axis=0), least)
             if norms[~still].min(initial=1.0) < 2.0**-400:
                 raise ProofError("float64 cannot hold these data")
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,15 +123,21 @@ class FloatColumns:
                 theta[place] = above(1.01 * UNIT * norm + lost, problem.n)
 
 
-def _centred(Y: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Z, and for each column δ and ‖Z_i‖ (rounded, within (n + 2)u)."""
+def _centre(Y: np.ndarray, center: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Make Z of Y, in its place; return for each column δ and ‖Z_i‖.
+
+    The latter is rounded, within (n + 2)u. Large data are there twice at the most, as
+    they were and as Z: sizes are added up by parts of the rows.
+    """
     n, d = Y.shape
+    delta = np.zeros(d)
     if center:
-        same = (Y[0] == Y).all(axis=0)
-        Z = Y - np.where(same, Y[0], Y.mean(axis=0))
-        errors = np.abs(Z.mean(axis=0)) + (n + 2) * UNIT * np.abs(Z).mean(axis=0)
+        same = np.equal(Y.max(axis=0), Y.min(axis=0))
+        Y -= np.where(same, Y[0], Y.mean(axis=0))
+        rows = max(1, BLOCK // d)
+        parts = range(0, n, rows)
+        sizes = sum(np.abs(Y[at : at + rows]).sum(axis=0) for at in parts)
+        errors = np.abs(Y.mean(axis=0)) + (n + 2) * UNIT * sizes / n
         delta = above(errors, n)
         delta[same] = 0.0
-    else:
-        Z, delta = Y.copy(), np.zeros(d)
-    return Z, delta, np.sqrt(np.einsum("si,si->i", Z, Z))
+    return delta, np.sqrt(np.einsum("si,si->i", Y, Y))

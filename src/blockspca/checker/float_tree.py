@@ -127,22 +127,33 @@ class FloatTree(Tree):
     def open_by_suffix(self, B: np.ndarray, m: int) -> np.ndarray:
         """Return the t whose suffix bound first[m][t] is not shown to be at most τ.
 
-        T[q] is there for the N − q + 1 places t that have q features from t on.
+        Places are counted from the last feature on: T[q] is there for those that have
+        q − 1 features after them. λmax [[a, r], [r, b]] is computed within 8u(|a| + |b|
+        + r) of itself, and does not change by more than b does: so after q steps T is
+        within 8uq of what bounds |a| + |b| + r, which is added at the end. What is more
+        than `top`, above τ, is cut to it: what follows from it is above τ as well.
         """
         N, chosen = len(B), self.k - m
         if m > N:
             return np.zeros(0, dtype=np.int64)
-        a = np.diagonal(B)
-        squares = np.sort(np.triu(B, 1) ** 2, axis=1)[:, ::-1][:, : m - 1]
-        sums = above(np.cumsum(squares, axis=1), m)
-        T = first = a
-        for q in range(1, m):
-            if q > 1:
-                first = larger_root(a[: N - q + 1], T[1:], sums[: N - q + 1, q - 2])
-            T = np.maximum.accumulate(first[::-1])[::-1]
-            T = np.minimum(T, self.chain.get(chosen + q, np.inf))
-        fits = self.pairs_fit(a[: N - m + 1], T[1:], sums[: N - m + 1, m - 2])
-        return np.flatnonzero(~fits)
+        squares = np.sort(np.triu(B, 1) ** 2, axis=1)[::-1, ::-1][:, : m - 1]
+        sums = np.ascontiguousarray(above(np.cumsum(squares, axis=1), m).T)
+        a = np.diagonal(B)[::-1].copy()
+        caps = [self.chain.get(chosen + q, np.inf) for q in range(1, m)]
+        sizes = [abs(cap) for cap in caps if cap < np.inf]
+        size = max(float(np.abs(a).max()), abs(self.tau), *sizes)
+        size += float(np.sqrt(sums[-1].max()))
+        top = 2 * size
+        T, half = np.maximum.accumulate(a), a / 2
+        T = np.minimum(T, min(caps[0], top))
+        for q in range(2, m):
+            b, h = T[:-1] / 2, half[q - 1 :]
+            difference = h - b
+            first = b + h + np.sqrt(difference * difference + sums[q - 2, q - 1 :])
+            T = np.minimum(np.maximum.accumulate(first), min(caps[q - 1], top))
+        T = T + 8.1 * m * UNIT * (size + top)
+        fits = self.pairs_fit(a[m - 1 :], T[:-1], sums[m - 2, m - 1 :])
+        return N - m - np.flatnonzero(~fits)[::-1]
 
     def pairs_fit(
         self, a: np.ndarray, b: np.ndarray, squares: np.ndarray

@@ -32,6 +32,8 @@ from .screening import UNIT, Entries, Level, UpperBounds, above, below, rows_abo
 from .taken import Deflated, Pair
 from .tree_text import Node
 
+LEAST_NORM = 2.0**-450
+
 
 class FloatMatrix:
     """Ã in float64; `factor` · A is what it is about.
@@ -213,7 +215,10 @@ class FloatMatrix:
         """Bound the |Ã_ij| of some columns."""
         if not self.is_matrix:
             H = np.ascontiguousarray(self.A[:, columns])
-            norms = np.sqrt(self.norms2[columns])
+            # A product is no more than that of two norms: so 40u of that is enough
+            # for what is rounded after it. `LEAST_NORM` squared covers all underflow.
+            norms = np.sqrt(self.norms2[columns]) + LEAST_NORM
+            lost = 1.02 * (len(H) + 42) * UNIT * norms + LEAST_NORM
 
         def entries(rows: np.ndarray, width: int) -> np.ndarray:
             if self.is_matrix:
@@ -225,12 +230,11 @@ class FloatMatrix:
                         found -= p[:, columns[rows]].T @ q[:, columns[:width]]
             if self.raised is not None:
                 found = self.raised.lifted(columns[rows], columns[:width], found)
-            found = np.abs(found)
-            if not self.is_matrix:
-                unit = 1.02 * (len(H) + 2) * UNIT
-                found += (unit * norms[rows])[:, None] * norms[:width]
-                found = above(found + self.taken_error)
-            return found
+            if self.is_matrix:
+                return np.abs(found)
+            np.abs(found, out=found)
+            found += np.outer(norms[rows], lost[:width])
+            return above(found + self.taken_error) if len(self.P) else found
 
         return entries
 

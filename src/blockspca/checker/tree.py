@@ -112,8 +112,10 @@ class Tree(ABC):
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:
             raise ProofError(f"k = {self.k}: S needs m ≥ 2")
-        left = np.setdiff1d(F[self.open_by_suffix(B, m)], node.opened)
-        if len(left):
+        opened = {*node.opened}
+        still = F[self.open_by_suffix(B, m)].tolist()
+        left = [position for position in still if position not in opened]
+        if left:
             raise ProofError(f"k = {self.k}: S, position {left[0]} is not open")
         for position in node.opened:
             t = place_of(position, F)
