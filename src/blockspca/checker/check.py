@@ -163,8 +163,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
     bounds = matrix.upper_bounds()
     if kinds:
         bounds = replace(bounds, groups=groups)
-    exact = isinstance(matrix, IntegerMatrix)
-    forms = IntegerForms(matrix) if exact else FloatForms(matrix)
+    forms = IntegerForms(matrix) if matrix.is_exact else FloatForms(matrix)
     screening = Screening(section, matrix, bounds)
     uppers = Uppers()
     for record in section.records:
@@ -177,7 +176,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
         elif record.rule == "average":
             _check_average(record, problem, matrix, upper, before)
         elif record.direction is not None:
-            if exact:
+            if matrix.is_exact:
                 IntegerDirections(matrix, record.k, upper).check(record.direction)
             else:
                 matrix.check_direction(record.k, upper, record.direction)
@@ -302,7 +301,10 @@ class Screening:
         alive, rows = undecided_by_lists(
             self.bounds, self.lists, level, record.features
         )
-        self.matrix.check_screening(self.bounds, alive, rows, k, tau, u)
+        if self.matrix.is_exact:
+            self.matrix.check_screening(self.bounds, alive, rows, (k, tau, u))
+        elif len(rows):  # what floats do not drop, stays
+            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from .entry_file import Close, EntryNode, Fix, Last, Point, Split
 from .fields import ProofError
-from .integer_forms import Forms, Number
+from .integer_forms import Forms, Number, Weighted
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class EntryTree:
         zeros = self.forms.weights([0.0] * len(only))
         shares = np.zeros(len(only) * (len(only) - 1) // 2)
         raised = [Fraction(0)] * len(only)
-        form = self.forms.point(A, zeros, shares, raised, self.upper)
+        form = self.forms.point(Weighted(A, zeros, shares, self.upper), raised)
         if not self.forms.is_positive(form, self.k):
             raise self.fail("the last set of a node to be at most U is not shown")
 
@@ -120,26 +120,18 @@ class EntryTree:
     def check_out(self, node: Fix, state: State) -> None:
         """Show that the sets with a feature are not above U, one price at a time."""
         point, names = node.point, state.features
-        w = self.weights(point, state)
+        given = self.weighted(point, state)
         place = {name: t for t, name in enumerate(names)}
         own = self.forms.weights(node.own)
-        A = self.A[np.ix_(self.places(names), self.places(names))]
         total = (
             self.k - len(state.inside) - 1 + len(state.inside) * Fraction(point.ratio)
         )
         for price in sorted({*node.prices}):
             chosen = [t for t, a in enumerate(node.prices) if a == price]
             raised = self.raised(point, state, total * (1 + 1 / Fraction(price)))
-            form = self.forms.point(A, w, point.shares, raised, self.upper)
-            columns = self.forms.columns(
-                A,
-                w,
-                point.shares,
-                np.array([place[node.out[t]] for t in chosen]),
-                own[chosen],
-                price,
-                self.upper,
-            )
+            form = self.forms.point(given, raised)
+            places = np.array([place[node.out[t]] for t in chosen])
+            columns = self.forms.columns(given, places, own[chosen], price)
             shown = self.forms.are_out(form, columns, self.upper, self.k)
             for t in np.flatnonzero(~shown).tolist():
                 bordered = self.forms.bordered(form, columns, t)
@@ -165,11 +157,14 @@ class EntryTree:
 
     def form(self, point: Point, state: State) -> Any:
         """Return UI − M of a point."""
-        w = self.weights(point, state)
-        places = self.places(state.features)
         count = len(state.inside)
         raised = self.raised(
             point, state, self.k - count + count * Fraction(point.ratio)
         )
+        return self.forms.point(self.weighted(point, state), raised)
+
+    def weighted(self, point: Point, state: State) -> Weighted:
+        """Return Ã on the features of a node, with the numbers of a point."""
+        w, places = self.weights(point, state), self.places(state.features)
         A = self.A[np.ix_(places, places)]
-        return self.forms.point(A, w, point.shares, raised, self.upper)
+        return Weighted(A, w, point.shares, self.upper)

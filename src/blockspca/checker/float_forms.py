@@ -25,6 +25,7 @@ import numpy as np
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
+from .integer_forms import Weighted
 from .positive import _inverse
 from .screening import TINY, UNIT, above
 from .sparse_positive import is_shown_in_floats
@@ -109,17 +110,11 @@ class FloatForms:
 
     # -- forms ----------------------------------------------------------------------
 
-    def point(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        raised: Sequence[Fraction],
-        upper: Fraction,
-    ) -> FloatForm:
+    def point(self, given: Weighted, raised: Sequence[Fraction]) -> FloatForm:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
-        moved = np.outer(w, w) * share_matrix(shares, len(w)) * 2.0**-SHARE_BITS
-        return self._form(moved - A, A, w, raised, upper)
+        A, w = given.A, given.w
+        moved = np.outer(w, w) * share_matrix(given.shares, len(w)) * 2.0**-SHARE_BITS
+        return self._form(moved - A, A, w, raised, given.upper)
 
     def dense(
         self,
@@ -182,17 +177,11 @@ class FloatForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        places: np.ndarray,
-        own: np.ndarray,
-        price: float,
-        upper: Fraction,
+        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
     ) -> FloatBorders:
         """Return c and U − Ã_ii − au² of the features at `places`."""
-        share = share_matrix(shares, len(w))[:, places] * 2.0**-SHARE_BITS
+        A, w, upper = given.A, given.w, given.upper
+        share = share_matrix(given.shares, len(w))[:, places] * 2.0**-SHARE_BITS
         C = A[:, places] - np.outer(w, own) * share
         C[places, np.arange(len(places))] = 0.0
         squares = above(price * above(own * own))

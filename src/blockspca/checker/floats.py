@@ -42,7 +42,7 @@ class FloatMatrix:
     each within `product_error`, and within `product_unit` √(squares_i squares_j).
     """
 
-    name = "float64 with derived margins"
+    name, is_exact = "float64 with derived margins", False
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
@@ -253,19 +253,6 @@ class FloatMatrix:
     def level(self, k: int, tau: Fraction, u: Fraction) -> Level:
         """Return the question of a record."""
         return Level(k, float(tau), float(u))
-
-    def check_screening(
-        self,
-        bounds: UpperBounds,
-        alive: np.ndarray,
-        rows: np.ndarray,
-        k: int,
-        tau: Fraction,
-        u: Fraction,
-    ) -> None:
-        """Refuse: what floats do not drop, stays."""
-        if len(rows):
-            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
 
     def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
         """Rule "direction", with c_i = H_i: Ã_ij is their exact product."""

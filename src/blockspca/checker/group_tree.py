@@ -28,8 +28,8 @@ from .positive import largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
 from .screening import UNIT, above
-from .tree import Schur, Tree, place_of
-from .tree_text import Node, skip_node
+from .tree import Schur, Tree
+from .tree_text import Node
 
 
 def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) -> None:
@@ -44,7 +44,7 @@ def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) 
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
     steps: Tree
     bounds: FloatUnits | IntegerUnits
-    if matrix.name == "exact integers":
+    if matrix.is_exact:
         steps = IntegerTree(record.tree, record.k, {})
         B: Schur = matrix.slack(features, upper)
         bounds = IntegerUnits()
@@ -102,17 +102,12 @@ class GroupTree:
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         steps = self.steps
         F, starts, sizes = np.unique(owner, return_index=True, return_counts=True)
+        still_open = F[:0]
         if len(F):
             room = steps.k - chosen
             m = int(np.sum(np.cumsum(np.sort(sizes)) <= room))
-            left = np.setdiff1d(F[self.bounds.open(B, starts, sizes, m)], node.opened)
-            if len(left):
-                raise ProofError(f"k = {steps.k}: S, unit {left[0]} is not open")
-        for position in node.opened:
-            place = place_of(position, F)
-            if place is None:
-                skip_node(steps.nodes)
-                continue
+            still_open = F[self.bounds.open(B, starts, sizes, m)]
+        for _, place in steps.opened(node, F, still_open):
             first, size = int(starts[place]), int(sizes[place])
             later = np.arange(first + size, len(owner))
             later = later[self.fitting(owner[later], chosen + size)]

@@ -37,6 +37,16 @@ Raises = Sequence[Fraction]
 
 
 @dataclass(frozen=True)
+class Weighted:
+    """Ã on the features of a node, with weights ŵ and shares, to be shown below U."""
+
+    A: np.ndarray
+    w: np.ndarray
+    shares: np.ndarray
+    upper: Number
+
+
+@dataclass(frozen=True)
 class IntegerBorders:
     """Columns c, 0 at their own place, and corners."""
 
@@ -137,13 +147,12 @@ class IntegerForms:
 
     # -- forms ----------------------------------------------------------------------
 
-    def point(
-        self, A: np.ndarray, w: np.ndarray, shares: np.ndarray, raised: Raises, U: int
-    ) -> np.ndarray:
+    def point(self, given: Weighted, raised: Raises) -> np.ndarray:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
-        X = np.outer(w, w) * _whole(share_matrix(shares, len(w)))
+        A, w = given.A, given.w
+        X = np.outer(w, w) * _whole(share_matrix(given.shares, len(w)))
         X -= A << self.form_bits
-        self._set_diagonal(X, A, w, raised, U)
+        self._set_diagonal(X, A, w, raised, given.upper)
         return X
 
     def dense(
@@ -198,21 +207,15 @@ class IntegerForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        places: np.ndarray,
-        own: np.ndarray,
-        price: float,
-        upper: int,
+        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
     ) -> IntegerBorders:
         """Return c and U − Ã_ii − au², rounded down, of the features at `places`."""
-        share = _whole(share_matrix(shares, len(w)))[:, places]
+        A, w = given.A, given.w
+        share = _whole(share_matrix(given.shares, len(w)))[:, places]
         C = (A[:, places] << self.form_bits) - np.outer(w, own) * share
         C[places, np.arange(len(places))] = 0
         corners = [
-            ((upper - A[i, i]) << self.form_bits)
+            ((given.upper - A[i, i]) << self.form_bits)
             - ceil(Fraction(price) * u * u * 2**SHARE_BITS)
             for i, u in zip(places, own, strict=True)
         ]

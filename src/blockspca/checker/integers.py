@@ -32,7 +32,7 @@ LARGEST = 500  # bits of a bound in units: floats must hold its square
 class IntegerMatrix:
     """Ã in units of 2^`exponent`, from exact arithmetic on the data."""
 
-    name = "exact integers"
+    name, is_exact = "exact integers", True
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.Y, self.problem, self.nodes = Y, problem, 0
@@ -147,11 +147,10 @@ class IntegerMatrix:
         bounds: UpperBounds,
         alive: np.ndarray,
         rows: np.ndarray,
-        k: int,
-        tau: int,
-        u: int,
+        question: tuple[int, int, int],
     ) -> None:
-        """Drop the features `rows` from those alive, in integers."""
+        """Drop the features `rows` from those alive, in integers; given k, τ and u."""
+        k, tau, u = question
         left = set(np.flatnonzero(alive).tolist())
         waiting = rows.tolist()
         while waiting:

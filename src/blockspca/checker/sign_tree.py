@@ -25,8 +25,8 @@ from .positive import largest_eigenvalue_is_below
 from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
-from .tree import Schur, Tree, place_of
-from .tree_text import Node, skip_node
+from .tree import Schur, Tree
+from .tree_text import Node
 
 
 def check_signs(
@@ -49,7 +49,7 @@ def check_signs(
     _check_features(included, record, len(problem.kept), kinds)
     steps: Tree
     closing: FloatClosing | IntegerClosing
-    if matrix.name == "exact integers":
+    if matrix.is_exact:
         B: Schur = matrix.slack(names, upper)
         chain, more = (
             {k: upper - u for k, u in uppers.items() if u <= upper}
@@ -169,16 +169,9 @@ class SignTree:
         steps = self.steps
         if m < 1:
             raise steps.fail("S where all features are chosen")
-        opened = [self.first + position for position in node.opened]
-        left = np.setdiff1d(self.still_open(B, P, F, m), opened)
-        if len(left):
-            place = left[0] - self.first
-            raise ProofError(f"k = {steps.k}: S, position {place} is not open")
-        for p in opened:
-            t = place_of(p, F)
-            if t is None:
-                skip_node(steps.nodes)
-                continue
+        still_open = self.still_open(B, P, F, m) - self.first
+        for position, t in steps.opened(node, F - self.first, still_open):
+            p = self.first + position
             after, places = rooms.chosen(p), np.arange(t + 1, len(F))
             places = places[after.is_open(F[places])] if m > 1 else places[:0]
             has_b = B is not None and steps.pivot_fits(B, t)
