@@ -112,7 +112,7 @@ def random_taking(seed: int) -> Problem:
         support = tuple(sorted(made.choice(d, size, replace=False).tolist()))
         x = made.standard_normal(len(support)) * 10.0 ** made.integers(-6, 6)
         value = float(made.standard_normal() * 10.0 ** made.integers(-6, 6))
-        vectors.append(Vector(support, x.tolist(), value * (how[0] == "h")))
+        vectors.append(Vector(support, tuple(x.tolist()), value * (how[0] == "h")))
     penalty = float(made.exponential()) if how == "orthogonal" else 0.0
     deflated = Deflation(how, tuple(vectors), penalty)
     return Problem("", "matrix", d, d, deflated=deflated)

@@ -18,7 +18,7 @@ class Vector:
     """A vector that is taken away, with its multiple if it has one."""
 
     support: tuple[int, ...]
-    x: list[float]
+    x: tuple[float, ...]
     value: float = 0.0
 
 
@@ -141,6 +141,11 @@ class Problem:
                 out.update(group.features)
         left = (name for name in range(self.d) if name not in out)
         return {name: place for place, name in enumerate(left)}
+
+    @property
+    def vectors(self) -> tuple[Vector, ...]:
+        """The vectors of step 1."""
+        return self.deflated.vectors if self.deflated else ()
 
     @property
     def is_less(self) -> bool:

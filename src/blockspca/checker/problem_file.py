@@ -116,7 +116,8 @@ def _deflation(value: Any, d: int, where: str) -> Deflation:
             raise ProofError(f"{where}: a support must be ascending features")
         if len(one["x"]) != len(one["support"]) or not any(one["x"]):
             raise ProofError(f"{where}: x must be a number per feature, not all 0")
-        vectors.append(Vector(**{**one, "support": tuple(one["support"])}))
+        support, x = tuple(one["support"]), tuple(one["x"])
+        vectors.append(Vector(support, x, one.get("value", 0.0)))
     return Deflation(how, tuple(vectors), found.get("penalty", 0.0))
 
 

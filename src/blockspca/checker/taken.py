@@ -109,7 +109,7 @@ class Deflated:
         self.mixed: tuple[list[Sparse], list[int]] = ([], [])
         self.turned = Fraction(0)
         given = problem.deflated
-        vectors = given.vectors if given else ()
+        vectors = problem.vectors
         self.names = sorted({*names}.union(*(v.support for v in vectors)))
         self.columns: ExactColumns | ChangedColumns
         if problem.kind == "data":
