@@ -29,26 +29,29 @@ class ExactColumns:
 
     def __init__(self, Y: np.ndarray, problem: Problem, names: Sequence[int]) -> None:
         self.Y, self.problem = Y, problem
-        self.fraction_bits = fraction_bits(Y[:, names])
+        rows = max(1, 2**20 // max(1, len(names)))  # large data are read by parts
+        parts = [slice(at, at + rows) for at in range(0, len(Y), rows)]
+        self.fraction_bits = max(fraction_bits(Y[part][:, names]) for part in parts)
+        largest = max(np.abs(Y[part][:, names]).max(initial=0.0) for part in parts)
+        self.fits = np.frexp(largest)[1] + self.fraction_bits < 1024
         self.two_bits = 2 * (SCALED_BITS if problem.scale else self.fraction_bits)
         self.denominator = problem.n - problem.ddof
         self.error = isqrt(problem.n) + 1 if problem.scale else 0
         if problem.center and not problem.scale:
             self.denominator *= problem.n**2
-        self.longest = self._longest(Y[:, names])
+        self.longest = self._longest(float(largest))
 
-    def _longest(self, Y: np.ndarray) -> int:
+    def _longest(self, largest: float) -> int:
         """Bound ‖g_i‖: √N if scaled, else √n times |n Y_si − Σ_s Y_si| ≤ 2n max |Y|."""
         n = self.problem.n
         if self.problem.scale:
             return (isqrt(n - self.problem.ddof) + 1) << SCALED_BITS
-        largest = scaled(float(np.abs(Y).max(initial=0.0)), self.fraction_bits)
-        return (isqrt(n) + 1) * 2 * n * largest
+        return (isqrt(n) + 1) * 2 * n * scaled(largest, self.fraction_bits)
 
     def column(self, i: int) -> list[int]:
         """Return g_i."""
         problem = self.problem
-        column = [scaled(y, self.fraction_bits) for y in self.Y[:, i].tolist()]
+        column = self._plain(i)
         if problem.center:
             total = sum(column)
             column = [problem.n * y - total for y in column]
@@ -58,6 +61,21 @@ class ExactColumns:
             roots = [isqrt(y * y * factor // square) if y else 0 for y in column]
             column = [r if y > 0 else -r for r, y in zip(roots, column, strict=True)]
         return column
+
+    def _plain(self, i: int) -> list[int]:
+        """Return the column of the data times 2^fraction_bits."""
+        column = self.Y[:, i]
+        if self.fits:  # what is multiplied by a power of two is not rounded
+            return list(map(int, np.ldexp(column, self.fraction_bits).tolist()))
+        return [scaled(y, self.fraction_bits) for y in column.tolist()]
+
+    def square(self, i: int) -> int:
+        """Return g_i'g_i; of y − its mean, n times, it is n (n y'y − (Σ y)²)."""
+        if self.problem.scale or not self.problem.center:
+            column = self.column(i)
+            return dot(column, column)
+        y, n = self._plain(i), self.problem.n
+        return n * (n * dot(y, y) - sum(y) ** 2)
 
     def combined(self, weights: Mapping[int, int]) -> list[int]:
         """Return Σ w_i g_i."""

@@ -80,6 +80,11 @@ class ChangedColumns:
         root = isqrt(columns.problem.n) + 1
         self.error = int(error * 2**EXTRA) + 1 + len(y) * root
 
+    def square(self, i: int) -> int:
+        """Return the square of the length of a column."""
+        column = self.column(i)
+        return dot(column, column)
+
     def column(self, i: int) -> list[int]:
         """Return the column of a feature."""
         found = self.columns.column(i)
