@@ -55,6 +55,7 @@ class CompositionCheck:
             self.tables.finish(self.shown_bounds())
             self.add_to_chain()
             self.beginning([], iter(self.given.counts), iter(self.given.cases))
+        self.forms.matrix.nodes += len(self.given.counts)
 
     def shown_bounds(self) -> list[list[tuple[float, np.ndarray]]]:
         """Return t and v̂² of the matrices that are shown to be above their part."""
