@@ -147,8 +147,10 @@ def _check_section(
             reasons.append(str(error))
         except RecursionError:
             reasons.append("a tree is nested too deeply for this Python")
-        except (OverflowError, MemoryError) as error:
+        except OverflowError as error:
             reasons.append(f"the numbers are too large ({error})")
+        except MemoryError:
+            reasons.append("this machine has too little memory")
     raise NotShown("; in integers: ".join(reasons))
 
 

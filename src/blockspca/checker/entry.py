@@ -14,7 +14,7 @@ import numpy as np
 
 from .entry_file import Entry
 from .fields import ProofError
-from .integer_forms import Forms, IntegerForms, Number
+from .integer_forms import Forms, IntegerForms, Number, Weighted
 from .screening import BLOCK, TINY, UNIT, UpperBounds, above
 
 FEW_PAIRS = 2**18  # that are known exactly, where integers decide
@@ -40,7 +40,8 @@ def check_entry(
             added = forms.rounded_up(beside)
         places = np.searchsorted(dense, np.array(given.core, dtype=np.int64))
         A = forms.block(given.dense)
-        form = forms.dense(A, w[dense], places, given.shares, k, added, upper)
+        weighted = Weighted(A, w[dense], given.shares, upper)
+        form = forms.dense(weighted, places, k, added)
         if not forms.is_positive(form, k):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 

@@ -117,22 +117,16 @@ class FloatForms:
         return self._form(moved - A, A, w, raised, given.upper)
 
     def dense(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        core: np.ndarray,
-        shares: np.ndarray,
-        k: int,
-        beside: np.ndarray,
-        upper: Fraction,
+        self, given: Weighted, core: np.ndarray, k: int, beside: np.ndarray
     ) -> FloatForm:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
+        A, w = given.A, given.w
         products = np.outer(w, w)
         X = -np.sign(A) * np.maximum(np.abs(A) - products, 0.0)
         inner = np.ix_(core, core)
-        share = share_matrix(shares, len(core)) * 2.0**-SHARE_BITS
+        share = share_matrix(given.shares, len(core)) * 2.0**-SHARE_BITS
         X[inner] = products[inner] * share - A[inner]
-        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), upper)
+        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
         # One more difference is rounded, of numbers of which δ is the largest.
         more = 4 * UNIT * float(np.abs(beside).max(initial=0.0))
         np.fill_diagonal(form.X, np.diagonal(form.X) - beside)

@@ -156,23 +156,17 @@ class IntegerForms:
         return X
 
     def dense(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        core: np.ndarray,
-        shares: np.ndarray,
-        k: int,
-        beside: Sequence[int],
-        upper: int,
+        self, given: Weighted, core: np.ndarray, k: int, beside: Sequence[int]
     ) -> np.ndarray:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
+        A, w = given.A, given.w
         products = np.outer(w, w)
         X = np.maximum((np.abs(A) << self.square_bits) - products, 0) << SHARE_BITS
         X = np.where(A > 0, -X, X)
         inner = np.ix_(core, core)
-        share = _whole(share_matrix(shares, len(core)))
+        share = _whole(share_matrix(given.shares, len(core)))
         X[inner] = products[inner] * share - (A[inner] << self.form_bits)
-        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), upper)
+        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
         for i, more in enumerate(beside):
             X[i, i] -= more << SHARE_BITS
         return X
