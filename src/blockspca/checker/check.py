@@ -58,6 +58,8 @@ class Verdict:
         lines = [f"data     {problem.n} x {problem.d}, sha256 {problem.sha256}"]
         for section in self.sections:
             lines += [f"problem  {section.problem}"]
+            groups = section.problem.constraints.group_words()
+            lines += [f"group    {words}" for words in groups]
             lines += [claimed(claim) for claim in section.claims]
         lines += [
             f"checked  {self.records} records, {self.nodes} nodes of trees, "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-NAMED = 8  # members of a list that a verdict names
+NAMED = 8  # groups that are named in a phrase
 
 
 @dataclass(frozen=True)
@@ -75,38 +75,33 @@ class Constraints:
         return self.units.get(feature, (feature,))
 
     def words(self) -> list[str]:
-        """Return what it says, in phrases."""
+        """Return what it says, in phrases; groups only by their number."""
         said = []
         if self.include:
-            said.append(f"sets with features {shortly(self.include)}")
+            said.append("sets with features " + " ".join(map(str, self.include)))
         if self.whole:
-            said.append(
-                f"each of {len(self.groups)} group(s) as a whole or not at all"
-                f"{_members(self.groups)}"
-            )
+            said.append(f"each of {len(self.groups)} group(s) as a whole or not at all")
         elif self.groups:
-            said.append(f"sets with at most {_most(self.groups)}")
+            said.append(f"sets with at most {_rooms(self.groups)}")
         if self.beside:
-            said.append(f"and at most {_most(self.beside)}")
+            said.append(f"and at most {_rooms(self.beside)}")
         if self.nonnegative:
             said.append("no negative loadings")
         return said
 
-
-def shortly(names: tuple[int, ...]) -> str:
-    """Return the first few of some numbers."""
-    more = " …" if len(names) > NAMED else ""
-    return " ".join(map(str, names[:NAMED])) + more
-
-
-def _most(groups: tuple[Group, ...]) -> str:
-    numbers = shortly(tuple(group.most for group in groups))
-    return f"{numbers} of {len(groups)} group(s){_members(groups)}"
+    def group_words(self) -> list[str]:
+        """Return what each group says, with all of its features."""
+        return [
+            f"{'all or none' if self.whole else f'at most {group.most}'} of features "
+            + " ".join(map(str, group.features))
+            for group in (*self.groups, *self.beside)
+        ]
 
 
-def _members(groups: tuple[Group, ...]) -> str:
-    shown = "; ".join(shortly(group.features) for group in groups[:NAMED])
-    return f" ({shown}{'; …' if len(groups) > NAMED else ''})" if groups else ""
+def _rooms(groups: tuple[Group, ...]) -> str:
+    more = " …" if len(groups) > NAMED else ""
+    rooms = " ".join(str(group.most) for group in groups[:NAMED])
+    return f"{rooms}{more} of {len(groups)} group(s)"
 
 
 @dataclass(frozen=True)
