@@ -78,7 +78,7 @@ def test_proofs_under_constraints_hold(name, kind):
         (section,) = check_proof(text, Y, **mode).sections
         assert is_optimal(section.claims[0]) == (not result.proof.message)
     assert_true(text, Y)
-    assert section.problem.include == tuple(constraints.include)
+    assert section.problem.constraints.include == tuple(constraints.include)
     assert section.claims[0].support == tuple(result.support)
     assert result.proof.message == ""
     checked = bs.verify(result, cov, data=Y)
@@ -198,7 +198,7 @@ def test_components_under_constraints_have_both():
             sections = check_proof(text, Y, **mode).sections
         assert_true(text, Y)
         assert all(is_optimal(section.claims[0]) for section in sections)
-        assert all(section.problem.groups is not None for section in sections)
+        assert all(section.problem.constraints.groups for section in sections)
 
 
 def test_a_path_under_constraints_has_a_section_for_all_k_where_it_can():

@@ -9,7 +9,7 @@ import pytest
 
 from blockspca.checker.check import check_proof
 from blockspca.checker.fields import ProofError
-from blockspca.checker.problem import Groups, TwoGroups
+from blockspca.checker.groups import Groups, Rooms
 from proof_builder import FIVE, Json, as_bytes, describe
 from proof_problems import Sets, derived_proof
 
@@ -80,7 +80,7 @@ def test_a_tree_that_keeps_both_holds():
         ({"claim": {"set": [0, 3, 5]}}, "set must be k features"),
         ({"claim": {"set": [0, 2, 3]}}, "does not keep"),
         ({"claim": {"set": [0, 1, 3]}}, "does not keep"),
-        ({"claim": {"set": [0, 3, 4]}, "without": [4]}, "set must be k features"),
+        ({"claim": {"set": [0, 3, 4]}, "without": [4]}, "does not keep"),
         # what the limits beside do not exclude has to be open
         ({"constraints": {"beside": [{"most": 1, "features": [0]}]}}, "k = 3"),
         ({"constraints": {"beside": [{"most": 2, "features": [0, 2]}]}}, "k = 3"),
@@ -98,11 +98,17 @@ def test_a_claim_without_such_groups_has_no_set():
 
 
 def test_room_is_what_both_leave():
-    both = TwoGroups(Groups({0: 0, 1: 0}, (1,)), Groups({1: 0, 2: 0}, (1,)))
-    assert all(map(both.has_room, range(4)))
-    assert both.capacity(range(4)) == 3
-    assert [i for i in range(4) if both.after([1]).has_room(i)] == [3]
-    assert both.after([0]).capacity([2, 3]) == 2
+    one = Groups(np.array([0, 0, -1, -1]), np.array([1]))
+    other = Groups(np.array([-1, 0, 0, -1]), np.array([1]))
+    both, F = Rooms([one, other]), np.arange(4)
+    assert both.is_open(F).all()
+    assert [both.holds(F, m) for m in (3, 4)] == [True, False]
+    assert both.chosen(1).is_open(F).tolist() == [False, False, False, True]
+    assert both.chosen(0).holds(F[2:], 2)
+    apart = ~both.pairs(F) & ~np.eye(4, dtype=bool)
+    assert sorted(map(tuple, np.argwhere(apart).tolist())) == [
+        *((0, 1), (1, 0), (1, 2), (2, 1))
+    ]
 
 
 def test_proofs_of_random_problems_hold():

@@ -13,8 +13,8 @@ from blockspca.checker.__main__ import main
 from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, data_hash, read_data
 from blockspca.checker.floats import FloatMatrix
+from blockspca.checker.integer_tree import is_positive_semidefinite
 from blockspca.checker.integers import IntegerMatrix
-from blockspca.checker.positive import is_positive_semidefinite
 from blockspca.checker.proof_file import Problem, ProofError, read_proof
 from proof_builder import (
     EXAMPLE,

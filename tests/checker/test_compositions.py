@@ -10,13 +10,7 @@ import numpy as np
 import pytest
 
 from blockspca.checker.check import check_proof
-from blockspca.checker.compositions import (
-    Counts,
-    FloatNumbers,
-    IntegerNumbers,
-    PartTables,
-    _check_weak,
-)
+from blockspca.checker.composition_tables import CompositionTables
 from blockspca.checker.fields import ProofError
 from blockspca.checker.floats import FloatMatrix
 from blockspca.checker.integers import IntegerMatrix
@@ -87,7 +81,7 @@ def test_a_case_of_whole_parts_and_one_with_a_tree():
     lines[1]["cases"] = [case([3], "S0"), case([2, 0, 1], "L")]
     assert_refused(lines, "features that its counts leave out")
     lines[1]["cases"] = [case([], "S0"), case([2, 0, 1], "L")]
-    assert_refused(lines, "one set is closed by L")
+    assert_refused(lines, "without a choice is closed by L")
 
 
 @pytest.mark.parametrize(
@@ -96,18 +90,18 @@ def test_a_case_of_whole_parts_and_one_with_a_tree():
         ({"header": {"version": 8}}, "version 9"),
         ({"parts": []}, "1 to 100 parts"),
         ({"parts": [[0, 1, 2], []]}, "1 to 100 parts"),
-        ({"parts": [[0, 1, 2], [2, 3]]}, "two parts"),
+        ({"parts": [[0, 1, 2], [2, 3]]}, "different features"),
         ({"parts": [[0, 2, 1], [3, 4]]}, "ascending"),
-        ({"parts": [[0, 1, 1], [3, 4]]}, "different features"),
+        ({"parts": [[0, 1, 1], [3, 4]]}, "ascending"),
         ({"parts": [[0, 1, 7], [3, 4]]}, "different features"),
-        ({"parts": [[0, 1, 2], [3, -1]]}, "different features"),
+        ({"parts": [[0, 1, 2], [-1, 3]]}, "different features"),
         ({"bounds": [[]]}, "a list of bounds"),
         ({"bounds": [[], [], []]}, "a list of bounds"),
         ({"bounds": [[{"t": "0x1p+2", "v": ["0x0p+0"]}], []]}, "v has a number"),
         ({"bounds": [[{"t": "nan", "v": ["0x0p+0"] * 3}], []]}, "hexadecimal"),
         ({"bounds": [[{"t": "0x1p+1", "v": ["0x0p+0"] * 3}], []]}, "not shown"),
         ({"bounds": [[{"t": "0x1p+1", "v": ["0x1p-1"] * 3}], []]}, "not shown"),
-        ({"bounds": [[{"t": "-0x1p+60", "v": ["0x1p+30"] * 3}], []]}, "proportion"),
+        ({"bounds": [[{"t": "-0x1p+60", "v": ["0x1p+30"] * 3}], []]}, "not shown"),
         ({"level": "inf"}, "hexadecimal"),
         ({"level": "-0x1p-1"}, "negative"),
         ({"level": (0.29).hex()}, "above the level"),
@@ -191,9 +185,11 @@ def test_every_pair_beside_the_parts_is_looked_at():
                 found = bounds.entries(rest)(np.arange(6), 6)
                 np.fill_diagonal(found, 0.0)
                 largest = float(found.max())
-                _check_weak(bounds, rest, largest * (1 + 1e-9), 3)
-                with pytest.raises(ProofError, match="above the level"):
-                    _check_weak(bounds, rest, largest * (1 - 1e-6), 3)
+                parts = [np.setdiff1d(np.arange(9), rest), rest]
+                for level, holds in ((1 + 1e-9, True), (1 - 1e-6, False)):
+                    level *= largest
+                    tables = CompositionTables(bounds, parts, True, level, 3)
+                    assert tables.is_level() == holds
 
 
 def test_tables_bound_every_set():
@@ -204,27 +200,27 @@ def test_tables_bound_every_set():
         Y = B + B.T
         header = proof_lines(3, 4.0)[0] | {"data": describe(Y)}
         problem = read_proof(as_bytes([header, {"end": 0}]))[0].problem
-        parts = [(0, 3), (1, 2, 4)]
+        parts = [np.array(part) for part in ((0, 3), (1, 2, 4), (5, 6))]
         level = float(np.abs(Y[5, 6])) * (1 + 1e-12)
         for make, bits in ((FloatMatrix, 0), (IntegerMatrix, 64)):
             matrix = make(Y, problem)
             factor = float(matrix.number(1.0)) / 2.0**bits
-            tables = PartTables.of(matrix.upper_bounds(), parts, level * factor, 4)
-            numbers = IntegerNumbers(64) if bits else FloatNumbers()
-            counts = Counts(tables, [[], []], 4, numbers)
+            bounds = matrix.upper_bounds()
+            tables = CompositionTables(bounds, parts, True, level * factor, 4)
+            tables.finish([[], [], []])
             for q in range(1, 5):
                 best = max(
                     np.linalg.eigvalsh(Y[np.ix_(S, S)])[-1]
                     for S in itertools.combinations(range(7), q)
                 )
-                assert float(counts.after[0][q]) / 2.0**bits / factor >= best - 1e-12
+                assert tables.most[0][q] / factor >= best - 1e-12
             for S in itertools.combinations(range(7), 4):
-                held = [len({*S} & {*part}) for part in (*parts, (5, 6))]
+                held = [len({*S} & {*part.tolist()}) for part in parts]
                 own = float(np.linalg.eigvalsh(Y[np.ix_(S, S)])[-1])
-                tau = matrix.number(own - 1e-9)
-                tau = float(tau) if not bits else tau
-                for g in range(1, 4):
-                    assert not counts.are_closed(held[:g], tau)
+                tau = (own - 1e-9) * factor
+                for g in range(3):
+                    last = np.array(held[g : g + 1])
+                    assert not tables.are_closed(held[:g], last, tau).any()
 
 
 def test_proofs_of_random_problems_hold_and_lower_ones_do_not():

@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 import proof_mutations
-from blockspca.checker import entry, floats, integers
+from blockspca.checker import entry, sparse_positive
 from blockspca.checker.check import check_proof
+from blockspca.checker.data import as_data, data_hash
 from blockspca.checker.fields import ProofError
-from blockspca.checker.positive import (
-    exact_gram,
-    factor,
-    is_nonnegative_by_factor,
-    is_nonnegative_in_integers,
+from blockspca.checker.float_forms import FloatForms
+from blockspca.checker.floats import FloatMatrix
+from blockspca.checker.integer_forms import IntegerForms
+from blockspca.checker.problem import Problem
+from blockspca.checker.sparse_positive import (
+    exact_product,
+    is_shown_in_floats,
+    is_shown_in_integers,
 )
 from proof_builder import (
     Json,
@@ -118,17 +122,21 @@ def test_mutants_with_false_claims_are_refused():
     assert accepted > 20
 
 
+def nothing_beside(forms, bounds, k, upper, w, given):
+    return np.zeros(len(given.dense)), np.zeros(0, dtype=np.int64)
+
+
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (integers, "is_nonnegative", lambda X, k: True),
-        (integers, "rest_of_rows", lambda *given: np.zeros(len(given[-1].dense))),
-        (floats, "float_point_holds", lambda *given: True),
-        (floats, "rest_of_rows", lambda *given: np.zeros(len(given[-1].dense))),
+        (IntegerForms, "is_positive", lambda *given: True),
+        (entry, "_rows_beside", nothing_beside),
+        (FloatForms, "is_positive", lambda *given: True),
+        (entry._ExactRows, "is_below", lambda *given: True),
     ],
 )
 def test_a_checker_that_leaves_out_a_step_is_found(owner, name, broken, monkeypatch):
-    exact = owner is integers
+    exact = owner in (IntegerForms, entry._ExactRows)
     monkeypatch.setattr(
         proof_mutations, "MODES", ({"exact": exact, "floats": not exact},)
     )
@@ -150,7 +158,7 @@ def changes() -> dict[str, tuple[Json, str]]:
         "a share too few": ({"shares": [0] * 5}, "share"),
         "a core beside what is dense": ({**dense, "dense": [0, 2], **scaling}, "core"),
         "a core that is not ascending": ({"core": [1, 0, 2, 3]}, "ascending"),
-        "a feature twice": ({"core": [0, 0, 1, 2]}, "different"),
+        "a feature twice": ({"core": [0, 0, 1, 2]}, "ascending"),
         "a feature that is none": ({"dense": [0, 1, 2, 3, 4]}, "different"),
         "no scaling": (dense, "scaling"),
         "a scaling too few": ({**dense, "scaling": [one] * 3}, "scaling"),
@@ -203,7 +211,11 @@ def test_the_bound_of_another_k_is_not_taken():
 # -- factors ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 31, 33, 70])
+def as_integers(N: np.ndarray) -> np.ndarray:
+    return np.array([[int(x * 2**60) for x in row] for row in N], dtype=object)
+
+
+@pytest.mark.parametrize("n", [1, 31, 33, 70, 150])
 def test_a_factor_shows_what_is_positive_and_no_more(n):
     rng = np.random.default_rng(n)
     B = rng.standard_normal((n, n))
@@ -211,46 +223,51 @@ def test_a_factor_shows_what_is_positive_and_no_more(n):
     N = B @ B.T - lowest * np.eye(n)
     size = float(np.abs(N).max()) or 1.0
     for k in (1, n):
-        assert is_nonnegative_by_factor(N + 1e-9 * size * np.eye(n), k, 1e-9 * size)
-        whole = [[int(x * 2**60) for x in row] for row in N + 1e-9 * size * np.eye(n)]
-        assert is_nonnegative_in_integers(whole, k)
+        more = N + 1e-9 * size * np.eye(n)
+        assert is_shown_in_floats(more, 1e-13 * size, k)
+        assert is_shown_in_integers(as_integers(more), k)
     below = N - 1e-6 * size * np.eye(n)
-    assert not is_nonnegative_by_factor(below, n, 1e-9 * size)
-    whole = [[int(x * 2**60) for x in row] for row in below]
-    assert not is_nonnegative_in_integers(whole, n)
+    assert not is_shown_in_floats(below, 0.0, n)
+    assert not is_shown_in_floats(N + 1e-9 * size * np.eye(n), 1e-6 * size, n)
+    assert not is_shown_in_integers(as_integers(below), n)
 
 
 def test_a_wrong_factor_shows_nothing(monkeypatch):
-    from blockspca.checker import positive
-
     N = np.array([[1.0, 2.0], [2.0, 1.0]])  # indefinite
-    assert factor(N) is None
+    assert sparse_positive.cholesky(N) is None
     for wrong in (np.eye(2), np.zeros((2, 2)), np.full((2, 2), 1.2)):
-        monkeypatch.setattr(positive, "factor", lambda G, L=wrong: L)
-        assert not is_nonnegative_by_factor(N, 2, 0.1)
-        assert not is_nonnegative_in_integers([[1, 2], [2, 1]], 2)
+        monkeypatch.setattr(sparse_positive, "cholesky", lambda X, L=wrong: L)
+        assert not is_shown_in_floats(N, 0.0, 2)
+        assert not is_shown_in_integers(np.array([[1, 2], [2, 1]], dtype=object), 2)
+
+
+def test_vectors_of_few_entries_may_be_all_that_count():
+    """1 on the diagonal and −1/2 beside it: x'Xx ≥ 0 for three entries, not four."""
+    X = 1.5 * np.eye(5) - 0.5
+    whole = np.array([[int(2 * x) << 40 for x in row] for row in X], dtype=object)
+    for k, holds in ((2, True), (3, True), (4, False), (5, False)):
+        found = is_shown_in_integers(whole + (np.eye(5, dtype=int) << 8), k)
+        assert found <= holds  # true only of what holds for k entries
+        assert is_shown_in_floats(X + 1e-9 * np.eye(5), 0.0, k) <= holds
 
 
 def test_products_of_integers_are_exact():
     rng = np.random.default_rng(0)
-    bits = 23
-    V = rng.integers(-(4**bits), 4**bits + 1, (5, 100))
+    V = rng.integers(-(2**59) + 1, 2**59, (5, 100))
+    V[0], V[1] = 2**59 - 1, 1 - 2**59
     exact = [[sum(int(a) * int(b) for a, b in zip(v, w)) for w in V] for v in V]  # noqa: B905
-    assert exact_gram(V, bits) == exact
+    assert exact_product(V).tolist() == exact
 
 
 def test_features_without_entries_are_left_out_rightly():
     """Those that Cauchy's inequality leaves out have none by the entries themselves."""
     rng = np.random.default_rng(5)
     Y = rng.standard_normal((8, 30)) * rng.gamma(1.0, size=30)
-    from blockspca.checker.data import as_data, data_hash
-    from blockspca.checker.proof_file import Problem
-
     Y = as_data(Y)
     problem = Problem(data_hash(Y), "data", 8, 30, True, False, 1)
-    bounds = floats.FloatMatrix(Y, problem).upper_bounds()
+    bounds = FloatMatrix(Y, problem).upper_bounds()
     w = np.sqrt(bounds.diagonal.max()) * rng.uniform(0.3, 1.0, 30)
-    some = entry.has_entries(bounds, w)
+    some = entry._has_entries(bounds, w)
     sizes = bounds.entries(np.arange(30))(np.arange(30), 30)
     np.fill_diagonal(sizes, 0.0)
     strong = (sizes > np.outer(w, w)).any(axis=1)

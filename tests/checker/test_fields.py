@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from blockspca.checker.check import check_proof
-from blockspca.checker.fields import REAL, ProofError, parsed, read_integer, read_real
+from blockspca.checker.fields import REAL, ProofError, integer, parse, real
 from proof_builder import Json, as_bytes
 
 EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
@@ -50,7 +50,7 @@ def test_the_page_has_the_pattern():
     ],
 )
 def test_numbers(text, value):
-    assert read_real(text, "here") == value
+    assert real(text, "here") == value
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_numbers(text, value):
 )
 def test_what_is_no_number(text):
     with pytest.raises(ProofError, match="here"):
-        read_real(text, "here")
+        real(text, "here")
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_what_is_no_number(text):
 )
 def test_what_is_no_integer(text):
     with pytest.raises(ProofError):
-        read_integer(parsed(text, 1), "here")
+        integer(parse(text, 1), "here")
 
 
 @pytest.mark.parametrize("number", [1.5, 3, True, None, ["0x1p+0"]])
 def test_real_numbers_are_texts(number):
     with pytest.raises(ProofError, match="a text"):
-        read_real(number, "here")
+        real(number, "here")
 
 
 @pytest.mark.parametrize("source", [0, -1, 3, 4, 2**70])

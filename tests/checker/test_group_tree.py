@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import proof_mutations
-from blockspca.checker import group_tree
+from blockspca.checker import group_tree, integer_tree
 from blockspca.checker.check import check_proof
 from blockspca.checker.fields import ProofError
-from blockspca.checker.group_tree import _least, eigenvalue_from_above
+from blockspca.checker.group_tree import _unit_slack
+from blockspca.checker.integer_tree import bits_too_many, shortened
+from blockspca.checker.positive import largest_eigenvalues
 from proof_builder import FIVE, Json, as_bytes, definite, describe
 from proof_groups import group_proof
 from proof_mutations import judge
@@ -68,14 +70,16 @@ def test_the_largest_eigenvalue_is_bounded_closely_and_from_above():
         for scale in (1e-150, 1.0, 1e100):
             B = rng.standard_normal((s, s))
             B = (B + B.T) * scale
-            found = eigenvalue_from_above(B)
+            found = largest_eigenvalues(B[None])[0]
             exact = float(np.linalg.eigvalsh(B)[-1])
             size = float(np.abs(B).sum(axis=1).max())
             assert exact - 1e-14 * size <= found <= exact + 1e-6 * size
-    assert eigenvalue_from_above(np.zeros((3, 3))) >= 0
+    assert largest_eigenvalues(np.zeros((2, 3, 3))).min() >= 0
     # of an eigenvalue of s and of one just below it
     ones = np.ones((8, 8))
-    assert 8 <= eigenvalue_from_above(ones) < 8 + 1e-5
+    found = largest_eigenvalues(np.array([ones, -ones]))
+    assert 8 <= found[0] < 8 + 1e-5
+    assert 0 <= found[1] < 1e-5
 
 
 def test_the_least_eigenvalue_in_integers_is_shown():
@@ -84,13 +88,16 @@ def test_the_least_eigenvalue_in_integers_is_shown():
         for bits in (3, 40, 200):
             M = [[int(x) << bits for x in row] for row in rng.integers(-99, 99, (s, s))]
             M = [[M[i][j] + M[j][i] for j in range(s)] for i in range(s)]
-            least = _least(M)
+            short, _ = shortened(M, 1)
+            least = _unit_slack(M, 1, short, range(s))
+            unit = 1 << bits_too_many(M)
             lower = [
-                [x - least * (i == j) for j, x in enumerate(r)] for i, r in enumerate(M)
+                [x - least * unit * (i == j) for j, x in enumerate(row)]
+                for i, row in enumerate(M)
             ]
             assert definite(lower)[0]
             exact = np.linalg.eigvalsh(np.array(M, dtype=float))[0]
-            assert least >= exact - 2 - 1e-3 * max(abs(exact), 2.0**bits)
+            assert least * unit >= exact - 2 * unit - 1e-3 * max(abs(exact), 2.0**bits)
 
 
 # -- attempts to smuggle a false claim through ----------------------------------------
@@ -138,7 +145,7 @@ GROUP = [{"most": 2, "features": [0, 2]}]
         ({"constraints": {"whole": False}}, "whole is true"),
         ({"constraints": {"whole": 1}}, "true or false"),
         ({"constraints": {"nonnegative": True}}, "whole is true"),
-        ({"constraints": {"groups": []}}, "whole is true"),
+        ({"constraints": {"groups": []}}, "every unit"),
         (
             {"constraints": {"groups": [{"most": 1, "features": [0, 2]}]}},
             "room for all",
@@ -173,7 +180,7 @@ GROUP = [{"most": 2, "features": [0, 2]}]
         ({"record": {"features": [0, 1, 3]}}, "every unit"),
         ({"record": {"features": [2, 1, 4]}}, "every unit"),
         ({"record": {"features": [0, 0, 1, 4]}}, "different features"),
-        ({"record": {"features": [0, 1, 4], "tree": "D S0"}}, "D with|S0"),
+        ({"record": {"features": [0, 1, 4], "tree": "D S0"}}, "'D' is not known"),
         ({"record": {"tree": "L"}}, "L with 3 units"),
         ({"record": {"tree": "P"}}, "P"),
         ({"record": {"tree": "S0"}}, "is not open"),
@@ -198,9 +205,9 @@ def test_what_is_not_so_is_refused(more, why):
 def test_without_whole_groups_there_is_no_such_rule():
     lines = lines_of()
     del lines[0]["constraints"]["whole"]
-    assert_refused(lines, "every unit of whole groups")
+    assert_refused(lines, "whole groups")
     lines[0].pop("constraints")
-    assert_refused(lines, "every unit of whole groups")
+    assert_refused(lines, "whole groups")
 
 
 def test_larger_k_is_another_question():
@@ -245,17 +252,16 @@ def test_no_other_record_rests_on_one_of_whole_groups(rule):
         assert_refused([header, two, three, {"end": 2}], "k = 3")
 
 
-def broken_most(self, F, room):
-    return 1
+def diagonal_alone(M, q, short, part):
+    return min(short[i][i] for i in part)
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (group_tree.GroupTree, "most", broken_most),
-        (group_tree, "_least", lambda M: min(row[i] for i, row in enumerate(M))),
-        (group_tree.IntegerGroupTree, "open_units", lambda self, node, spans, m: []),
-        (group_tree.IntegerGroupTree, "close_all", lambda self, node, room: None),
+        (group_tree, "_unit_slack", diagonal_alone),
+        (group_tree.IntegerUnits, "open", lambda *given: []),
+        (integer_tree, "is_positive_semidefinite", lambda *given: True),
     ],
 )
 def test_a_checker_that_leaves_out_a_step_is_found(owner, name, broken, monkeypatch):

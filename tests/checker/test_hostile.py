@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from blockspca.checker import integer_direction
 from blockspca.checker.check import check_proof
 from blockspca.checker.data import as_data, read_data
-from blockspca.checker.integer_direction import IntegerDirections
 from blockspca.checker.proof_file import ProofError
 from proof_builder import (
     EXAMPLE,
@@ -566,7 +566,6 @@ def rounds_lines(seed: int = 0) -> tuple[list[Json], np.ndarray]:
         ({"free": [1, 1]}, "different features"),
         ({"vector": []}, "vector of n"),
         ({"vector": ["0x1p+0"]}, "vector of n"),
-        ({"vector": ["0x1p+1023"] * 5}, ""),
         ({"rho": "0x0p+0"}, "positive"),
         ({"out": []}, "keys"),
     ],
@@ -575,6 +574,16 @@ def test_rounds_that_are_wrong_are_refused(changes, why):
     lines, Y = rounds_lines()
     lines[1]["rounds"][0] |= changes
     assert_refused(lines, Y, why)
+
+
+def test_a_vector_is_a_help_that_integers_do_without():
+    """What it helps to show is true: float64 then fails, and exact forms decide."""
+    lines, Y = rounds_lines()
+    lines[1]["rounds"][0]["vector"] = ["0x1p+1023"] * 5
+    with pytest.raises(ProofError, match="round"):
+        check_proof(as_bytes(lines), Y, floats=True)
+    check_proof(as_bytes(lines), Y, exact=True)
+    assert_false_is_refused(lines, Y)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -619,7 +628,7 @@ def test_rounds_never_show_less_than_the_optimum(seed):
 def test_rounds_whose_forms_are_not_looked_at_would_be_accepted(monkeypatch):
     """In integers: so that the refusals above are those of the forms."""
     lines, Y = rounds_lines()
-    monkeypatch.setattr(IntegerDirections, "fits", lambda *given: True)
+    monkeypatch.setattr(integer_direction, "is_shown_in_integers", lambda *given: True)
     value = best_set(np.cov(Y.T), 3)[0]
     worst = [int(i) for i in np.argsort(np.var(Y, axis=0))[:3]]
     lines[1]["rounds"][0] |= {"in": [], "free": sorted(worst)}

@@ -12,6 +12,7 @@ import pytest
 import proof_mutations
 from blockspca.checker import (
     check,
+    composition_tables,
     compositions,
     integer_tree,
     integers,
@@ -50,40 +51,42 @@ def test_every_kind_of_change_is_made():
     }
 
 
-def broken_suffix(self, M, q, m):
-    return []
+def no_places(*given):
+    return np.zeros(0, dtype=np.int64)
 
 
-def broken_last(self, M, F, m, groups):
-    return None
+def unshown_bounds(self):
+    """t alone, without vv', and not shown."""
+    numbers = [
+        [self.forms.matrix.number(one.t) for one in some] for some in self.given.bounds
+    ]
+    parts = zip(numbers, self.given.parts, strict=True)
+    found = [
+        [(self.forms.number_above(t), np.zeros(len(part))) for t in some]
+        for some, part in parts
+    ]
+    return [*found, []]
 
 
-def broken_semidefinite(M, q=1):
-    return True
-
-
-def unshown_bound(self, part, given, k):
-    return [self.number(given.t)] * (k + 1)
-
-
-def broken_rows(self, bounds, k, upper):
-    return None
+def all_closed(self, begin, counts, upper):
+    return np.ones(len(counts), dtype=bool)
 
 
 @pytest.mark.parametrize(
     ("owner", "name", "broken"),
     [
-        (integer_tree.IntegerTree, "open_by_suffix", broken_suffix),
-        (integer_tree.IntegerTree, "last", broken_last),
-        (integer_tree, "is_positive_semidefinite", broken_semidefinite),
-        (integers.IntegerMatrix, "check_rows", broken_rows),
+        (integer_tree.IntegerTree, "open_by_suffix", no_places),
+        (integer_tree.IntegerTree, "drop", no_places),
+        (integer_tree.IntegerTree, "last", lambda *given: None),
+        (integer_tree, "is_positive_semidefinite", lambda *given: True),
+        (integers.IntegerMatrix, "check_rows", lambda *given: None),
         (check.Screening, "check", lambda self, record, tau, u: None),
-        (compositions.Counts, "are_closed", lambda *given: True),
-        (compositions.CaseCheck, "check", lambda *given: None),
-        (integers.IntegerMatrix, "part_bound", unshown_bound),
-        (sign_tree.IntegerSignTree, "check_added", lambda *given: None),
-        (sign_tree.IntegerSignTree, "open_places", lambda *given: []),
-        (sign_tree.SignTree, "check_with", lambda *given: None),
+        (composition_tables.CompositionTables, "are_closed", all_closed),
+        (compositions.CompositionCheck, "check_case", lambda *given: None),
+        (compositions.CompositionCheck, "shown_bounds", unshown_bounds),
+        (sign_tree.IntegerClosing, "holds", lambda *given: True),
+        (sign_tree.SignTree, "still_open", no_places),
+        (sign_tree.SignTree, "close", lambda *given: None),
         (check, "_check_variance", lambda *given: None),
         (check, "_check_average", lambda *given: None),
         (check, "_check_vector", lambda *given: None),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ import pytest
 
 from blockspca.checker.check import check_proof
 from blockspca.checker.fields import ProofError
-from blockspca.checker.problem import Problem, Vector
-from blockspca.checker.taken import FloatTaken, Taken
+from blockspca.checker.floats import FloatMatrix
+from blockspca.checker.problem import Deflation, Problem, Vector
+from blockspca.checker.taken import Deflated
 from proof_builder import Json, as_bytes, describe
 from proof_problems import DerivedBuilder, Sets, exact_matrix
 
@@ -89,13 +92,14 @@ def test_what_the_attempts_begin_with_holds_and_is_true(way, kind):
 def exact_taken(problem: Problem) -> list[list[Fraction]]:
     """T as the difference of two matrices of `exact_matrix`."""
     d = problem.d
-    vectors = [vector(*zip(v.support, v.x, strict=True)) for v in problem.vectors]
-    for said, v in zip(vectors, problem.vectors, strict=True):
+    given = problem.deflated
+    vectors = [vector(*zip(v.support, v.x, strict=True)) for v in given.vectors]
+    for said, v in zip(vectors, given.vectors, strict=True):
         said["value"] = v.value.hex()
     header: Json = {"data": {"kind": "matrix"}}
     zero = np.zeros((d, d))
-    header["deflated"] = {"how": problem.how, "vectors": vectors}
-    header["deflated"]["penalty"] = problem.penalty.hex()
+    header["deflated"] = {"how": given.how, "vectors": vectors}
+    header["deflated"]["penalty"] = given.penalty.hex()
     return [[-a for a in row] for row in exact_matrix(header, zero)]
 
 
@@ -110,35 +114,43 @@ def random_taking(seed: int) -> Problem:
         value = float(made.standard_normal() * 10.0 ** made.integers(-6, 6))
         vectors.append(Vector(support, tuple(x.tolist()), value * (how[0] == "h")))
     penalty = float(made.exponential()) if how == "orthogonal" else 0.0
-    return Problem("", "matrix", d, d, how=how, vectors=tuple(vectors), penalty=penalty)
+    deflated = Deflation(how, tuple(vectors), penalty)
+    return Problem("", "matrix", d, d, deflated=deflated)
 
 
 def test_what_is_taken_is_exact_and_its_sizes_bound_it():
+    """Of the matrix 0, in fractions and in float64."""
     checked = 0
     for seed in range(80):
-        problem = random_taking(seed)
+        problem, zero = random_taking(seed), np.zeros((5, 5))
+        places = range(problem.d)
         try:
-            taken = Taken(problem)
+            taken = Deflated(zero, problem, places)
         except ProofError:
             continue
         T = exact_taken(problem)
         checked += 1
-        places = range(problem.d)
         for i, j in itertools.product(places, places):
-            assert Fraction(taken.top(i, j), taken.bottom) == T[i][j]
-            assert T[i][j] ** 2 <= taken.size(i) * taken.size(j)
-        x = {i: Fraction(i + 1, 3) for i in (0, 2, 3)}
-        assert taken.form(x) == sum(x[i] * x[j] * T[i][j] for i in x for j in x)
-        kept = (0, 1, 3, 4)
-        floats = FloatTaken(taken, kept, Fraction(3, 7))
-        block = np.zeros((4, 3))
-        lost = floats.subtract(block, np.arange(4), np.arange(1, 4))
-        for (a, i), (b, j) in itertools.product(enumerate(kept), enumerate(kept[1:])):
-            off = abs(Fraction(float(block[a, b])) + T[i][j] * Fraction(3, 7))
-            assert off <= Fraction(floats.error)
-            assert off <= Fraction(lost) or i not in taken.rows or j not in taken.rows
-        for place, i in enumerate(kept):
-            assert Fraction(float(floats.sizes[place])) >= taken.size(i) * 3 / 7
+            found = sum(pair.c * pair.entry(i, j) for pair in taken.pairs)
+            assert found == T[i][j]
+            sizes = (
+                sum(abs(pair.c * pair.entry(p, p)) for pair in taken.pairs)
+                for p in (i, j)
+            )
+            assert T[i][j] ** 2 <= prod(sizes)
+        x = {i: Fraction(i + 1, 2) for i in (0, 2, 3)}
+        form = taken.form([*x], [float(value) for value in x.values()])
+        assert form == -sum(x[i] * x[j] * T[i][j] for i in x for j in x)
+        matrix = FloatMatrix(np.eye(5), replace(problem, kind="data", ddof=0))
+        for i, j in itertools.product(places, places):
+            pairs = zip(matrix.P.tolist(), matrix.Q.tolist(), strict=True)
+            off = sum(
+                Fraction(p[i]) * Fraction(q[j]) + Fraction(q[i]) * Fraction(p[j])
+                for p, q in pairs
+            )
+            if problem.deflated.how == "hotelling":  # the other changes columns, too
+                off -= T[i][j] * matrix.factor
+                assert abs(off) <= matrix.e
     assert checked > 60
 
 

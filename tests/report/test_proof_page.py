@@ -149,7 +149,7 @@ def test_the_page_shows_counts_of_parts():
         sections = read_proof(as_bytes(lines))
         text = proof_page(sections, [f"<{i}>" for i in range(7)])
         assert_well_formed(text)
-        given = sections[0].records[-1].composed
+        given = sections[0].records[-1].compositions
         counts = given.counted()
         assert f"{len(given.parts)} parts, {len(counts)} counts left" in text
         for one in counts:

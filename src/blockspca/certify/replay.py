@@ -11,7 +11,8 @@ import numpy as np
 from .._validation import is_sparse, numeric_array
 from ..checker.check import check_proof
 from ..checker.fields import NotShown
-from ..checker.problem import Problem, read_problem
+from ..checker.problem import Problem
+from ..checker.problem_file import read_problem
 from ..checker.proof_file import ProofError, Section
 from ..covariance.covariance import Covariance
 from ..proof_file import Proof

@@ -1,8 +1,9 @@
 """Checks the records of a proof, one after the other, and then what it claims.
 
 The rules are those of docs/proof-format.md, sections 3 to 8. The arithmetic is that of
-`IntegerMatrix` or `FloatMatrix`, one of them for a whole proof: all records are about
-one matrix Ã. The vector of a claim is always checked in exact arithmetic on the data.
+`IntegerMatrix` or `FloatMatrix`, one of them for a whole section: all its records are
+about one matrix Ã, which is that after all steps of section 8. The vector of a claim is
+always checked in exact arithmetic on the data.
 """
 
 from __future__ import annotations
@@ -11,30 +12,30 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import isqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .columns import ExactColumns, dot, fraction_bits, scaled
-from .compositions import check_compositions
+from .claims import Claim
+from .compositions import CompositionCheck
 from .data import as_data, data_hash, read_data
-from .entries import ExactEntries
+from .entry import check_entry
+from .entry_tree import EntryTree
 from .fields import NotShown, ProofError
+from .float_forms import FloatForms
 from .floats import FloatMatrix
+from .group_tree import check_group_tree
+from .groups import Groups, Rooms
+from .integer_direction import IntegerDirections
+from .integer_forms import IntegerForms
 from .integers import IntegerMatrix
-from .problem import Groups, Problem
-from .proof_file import Claim, Record, Section, read_proof
-from .screening import (
-    RowLists,
-    UpperBounds,
-    undecided_by_lists,
-    undecided_in_groups,
-)
-from .taken import Taken
+from .problem import Problem
+from .proof_file import Record, Section, read_proof
+from .screening import RowLists, UpperBounds, undecided_by_lists
+from .sign_tree import check_signs
+from .taken import Deflated
 
-SCREENED = ("tree", "entry-tree", "signs")
 OPTIMAL = Fraction(1, 10**9)
 Matrix = Any  # IntegerMatrix or FloatMatrix: numbers are integers or fractions
 
@@ -57,6 +58,8 @@ class Verdict:
         lines = [f"data     {problem.n} x {problem.d}, sha256 {problem.sha256}"]
         for section in self.sections:
             lines += [f"problem  {section.problem}"]
+            groups = section.problem.constraints.group_words()
+            lines += [f"group    {words}" for words in groups]
             lines += [claimed(claim) for claim in section.claims]
         lines += [
             f"checked  {self.records} records, {self.nodes} nodes of trees, "
@@ -132,8 +135,10 @@ def _check_section(
             f"{problem.n} x {problem.d} numbers; of this file, {len(Y)} x {Y.shape[1]} "
             "are used (if columns were left out of the proof, write the rest as .npy)"
         )
+    needed = sorted({i for claim in section.claims for i in claim.support})
+    deflated = Deflated(Y, problem, needed)
     for claim in section.claims:
-        _check_vector(claim, Y, problem)
+        _check_vector(claim, deflated)
     reasons = []
     for way in ways:
         try:
@@ -142,71 +147,110 @@ def _check_section(
             return matrix
         except ProofError as error:
             reasons.append(str(error))
+        except RecursionError:
+            reasons.append("a tree is nested too deeply for this Python")
+        except OverflowError as error:
+            reasons.append(f"the numbers are too large ({error})")
+        except MemoryError:
+            reasons.append("this machine has too little memory")
     raise NotShown("; in integers: ".join(reasons))
 
 
 def _check_records(section: Section, matrix: Matrix) -> None:
+    problem = section.problem
+    constraints = problem.constraints
+    groups = Groups.of(problem, constraints.groups)
+    beside = Groups.of(problem, constraints.beside)
+    kinds = [one for one in (groups, beside) if len(one.room)]
+    if constraints.whole:  # all rules but one know no groups then
+        kinds = []
     bounds = matrix.upper_bounds()
+    if kinds:
+        bounds = replace(bounds, groups=groups)
+    forms = IntegerForms(matrix) if matrix.is_exact else FloatForms(matrix)
     screening = Screening(section, matrix, bounds)
-    uppers: dict[int, Any] = {}
-    of_units: dict[int, Any] = {}  # which bound some sets, and no other record
-    of_signs: dict[int, Any] = {}  # which bound vectors that are not negative
-    semidefinite = section.problem.is_semidefinite
+    uppers = Uppers()
     for record in section.records:
         upper = matrix.number(record.upper)
+        before = uppers.for_rule(record.rule)
         if record.rule == "variance":
-            _check_variance(record, semidefinite, matrix, upper)
+            _check_variance(record, problem, matrix, upper)
         elif record.rule == "rows":
             matrix.check_rows(bounds, record.k, upper)
         elif record.rule == "average":
-            _check_average(record, semidefinite, matrix, upper, uppers)
-        elif record.entry is not None:
-            matrix.check_entry(bounds, record.k, upper, record.entry)
-        elif record.rule == "entry-tree":
-            screening.check(record, upper, uppers.get(record.k - 1))
-            matrix.check_entry_tree(record, upper)
-        elif record.rule == "group-tree":
-            matrix.check_group_tree(record, upper)
-            of_units[record.k] = upper
-            continue
-        elif record.rule == "signs":
-            screening.check_signs(record, upper, uppers, of_signs)
-            matrix.check_signs(record, {**uppers, record.k: upper}, of_signs)
-            of_signs[record.k] = upper
-            continue
-        elif record.composed is not None:
-            check_compositions(matrix, bounds, record, {**uppers, record.k: upper})
+            _check_average(record, problem, matrix, upper, before)
         elif record.direction is not None:
-            matrix.check_direction(record.k, upper, record.direction)
+            if matrix.is_exact:
+                IntegerDirections(matrix, record.k, upper).check(record.direction)
+            else:
+                matrix.check_direction(record.k, upper, record.direction)
+        elif record.entry is not None:
+            check_entry(forms, bounds, record.k, upper, record.entry)
+        elif record.compositions is not None:
+            CompositionCheck(
+                forms, bounds, record.k, upper, before, record.compositions
+            ).check()
+        elif record.rule == "entry-tree":
+            screening.check(record, upper, before.get(record.k - 1))
+            EntryTree(forms, record.k, upper, record.features).check(record.nodes)
+            matrix.nodes += len(record.nodes)
+        elif record.rule == "group-tree":
+            check_group_tree(problem, matrix, record, upper)
+        elif record.rule == "signs":
+            if not constraints.include:
+                screening.check(record, upper, before.get(record.k - 1))
+            plain, signs = uppers.plain, uppers.signs
+            check_signs(problem, matrix, record, upper, plain, signs, kinds)
         else:
-            screening.check(record, upper, uppers.get(record.k - 1))
-            matrix.check_tree(record, {**uppers, record.k: upper})
-        uppers[record.k] = upper
+            screening.check(record, upper, before.get(record.k - 1))
+            rooms = Rooms([one.restricted(record.features) for one in kinds])
+            matrix.check_tree(record, {**before, record.k: upper}, rooms)
+        uppers.add(record, upper)
     for claim in section.claims:
-        _check_bound(claim, section.problem.level, matrix, uppers | of_units | of_signs)
+        _check_bound(claim, problem, matrix, uppers.all)
+
+
+class Uppers:
+    """The U of the records so far, and which of them a record may rest on."""
+
+    def __init__(self) -> None:
+        self.all: dict[int, Any] = {}
+        self.plain: dict[int, Any] = {}  # of all sets: what every rule may use
+        self.signs: dict[int, Any] = {}  # and those by signs
+
+    def for_rule(self, rule: str) -> dict[int, Any]:
+        """Return what a record of a rule may rest on."""
+        return {**self.plain, **self.signs} if rule == "signs" else dict(self.plain)
+
+    def add(self, record: Record, upper: Any) -> None:
+        self.all[record.k] = upper
+        if record.rule == "signs":
+            self.signs[record.k] = upper
+        elif record.rule != "group-tree":
+            self.plain[record.k] = upper
 
 
 def _check_bound(
-    claim: Claim, level: float | None, matrix: Matrix, uppers: dict[int, Any]
+    claim: Claim, problem: Problem, matrix: Matrix, uppers: dict[int, Any]
 ) -> None:
-    """opt(k) ≤ U + k e; with features chosen at a level, at most that or the level."""
-    k, bound = claim.places, matrix.number(claim.upper_bound)
-    if level is not None and Fraction(claim.upper_bound) < Fraction(level):
+    """Show opt(k) ≤ upper_bound by the record of k, or of what is left beside I."""
+    m = claim.k - len(problem.chosen)
+    if problem.level is not None and claim.upper_bound < problem.level:
         raise ProofError(f"k = {claim.k}: the bound claimed is below the level")
-    if level is not None and k == 0:
-        return  # that B(level) exists says that the one set is below the level
-    if k not in uppers:
+    if problem.level is not None and m == 0:
+        return
+    if m not in uppers:
         raise ProofError(f"k = {claim.k}: there is no record for the claim")
-    if bound < uppers[k] + k * matrix.e:
+    if matrix.number(claim.upper_bound) < uppers[m] + m * matrix.e:
         raise ProofError(f"k = {claim.k}: the bound claimed is below U + k e")
 
 
 def _check_variance(
-    record: Record, semidefinite: bool, matrix: Matrix, upper: Any
+    record: Record, problem: Problem, matrix: Matrix, upper: Any
 ) -> None:
     """The largest eigenvalue of a positive semidefinite matrix is at most its trace."""
     k = record.k
-    if k > 1 and not semidefinite:
+    if k > 1 and not problem.is_semidefinite:
         raise ProofError(f"k = {k}: the rule variance is for data")
     needed = matrix.largest_diagonal(k) + (2 * k * matrix.e if k > 1 else 0)
     if upper < needed:
@@ -214,11 +258,7 @@ def _check_variance(
 
 
 def _check_average(
-    record: Record,
-    semidefinite: bool,
-    matrix: Matrix,
-    upper: Any,
-    uppers: dict[int, Any],
+    record: Record, problem: Problem, matrix: Matrix, upper: Any, uppers: dict[int, Any]
 ) -> None:
     """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
     k, m = record.k, record.source
@@ -228,9 +268,16 @@ def _check_average(
     first = m >= 2 and below >= least
     if first and (upper - least) * (m - 1) >= (below - least) * (k - 1):
         return
-    if semidefinite and (upper - 2 * k * matrix.e) * m >= below * k:
+    if problem.is_semidefinite and (upper - 2 * k * matrix.e) * m >= below * k:
         return
     raise ProofError(f"k = {k}: U is below the average over sets of {m}")
+
+
+SCREENED = (
+    "tree",
+    "entry-tree",
+    "signs",
+)  # rules with features that others are dropped for
 
 
 class Screening:
@@ -239,7 +286,6 @@ class Screening:
     def __init__(self, section: Section, matrix: Matrix, bounds: UpperBounds) -> None:
         self.section, self.matrix, self.bounds = section, matrix, bounds
         self.lists: RowLists | None = None
-        self.groups: Groups | None = section.problem.places
 
     def check(self, record: Record, tau: Any, u: Any) -> None:
         d, k = len(self.section.kept), record.k
@@ -253,34 +299,16 @@ class Screening:
             return
         if u is None or u > tau:
             raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
+        if self.lists is None:
+            self.lists = self._make_lists()
         level = self.matrix.level(k, tau, u)
-        if self.groups is not None:
-            alive, rows = undecided_in_groups(
-                self.bounds, self.groups, level, record.features
-            )
-        else:
-            if self.lists is None:
-                self.lists = self._make_lists()
-            alive, rows = undecided_by_lists(
-                self.bounds, self.lists, level, record.features
-            )
-        self.matrix.check_screening(alive, rows, k, tau, u, self.groups)
-
-    def check_signs(
-        self, record: Record, tau: Any, uppers: dict[int, Any], signs: dict[int, Any]
-    ) -> None:
-        """As `check`; where features are included, all that fit must be named."""
-        problem, before = self.section.problem, record.k - 1
-        names = [problem.kept[i] for i in record.features]
-        if {*names} & {*problem.include} or record.k < len(problem.include):
-            raise ProofError(f"k = {record.k}: features of include are not in the tree")
-        if not problem.include:
-            known = [found[before] for found in (uppers, signs) if before in found]
-            return self.check(record, tau, min(known, default=None))
-        named = {*names, *problem.include}
-        if not all(i in named for i in problem.kept if problem.fits(i)):
-            raise ProofError(f"k = {record.k}: a feature that fits is not in the tree")
-        return None
+        alive, rows = undecided_by_lists(
+            self.bounds, self.lists, level, record.features
+        )
+        if self.matrix.is_exact:
+            self.matrix.check_screening(self.bounds, alive, rows, (k, tau, u))
+        elif len(rows):  # what floats do not drop, stays
+            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""
@@ -289,8 +317,7 @@ class Screening:
         before, levels = None, []
         for record in self.section.records:
             number = self.matrix.number(record.upper)
-            is_screened = record.rule in SCREENED and len(record.features) < d
-            if is_screened and record.k > 1:
+            if record.rule in SCREENED and len(record.features) < d and record.k > 1:
                 left = np.ones(d, dtype=bool)
                 if before is not None and before[0] == record.k - 1:
                     level = self.matrix.level(record.k, number, before[1])
@@ -306,38 +333,9 @@ class Screening:
         return RowLists(self.bounds, np.flatnonzero(rows), places, length, levels)
 
 
-def _check_vector(claim: Claim, Y: np.ndarray, problem: Problem) -> None:
+def _check_vector(claim: Claim, deflated: Deflated) -> None:
     """Show x'Ax ≥ objective·x'x, in exact arithmetic on the data."""
     norm = sum(Fraction(value) ** 2 for value in claim.x)
-    before = replace(problem, level=None, raised=None)  # A itself, perhaps deflated
-    if quadratic_form(Y, before, claim) < Fraction(claim.objective) * norm:
+    form = deflated.form(claim.support, claim.x)
+    if form < Fraction(claim.objective) * norm:
         raise ProofError(f"k = {claim.k}: x has less than the objective claimed")
-
-
-def quadratic_form(Y: np.ndarray, problem: Problem, claim: Claim) -> Fraction:
-    """Return x'Ax of a claim, or what is no more.
-
-    For data, x'Ax = ‖Σ x_i a_i‖². If each column g_i is within an error of the exact
-    one, the norm is at least ‖Σ x_i g_i‖ − error Σ |x_i|.
-    """
-    bits = fraction_bits(np.array(claim.x))
-    x = [scaled(value, bits) for value in claim.x]
-    if problem.kind == "matrix":
-        exact = ExactEntries(Y, problem)
-        form = sum(
-            a * b * exact.top(i, j)
-            for a, i in zip(x, claim.support, strict=True)
-            for b, j in zip(x, claim.support, strict=True)
-        )
-        return Fraction(form, exact.bottom << 2 * bits)
-    needed = {i for vector in problem.vectors for i in vector.support}
-    columns = ExactColumns(Y, problem, sorted({*claim.support, *needed}))
-    found = [columns.column(i) for i in claim.support]
-    form = sum(dot(x, list(sample)) ** 2 for sample in zip(*found, strict=True))
-    lost = columns.error * sum(map(abs, x))
-    if lost:
-        form = max(isqrt(form) - lost, 0) ** 2
-    unit = Fraction(2) ** (columns.two_bits + 2 * bits)
-    value = Fraction(form, columns.denominator) / unit
-    loadings = dict(zip(claim.support, map(Fraction, claim.x), strict=True))
-    return value - Taken(problem).form(loadings)

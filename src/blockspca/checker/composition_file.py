@@ -1,38 +1,46 @@
-"""Reads a rule "compositions": docs/proof-format.md, section 5."""
+"""Reads the rule "compositions": section 5 of docs/proof-format.md, version 9."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from .entry_file import Places, in_order
 from .fields import (
     ProofError,
     Reader,
+    a_list,
+    integers,
     many,
-    positions,
-    read_integers,
-    read_list,
-    read_real,
-    read_reals,
-    read_text,
+    real,
+    reals,
     take,
+    text,
 )
-from .tree_file import Node, read_tree
+from .tree_text import Node, read_tree
 
-MOST_PARTS = 100  # tables grow with their square
+MOST_PARTS = 100
+
+COMPOSITIONS: dict[str, Reader] = {
+    "parts": many(integers),
+    "level": real,
+    "bounds": many(a_list),
+    "counts": text,
+    "cases": a_list,
+}
 
 
 @dataclass(frozen=True)
 class PartBound:
-    """Ã of a part is at most vv' + tI."""
+    """tI + vv' is said to be above the matrix of a part."""
 
     t: float
     v: list[float]
 
 
 @dataclass(frozen=True)
-class ComposedCase:
-    """Sets with given counts: their features beside whole parts, and a tree."""
+class Case:
+    """A tree for sets with known numbers of features of each part."""
 
     features: tuple[int, ...]
     tree: tuple[Node, ...]
@@ -40,69 +48,63 @@ class ComposedCase:
 
 
 @dataclass(frozen=True)
-class Composed:
-    """Parts of the features, what bounds each, and the counts that are left open."""
+class Compositions:
+    """What a rule "compositions" is made of; features are positions among those kept.
+
+    `counts` are nodes as those of a tree, in which counts are opened.
+    """
 
     parts: tuple[tuple[int, ...], ...]
     level: float
-    points: tuple[tuple[PartBound, ...], ...]
+    bounds: tuple[tuple[PartBound, ...], ...]
     counts: tuple[Node, ...]
-    cases: tuple[ComposedCase, ...]
+    cases: tuple[Case, ...]
 
     def counted(self) -> list[tuple[int, ...]]:
-        """The counts of the cases, in their order, without zeros at the end."""
-        found: list[tuple[int, ...]] = []
-        waiting: list[tuple[int, ...]] = [()]
+        """Return the counts of each case; what is not said, of the last parts, is 0."""
+        found, waiting = [], [tuple[int, ...]()]
         for node in self.counts:
-            begun = waiting.pop()
-            waiting += [(*begun, s) for s in reversed(node.opened)]
+            begin = waiting.pop()
             if node.letter == "L":
-                found.append(begun)
+                found.append(begin)
+            waiting += [(*begin, count) for count in reversed(node.opened)]
         return found
 
 
-COMPOSED: dict[str, Reader] = {
-    "parts": many(read_integers),
-    "level": read_real,
-    "bounds": many(read_list),
-    "counts": read_text,
-    "cases": read_list,
-}
-
-
-def read_composed(found: dict[str, Any], where: str, kept: dict[int, int]) -> Composed:
-    """Read the fields of a record; features become positions among those kept."""
-    parts = tuple(positions(part, kept, where, True) for part in found["parts"])
-    together = [i for part in parts for i in part]
-    if not 1 <= len(parts) <= MOST_PARTS or not all(parts):
+def read_compositions(
+    found: dict[str, Any], where: str, places: Places, k: int
+) -> Compositions:
+    """Return the rule of a record whose values have been read."""
+    names = found["parts"]
+    if not 1 <= len(names) <= MOST_PARTS or not all(names):
         raise ProofError(f"{where}: 1 to {MOST_PARTS} parts are needed, none empty")
-    if len({*together}) < len(together):
-        raise ProofError(f"{where}: a feature is in two parts")
+    parts = tuple(places(in_order(part, where)) for part in names)
+    places([name for part in names for name in part])  # none is in two
     if found["level"] < 0:
         raise ProofError(f"{where}: the level must not be negative")
     if len(found["bounds"]) != len(parts):
         raise ProofError(f"{where}: a list of bounds is needed per part")
-    points = tuple(
-        tuple(_part_bound(item, len(part), where) for item in items)
-        for items, part in zip(found["bounds"], parts, strict=True)
+    bounds = tuple(
+        tuple(_bound(item, len(part), where) for item in items)
+        for part, items in zip(parts, found["bounds"], strict=True)
     )
-    counts, _ = read_tree(found["counts"], found["k"] + 1, f"{where}, counts")
-    letters = [node.letter for node in counts]
-    if not {*letters} <= {"S", "L"} or letters.count("L") != len(found["cases"]):
+    counts, _ = read_tree(found["counts"], k + 1, f"{where}, counts")
+    leaves = sum(node.letter == "L" for node in counts)
+    if any(node.letter not in "SL" for node in counts) or leaves != len(found["cases"]):
         raise ProofError(f"{where}: counts have S, and an L for each of the cases")
-    cases = tuple(_composed_case(item, kept, where) for item in found["cases"])
-    return Composed(parts, found["level"], points, counts, cases)
+    cases = tuple(_case(item, where, places) for item in found["cases"])
+    return Compositions(parts, found["level"], bounds, counts, cases)
 
 
-def _part_bound(value: Any, size: int, where: str) -> PartBound:
-    found = take(value, f"{where}, bounds", t=read_real, v=read_reals)
+def _bound(value: Any, size: int, where: str) -> PartBound:
+    found = take(value, f"{where}, bounds", t=real, v=reals)
     if len(found["v"]) != size:
         raise ProofError(f"{where}: v has a number per feature of its part")
-    return PartBound(**found)
+    return PartBound(found["t"], found["v"])
 
 
-def _composed_case(value: Any, kept: dict[int, int], where: str) -> ComposedCase:
-    where += ", case"
-    found = take(value, where, features=read_integers, tree=read_text)
-    features = positions(found["features"], kept, where)
-    return ComposedCase(features, *read_tree(found["tree"], len(features), where))
+def _case(value: Any, where: str, places: Places) -> Case:
+    found = take(value, f"{where}, case", features=integers, tree=text)
+    features = places(found["features"])
+    tree, depth = read_tree(found["tree"], len(features), where)
+    return Case(features, tree, depth)

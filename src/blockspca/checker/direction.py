@@ -21,6 +21,7 @@ n × D matrices, is within 1.01 D u times the sum of their squares, in Frobenius
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -68,6 +69,22 @@ def find_vectors(
     return Z * np.sqrt(kappa / np.einsum("si,si->i", Z, Z))
 
 
+@dataclass(frozen=True)
+class FeatureVectors:
+    """The v_i that are not 0, as columns, and which of the features have one."""
+
+    V: np.ndarray
+    is_large: np.ndarray
+
+    def columns(self, places: np.ndarray) -> np.ndarray:
+        """Return the v_i of some features, 0 for those that have none."""
+        found = np.zeros((len(self.V), len(places)))
+        at = np.cumsum(self.is_large)[places] - 1
+        have = self.is_large[places]
+        found[:, have] = self.V[:, at[have]]
+        return found
+
+
 class FloatDirections:
     """Checks the rule in float64, with columns c_i = H_i, so that Ã_ij = c_i'c_j.
 
@@ -93,12 +110,12 @@ class FloatDirections:
             raise ProofError(f"k = {self.k}: U is below k rho")
         return found
 
-    def vectors(self, rho: float, given: Direction) -> np.ndarray:
-        """Return the v_i of F, as columns; (*) is shown, or it is an error."""
+    def vectors(self, rho: float, given: Direction) -> FeatureVectors:
+        """Return the v_i of F; (*) is shown, or it is an error."""
         n = len(self.H)
-        V = np.zeros((n, len(self.free)))
         is_large = self.high[self.free] > rho
         names = self.free[is_large]
+        V = np.zeros((n, len(names)))
         for start in range(0, len(names), CHUNK):
             part = names[start : start + CHUNK]
             C, a = self.H[:, part], self.high[part]
@@ -111,17 +128,17 @@ class FloatDirections:
             fits &= below(products**2) >= above((a - rho) * (rho + squares))
             if not fits.all():
                 raise ProofError(f"k = {self.k}: a vector is not good enough")
-            V[:, np.flatnonzero(is_large)[start : start + CHUNK]] = found
-        return V
+            V[:, start : start + CHUNK] = found
+        return FeatureVectors(V, is_large)
 
-    def matrix(self, V: np.ndarray) -> tuple[np.ndarray, float]:
+    def matrix(self, vectors: FeatureVectors) -> tuple[np.ndarray, float]:
         """Return M, and a bound on the norm of its error."""
-        columns = np.hstack([self.H[:, self.inside], V])
-        columns = columns[:, columns.any(axis=0)]
+        columns = np.hstack([self.H[:, self.inside], vectors.V])
         M = columns @ columns.T
         M = np.tril(M) + np.tril(M, -1).T
         D = columns.shape[1] + 1
-        return M, float(above(1.01 * D * UNIT * np.sum(columns**2), D + len(M)))
+        squares = np.einsum("si,si->", columns, columns)
+        return M, float(above(1.01 * D * UNIT * squares, D * len(M)))
 
     def check_round(self, rho: float, given: Round, vector: np.ndarray) -> None:
         """Show that features are in no set above U, or in all of them."""
@@ -139,7 +156,7 @@ class FloatDirections:
             R = inverse_from_above(self.level(m - 1, rho), M, error)
             for start in range(0, len(out), CHUNK):
                 part = out[start : start + CHUNK]
-                if not forms_fit(R, self.H[:, free[part]], V[:, part]):
+                if not forms_fit(R, self.H[:, free[part]], V.columns(part)).all():
                     raise ProofError(f"k = {self.k}: a feature is not shown to be out")
         if len(needed):
             product = np.outer(vector, vector)
@@ -149,7 +166,7 @@ class FloatDirections:
             R = inverse_from_above(self.level(m, rho), M - product, error)
             places = np.flatnonzero(np.isin(free, needed))
             repeated = np.repeat(vector[:, None], len(places), axis=1)
-            if not forms_fit(R, repeated, V[:, places]):
+            if not forms_fit(R, repeated, V.columns(places)).all():
                 raise ProofError(f"k = {self.k}: a feature is not shown to be needed")
         self.inside += needed.tolist()
         self.free = left
@@ -168,13 +185,16 @@ class FloatDirections:
             raise ProofError(f"k = {self.k}: U is below what the directions show")
 
 
-def forms_fit(R: np.ndarray, X: np.ndarray, V: np.ndarray) -> bool:
-    """Show x'(R⁻¹ + vv')⁻¹x = x'Rx − (x'Rv)²/(1 + v'Rv) ≤ 1 for all columns x and v.
+def forms_fit(
+    R: np.ndarray, X: np.ndarray, V: np.ndarray, error: float = 0.0
+) -> np.ndarray:
+    """Say for which columns x'(R⁻¹ + vv')⁻¹x = x'Rx − (x'Rv)²/(1 + v'Rv) ≤ 1 is shown.
 
-    A form x'Ry in float64 errs by at most 2.02 n u ‖R‖ ‖x‖ ‖y‖, ‖R‖ Frobenius' norm.
+    A form x'Ry in float64 errs by at most 2.02 n u ‖R‖ ‖x‖ ‖y‖, ‖R‖ Frobenius' norm;
+    and by 2.1 times `error` more, if that part of its norm is what x may differ by.
     """
     n = len(R)
-    unit = above(2.1 * n * UNIT * np.sqrt(np.sum(R**2)), n * n)
+    unit = above((2.1 * n * UNIT + 2.1 * error) * np.sqrt(np.sum(R**2)), n * n)
     x, v = (above(np.sqrt(np.einsum("si,si->i", Y, Y)), n) for Y in (X, V))
     RX = R @ X
     first = np.einsum("si,si->i", X, RX) + unit * x * x
@@ -182,4 +202,4 @@ def forms_fit(R: np.ndarray, X: np.ndarray, V: np.ndarray) -> bool:
     last = 1 + np.einsum("si,si->i", V, R @ V) + unit * v * v
     # Both parts are rounded a few times; that first is not small is the usual case.
     value = above(np.maximum(first, 0.0)) - below(cross**2 / last)
-    return bool(np.all(value <= 1 - 64 * UNIT * (1 + np.abs(first))))
+    return value <= 1 - 64 * UNIT * (1 + np.abs(first))

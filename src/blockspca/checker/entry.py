@@ -1,184 +1,130 @@
-"""Rule "entry": a bound for one k, by a weight w_i ≥ 0 for every feature.
+"""Rule "entry": one weight a feature, by which entries are moved, for a price.
 
-Let M_ii = Ã_ii + (k − 1) w_i² and |Ã_ij − M_ij| ≤ w_i w_j for i ≠ j. A unit vector x
-with at most k entries that are not 0 has x'Ãx ≤ x'Mx, as Σ_{i≠j} w_i w_j |x_i x_j| =
-(Σ w_i |x_i|)² − Σ w_i² x_i² ≤ (k − 1) Σ w_i² x_i² by Cauchy's inequality. And for any
-v > 0 and any features G, 2|M_ij x_i x_j| ≤ |M_ij| (x_i² v_j/v_i + x_j² v_i/v_j) for the
-pairs that are not within G; so x'Mx ≤ U follows from
-
-    M_jj + Σ_{i≠j} |M_ij| v_i/v_j ≤ U, j not in G,   UI − M_GG − Diag(δ) ⪰ 0,
-    δ_i = Σ_{j not in G} |M_ij| v_j/v_i.
-
-*Beside G* (`rest_of_rows`), in float64 for both arithmetics: |M_ij| is at most what
-bounds |Ã_ij| from above less w_i w_j from below, or 0. All terms are positive, and sums
-are rounded up by `above`. As v is in 2^±100, what underflows is below TINY.
-
-*Within G in float64* (`float_point_holds`): B_ij is Ã_ij within `error`; w_i w_j, its
-multiple by a share (an integer of 15 bits over a power of two) and the difference are
-rounded once each, so M̂_ij is off by at most error + 4u (|B_ij| + w_i w_j) ≤ ε. x has k
-entries: this costs kε, and so does a factor's (`positive.py`). The diagonal is rounded
-up. *In integers* (`integer_matrix`) weights are rounded first, which any weights may
-be, and nothing after.
+The pairs that are not within the dense features G are bounded from above in float64,
+by the |Ã_ij| of `UpperBounds`, in both arithmetics: |M_ij| = max(0, |Ã_ij| − ŵ_i ŵ_j)
+is no less for a larger |Ã_ij| = a and a smaller ŵ_i ŵ_j. In float64 that difference
+errs by at most 2ua, where it is positive; and a sum of d products of numbers of at
+least 0, in any order, divided by another, by 1.01(d + 4)u of it. A row that is not
+decided so is added up in integers, if these are what decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
-from math import ceil
-
 import numpy as np
 
+from .entry_file import Entry
 from .fields import ProofError
-from .positive import is_nonnegative_by_factor
-from .proof_file import Entry
-from .screening import BLOCK, TINY, UNIT, UpperBounds, above, below
+from .integer_forms import Forms, IntegerForms, Number, Weighted
+from .screening import BLOCK, TINY, UNIT, UpperBounds, above
 
-SHARE_BITS = 14
-LARGEST_WEIGHT = 2.0**20  # beside the root of the largest |A_ij|, or its neighbour
-LOWEST = -8  # times |U|: a smaller Ã_ii may be raised, and does not cost digits then
+FEW_PAIRS = 2**18  # that are known exactly, where integers decide
 
 
-def weights_in(given: list[float], shift: int, factor: float = 1.0) -> np.ndarray:
-    """Return about √(factor · 2^−shift) times the weights."""
-    root = float(np.sqrt(factor * 2.0 ** -(shift % 2)))
-    with np.errstate(over="ignore"):
-        found = np.ldexp(np.array(given) * root, -(shift // 2))
-    if not found.max(initial=0.0) <= LARGEST_WEIGHT:
-        raise ProofError("a weight is out of all proportion to the data")
-    return np.asarray(found)
+def check_entry(
+    forms: Forms, bounds: UpperBounds, k: int, upper: Number, given: Entry
+) -> None:
+    """Show UI − M ⪰ 0, first by rows beside G and then by a form on G."""
+    w = forms.weights(given.weights)
+    dense = np.array(given.dense, dtype=np.int64)
+    with np.errstate(all="ignore"):  # what is not finite fails its comparison
+        beside, left = _rows_beside(forms, bounds, k, upper, w, given)
+        exact = _ExactRows(forms, w, given) if isinstance(forms, IntegerForms) else None
+        for j in left.tolist():
+            if exact is None or not exact.is_below(j, k, upper):
+                raise ProofError(
+                    f"k = {k}: the row of feature {j} is not shown to be below U"
+                )
+        if exact is not None and len(dense) * (len(w) - len(dense)) <= FEW_PAIRS:
+            added = exact.beside()
+        else:
+            added = forms.rounded_up(beside)
+        places = np.searchsorted(dense, np.array(given.core, dtype=np.int64))
+        A = forms.block(given.dense)
+        weighted = Weighted(A, w[dense], given.shares, upper)
+        form = forms.dense(weighted, places, k, added)
+        if not forms.is_positive(form, k):
+            raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
 
-def rest_of_rows(
-    bounds: UpperBounds, k: int, upper: float, w: np.ndarray, given: Entry
-) -> np.ndarray:
-    """Show the rows beside G to be at most U; return δ of G, rounded up."""
-    d = len(w)
-    dense = np.array(given.dense, dtype=int)
-    if len(dense) == d:
-        return np.zeros(d)
-    v = np.array(given.scaling)
-    inside = np.zeros(d, dtype=bool)
-    inside[dense] = True
-    diagonal, paid = bounds.diagonal, above((k - 1) * w * w)
-    room = upper - diagonal - paid
-    room -= 4 * UNIT * (abs(upper) + np.abs(diagonal) + paid) + TINY
-    columns = np.flatnonzero(has_entries(bounds, w))
-    rows = np.flatnonzero(~inside[columns])  # positions in `columns`
-    entries, added = bounds.entries(columns), np.zeros(d)
-    sums = np.zeros(d)
-    height = max(1, BLOCK // max(1, len(columns)))
-    for start in range(0, len(rows), height):
-        part = rows[start : start + height]
-        names = columns[part]
-        M = entries(part, len(columns))
-        M -= below(w[names][:, None] * w[columns])
-        np.maximum(M, 0.0, out=M)
-        M[np.arange(len(part)), part] = 0.0
-        sums[names] = (M @ v[columns]) / v[names]
-        added[columns] += (v[names] @ M) / v[columns]
-    fits = above(sums, d) <= room
-    if not (fits | inside).all():
-        j = int(np.flatnonzero(~(fits | inside))[0])
-        raise ProofError(f"k = {k}: the row of feature {j} is not shown to be below U")
-    return np.asarray(above(added[dense], d))
-
-
-def has_entries(bounds: UpperBounds, w: np.ndarray) -> np.ndarray:
-    """Say which features may have an |Ã_ij| above w_i w_j, by Cauchy's inequality."""
-    everyone = np.ones(len(w), dtype=bool)
-    if bounds.roots is None or not w.min() > 0:
-        return everyone
-    with np.errstate(over="ignore", invalid="ignore"):  # then a feature stays
-        steepest = above(np.max(bounds.roots / w))
-        most = above(bounds.roots * steepest + bounds.error * above(1 / w.min()))
-    return np.asarray(everyone & ~(most <= w))
-
-
-def shares_within(given: Entry) -> tuple[np.ndarray, np.ndarray]:
-    """Return the shares of pairs of G, 0 beside the core, and which pairs have one."""
-    size, m = len(given.dense), len(given.core)
-    at = np.searchsorted(given.dense, given.core)
-    shares = np.zeros((size, size), dtype=np.int64)
-    rows, columns = np.triu_indices(m, 1)
-    shares[at[rows], at[columns]] = given.shares
-    in_core = np.zeros((size, size), dtype=bool)
-    in_core[np.ix_(at, at)] = True
-    return shares + shares.T, in_core
-
-
-def float_point_holds(
-    B: np.ndarray,
-    error: float,
+def _rows_beside(
+    forms: Forms,
+    bounds: UpperBounds,
     k: int,
-    upper: float,
+    upper: Number,
     w: np.ndarray,
-    added: np.ndarray,
     given: Entry,
-) -> bool:
-    """Show UI − M_GG − Diag(δ) ⪰ 0; B is Ã_GG within `error`, its diagonal from above.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return δ of G, rounded up, and the rows beside G not shown to be below U.
 
-    `w` and `added`, δ, are of the features G.
+    U − Ã_jj − (k − 1)ŵ_j² is rounded four times, by at most u of what it is made of.
     """
-    if not len(B):
-        return True
-    shares, in_core = shares_within(given)
-    product = np.outer(w, w)
-    M = np.copysign(np.maximum(np.abs(B) - product, 0.0), B)
-    M = np.where(in_core, B - shares * 2.0**-SHARE_BITS * product, M)
-    sizes = np.abs(B) + product
-    np.fill_diagonal(sizes, 0.0)
-    entry = error + 4 * UNIT * float(sizes.max()) + TINY
-    paid = above((k - 1) * w * w) + added
-    own = np.maximum(np.diagonal(B), LOWEST * abs(upper))
-    np.fill_diagonal(M, own + paid + 4 * UNIT * (np.abs(own) + paid))
-    margin = 2.0**-32 * abs(upper)  # half of the room that writers leave
-    lost = 1.01 * k * entry + margin
-    level = upper - lost
-    # `level` and the difference with a diagonal entry are rounded twice each.
-    level -= 8 * UNIT * (abs(upper) + lost + float(np.abs(np.diagonal(M)).max()))
-    return is_nonnegative_by_factor(level * np.eye(len(M)) - M, k, margin)
+    d, v = len(w), given.scaling
+    more = 1 + 1.01 * (d + 8) * UNIT
+    outside = np.ones(d, dtype=bool)
+    outside[list(given.dense)] = False
+    small = forms.weights_below(w)
+    sums, beside = np.zeros(d), np.zeros(d)
+    active = np.flatnonzero(_has_entries(bounds, small))
+    rows = np.flatnonzero(outside[active])
+    entries = bounds.entries(active)
+    for start in range(0, len(rows), max(1, BLOCK // max(1, len(active)))):
+        part = rows[start : start + max(1, BLOCK // max(1, len(active)))]
+        moved = small[active[part]][:, None] * small[active]
+        found = entries(part, len(active))
+        found += 3 * UNIT * found + TINY - moved
+        found = np.maximum(found, 0.0)
+        found[np.arange(len(part)), part] = 0.0
+        sums[active[part]] = found @ v[active]
+        beside[active] += v[active[part]] @ found
+    beside, sums = (
+        np.where(part > 0, part / v * more + TINY, 0.0) for part in (beside, sums)
+    )
+    added = (k - 1) * forms.weights_above(w) ** 2
+    top = forms.number_below(upper)
+    rounding = 6 * UNIT * (abs(top) + np.abs(bounds.diagonal) + added) + TINY
+    room = top - bounds.diagonal - added - rounding
+    left = np.flatnonzero(outside & ~(sums <= room))
+    return beside[~outside], left
 
 
-def whole_weights(w: np.ndarray) -> tuple[list[int], int]:
-    """Return integers m_i and t, m_i 2^−t being about w_i: what floats hold exactly."""
-    size = int(np.frexp(w.max())[1])
-    t = max(50 - size, 30)
-    t = min(t, 400)
-    return [int(m) for m in np.rint(np.ldexp(w, t))], t
+def _has_entries(bounds: UpperBounds, small: np.ndarray) -> np.ndarray:
+    """Return a mask of the features that may have an M_ij, i ≠ j, that is not 0.
 
-
-def integer_matrix(
-    entry: Callable[[int, int], int],
-    unit_bits: int,
-    k: int,
-    upper: int,
-    m: list[int],
-    t: int,
-    added: np.ndarray,
-    given: Entry,
-) -> list[list[int]]:
-    """Return (UI − M_GG − Diag(δ)) · 2^(2t + 14), in integers.
-
-    Ã_ij and U are `entry(i, j)` and `upper` times 2^−unit_bits; the weights are m_i
-    2^−t.
+    A feature has none if roots_i roots_j + error ≤ ŵ_i ŵ_j for all j; with q the
+    largest roots_j/ŵ_j, that is so if (roots_i/ŵ_i) q + error/(ŵ_i min ŵ) ≤ 1.
     """
-    shift = 2 * t + SHARE_BITS - unit_bits
-    shares, in_core = (part.tolist() for part in shares_within(given))
-    X: list[list[int]] = []
-    for a, i in enumerate(given.dense):
-        row = [X[b][a] for b in range(a)]
-        own = max(entry(i, i), LOWEST * abs(upper))
-        paid = ((k - 1) * m[i] ** 2) << SHARE_BITS
-        more = ceil(Fraction(float(added[a])) * 2 ** (2 * t + SHARE_BITS))
-        row.append(((upper - own) << shift) - paid - more)
-        for b in range(a + 1, len(given.dense)):
-            j = given.dense[b]
-            value = entry(i, j) << shift
-            if in_core[a][b]:
-                row.append(shares[a][b] * m[i] * m[j] - value)
-            else:
-                left = max(abs(value) - (m[i] * m[j] << SHARE_BITS), 0)
-                row.append(-left if value > 0 else left)
-        X.append(row)
-    return X
+    d = len(small)
+    if bounds.roots is None or not small.min() > 0:
+        return np.ones(d, dtype=bool)
+    ratios = above(bounds.roots / small)
+    errors = above(bounds.error / (small * small.min()))
+    return ~(above(ratios * ratios.max() + errors) <= 1)
+
+
+class _ExactRows:
+    """Sums of rows beside G, in integers: |M_ij| in units of squares of weights."""
+
+    def __init__(self, forms: IntegerForms, w: np.ndarray, given: Entry) -> None:
+        self.forms, self.w, self.dense = forms, w, given.dense
+        # v_i ≥ 2^-100 has 53 bits, so that these are integers.
+        self.scaling = [int(value * 2.0**160) for value in given.scaling.tolist()]
+
+    def moved(self, i: int, j: int) -> int:
+        """Return |M_ij| of a pair that is not in the core."""
+        entry = abs(self.forms.matrix.entry(i, j)) << self.forms.square_bits
+        return max(entry - self.w[i] * self.w[j], 0)
+
+    def is_below(self, j: int, k: int, upper: int) -> bool:
+        """Decide M_jj + Σ |M_ij| v_i/v_j ≤ U."""
+        others = [i for i in range(len(self.w)) if i != j]
+        total = sum(self.moved(i, j) * self.scaling[i] for i in others)
+        room = (upper - self.forms.matrix.entry(j, j)) << self.forms.square_bits
+        return total <= (room - (k - 1) * self.w[j] ** 2) * self.scaling[j]
+
+    def beside(self) -> list[int]:
+        """Return δ_i = Σ |M_ij| v_j/v_i over j beside G, rounded up, for i in G."""
+        outside = sorted({*range(len(self.w))} - {*self.dense})
+        sums = [
+            sum(self.moved(i, j) * self.scaling[j] for j in outside) for i in self.dense
+        ]
+        return [-(-x // self.scaling[i]) for x, i in zip(sums, self.dense, strict=True)]

@@ -1,129 +1,183 @@
-"""Reads the nodes of a rule "entry-tree": docs/proof-format.md, section 7."""
+"""Reads the rules "entry" and "entry-tree": section 7 of docs/proof-format.md."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .fields import (
-    ProofError,
-    Reader,
-    positions,
-    read_boolean,
-    read_integer,
-    read_integers,
-    read_list,
-    read_real,
-    read_reals,
-    take,
-)
+from .fields import ProofError, Reader, a_list, integer, integers, real, reals, take
 
-ONE_SHARE = 2**14
-MOST_SPLITS = 300  # within one another; each is a call of a function
+SHARE_BITS = 14  # a share s stands for s/2^14
+LARGEST_SCALING = 2.0**100
+DEEPEST_SPLIT = 299
+
+ENTRY: dict[str, Reader] = {
+    "weights": reals,
+    "core": integers,
+    "shares": integers,
+    "dense": integers,
+}
+ENTRY_TREE: dict[str, Reader] = {"features": integers, "nodes": a_list}
+
+Places = Callable[[list[int]], tuple[int, ...]]  # of names of features
 
 
 @dataclass(frozen=True)
-class NodePoint:
-    """Weights of the features of a node, shares of their pairs, and r."""
+class Entry:
+    """What a rule "entry" is made of; features are positions among those kept."""
+
+    weights: list[float]
+    core: tuple[int, ...]
+    shares: np.ndarray  # of the pairs of the core, row by row
+    dense: tuple[int, ...]
+    scaling: np.ndarray  # ones, if all features are dense
+
+
+@dataclass(frozen=True)
+class Point:
+    """Weights and shares for the features of a node, and the ratio of those inside."""
 
     ratio: float
     weights: list[float]
-    shares: list[int]
+    shares: np.ndarray
 
 
 @dataclass(frozen=True)
-class EntryNode:
-    """An object of `nodes`; its features are positions among those of the record."""
+class Fix:
+    """Features that are in no better set, and features that are in all of them."""
 
-    kind: str
-    features: tuple[int, ...] = ()
-    point: NodePoint | None = None
-    own: list[float] = field(default_factory=list)
-    prices: list[float] = field(default_factory=list)
-    needed: tuple[int, ...] = ()
-
-    def in_units(self, scaled: Callable[[list[float]], np.ndarray]) -> EntryNode:
-        """Return the node with its weights in another unit."""
-        if self.point is None:
-            return self
-        weights = scaled(self.point.weights).tolist()
-        point = replace(self.point, weights=weights)
-        return replace(self, point=point, own=scaled(self.own).tolist())
+    point: Point
+    out: tuple[int, ...]
+    own: list[float]
+    prices: list[float]
+    inside: tuple[int, ...]
 
 
-KINDS: dict[str, dict[str, Reader]] = {
-    "close": {"close": lambda value, where: _point(value, where)},
-    "last": {"last": read_boolean},
-    "split": {"split": read_integer},
-    "fix": {
-        "fix": lambda value, where: _point(value, where),
-        "out": read_integers,
-        "own": read_reals,
-        "prices": read_reals,
-        "in": read_integers,
-    },
-}
+@dataclass(frozen=True)
+class Split:
+    """Two nodes follow: with the feature, and without it."""
+
+    feature: int
 
 
-def read_nodes(value: Any, where: str, features: list[int]) -> tuple[EntryNode, ...]:
-    """Return the objects of one node with all its children."""
-    place = {name: position for position, name in enumerate(features)}
-    nodes = tuple(_node(item, where, place) for item in read_list(value, where))
-    waiting = [1]  # nodes still to be read at each depth
-    for node in nodes:
+@dataclass(frozen=True)
+class Close:
+    """The node is bounded by its point."""
+
+    point: Point
+
+
+@dataclass(frozen=True)
+class Last:
+    """One set is left, or none."""
+
+
+EntryNode = Fix | Split | Close | Last
+
+
+def in_order(names: list[int], where: str) -> list[int]:
+    """Return names that are strictly ascending, or refuse."""
+    if any(a >= b for a, b in pairwise(names)):
+        raise ProofError(f"{where}: the features must be ascending")
+    return names
+
+
+def share_matrix(shares: np.ndarray, size: int) -> np.ndarray:
+    """Return the symmetric matrix of the shares of pairs, 0 on its diagonal."""
+    found = np.zeros((size, size))
+    found[np.triu_indices(size, 1)] = shares
+    return found + found.T
+
+
+def read_entry(found: dict[str, Any], where: str, places: Places, d: int) -> Entry:
+    """Return the rule "entry" of a record whose values have been read; d features."""
+    weights = found["weights"]
+    if len(weights) != d or min(weights) < 0:
+        raise ProofError(f"{where}: a weight of at least 0 is needed per feature")
+    core = places(in_order(found["core"], where))
+    dense = places(in_order(found["dense"], where))
+    if not {*core} <= {*dense}:
+        raise ProofError(f"{where}: dense must contain the core")
+    if ("scaling" in found) != (len(dense) < d):
+        raise ProofError(f"{where}: scaling is needed beside dense, and only there")
+    scaling = found.get("scaling", [1.0] * d)
+    if len(scaling) != d:
+        raise ProofError(f"{where}: a scaling is needed per feature")
+    if min(scaling) < 1 / LARGEST_SCALING or max(scaling) > LARGEST_SCALING:
+        raise ProofError(f"{where}: scaling is needed beside dense, from 2^-100 on")
+    shares = _shares(found["shares"], len(core), where)
+    return Entry(weights, core, shares, dense, np.array(scaling))
+
+
+def read_entry_nodes(
+    found: list[Any], where: str, places: Places
+) -> tuple[EntryNode, ...]:
+    """Return the nodes of a rule "entry-tree": one node, with its children."""
+    nodes: list[EntryNode] = []
+    waiting = [0]  # how many splits each node that is still to be read is within
+    for item in found:
         if not waiting:
             raise ProofError(f"{where}: there are nodes after the last")
-        if node.kind != "fix":
-            waiting[-1] -= 1
-        if node.kind == "split":
-            waiting.append(2)
-        if len(waiting) > MOST_SPLITS:
-            raise ProofError(f"{where}: more than {MOST_SPLITS} splits in one another")
-        while waiting and waiting[-1] == 0:
-            waiting.pop()
+        node = _node(item, where, places)
+        nodes.append(node)
+        if isinstance(node, Fix):
+            continue
+        depth = waiting.pop()
+        if isinstance(node, Split):
+            if depth >= DEEPEST_SPLIT:
+                raise ProofError(f"{where}: more than {DEEPEST_SPLIT} splits deep")
+            waiting += [depth + 1, depth + 1]
     if waiting:
         raise ProofError(f"{where}: a node is missing")
-    return nodes
+    return tuple(nodes)
 
 
-def _node(value: Any, where: str, place: dict[int, int]) -> EntryNode:
-    kinds = [kind for kind in KINDS if type(value) is dict and kind in value]
-    if len(kinds) != 1:
-        raise ProofError(f"{where}: a node is one of {', '.join(KINDS)}")
-    (kind,) = kinds
-    found = take(value, where, **KINDS[kind])
-    if kind == "last" and not found["last"]:
-        raise ProofError(f"{where}: last must be true")
-    if kind in ("last", "close"):
-        return EntryNode(kind, point=found.get("close"))
-    if kind == "split":
-        return EntryNode(kind, positions([found["split"]], place, where))
-    out, needed = (positions(found[key], place, where, True) for key in ("out", "in"))
+def _node(value: Any, where: str, places: Places) -> EntryNode:
+    keys = [*value] if type(value) is dict else []
+    if "close" in keys:
+        found = take(value, where, close=_point)
+        return Close(found["close"])
+    if "last" in keys:
+        if take(value, where, last=lambda item, _: item)["last"] is not True:
+            raise ProofError(f"{where}: last must be true")
+        return Last()
+    if "split" in keys:
+        found = take(value, where, split=integer)
+        return Split(places([found["split"]])[0])
+    if "fix" not in keys:
+        raise ProofError(f"{where}: a node is one of close, last, split, fix")
+    readers: dict[str, Reader] = {"fix": _point, "out": integers, "own": reals}
+    readers |= {"prices": reals, "in": integers}
+    found = take(value, where, **readers)
+    out, inside = (places(in_order(found[key], where)) for key in ("out", "in"))
+    if {*out} & {*inside}:
+        raise ProofError(f"{where}: a feature cannot be both out and in")
     own, prices = found["own"], found["prices"]
     if not len(own) == len(prices) == len(out):
         raise ProofError(f"{where}: own and prices are needed per feature that is out")
     if min(own, default=0.0) < 0 or min(prices, default=1.0) <= 0:
         raise ProofError(f"{where}: own must not be negative, prices positive")
-    return EntryNode(kind, out, found["fix"], own, prices, needed)
+    return Fix(found["fix"], out, own, prices, inside)
 
 
-def _point(value: Any, where: str) -> NodePoint:
-    found = take(
-        value, where, ratio=read_real, weights=read_reals, shares=read_integers
-    )
-    n, shares = len(found["weights"]), found["shares"]
-    if found["ratio"] <= 0 or min(found["weights"], default=0.0) < 0:
+def _point(value: Any, where: str) -> Point:
+    found = take(value, where, ratio=real, weights=reals, shares=integers)
+    weights = found["weights"]
+    if found["ratio"] <= 0 or min(weights, default=0.0) < 0:
         raise ProofError(
             f"{where}: a ratio above 0 and weights of at least 0 are needed"
         )
-    return NodePoint(found["ratio"], found["weights"], shares_of(shares, n, where))
+    shares = _shares(found["shares"], len(weights), where)
+    return Point(found["ratio"], weights, shares)
 
 
-def shares_of(shares: list[int], n: int, where: str) -> list[int]:
-    """Return the shares of the pairs of n features, if that is what they are."""
-    if len(shares) != n * (n - 1) // 2 or max(map(abs, shares), default=0) > ONE_SHARE:
+def _shares(found: list[int], size: int, where: str) -> np.ndarray:
+    """Return a share for each pair of `size` features."""
+    most = 2**SHARE_BITS
+    if len(found) != size * (size - 1) // 2 or any(abs(s) > most for s in found):
         raise ProofError(f"{where}: a share of -2^14 to 2^14 is needed per pair")
-    return shares
+    return np.array(found, dtype=np.int32)

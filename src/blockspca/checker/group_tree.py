@@ -1,217 +1,219 @@
-"""Rule "group-tree": units of features that are used as a whole (section 8).
+"""Rule "group-tree": groups that are used as a whole (docs/proof-format.md, section 8).
 
-A node has a matrix B on the features of its units, one unit after the other. Of units g
-and h, N_gg ≥ λmax(B_gg) and N_gh ≥ ‖B_gh‖ in the norm of Frobenius; the suffix bounds
-of `FloatTree` and `IntegerTree` are used for N. As sets may have fewer than m units,
-m further ones are added that are tied to nothing, with an N_gg that is no larger than
-any other: then every set can be filled up to m, and no bound is smaller.
-
-**λmax(B_gg) from above**, without LAPACK. Let C = B + cI, c ≥ ‖B‖, and P_0 = C, P_{i+1}
-the square of P_i/2^e_i. Then λ_i = ‖P_i‖₂ ≤ 2^e_i √(λ_{i+1}/(1 − δ)), as a square is
-rounded by at most 1.01 s u ‖P‖_F² ≤ 1.01 s² u ‖P‖₂² in norm, δ ≥ 1.01 s² u of it; and
-λ_J ≤ ‖P_J‖_F. After J steps the bound exceeds ‖C‖₂ by a factor of s^(2^−J), and by (1 −
-δ)^−1. *In integers* it gives a number that is then shown to be right, by elimination.
+A unit is a group, or a feature that is in none. What a node shows is about all sets of
+its features P and units of F with at most k features. x'Bx ≤ Σ N_gh ‖x_g‖ ‖x_h‖ with
+N_gg ≥ λmax(B_gg) and N_gh the root of the sum of squares of B_gh: so suffix bounds are
+those of a matrix with a row for each unit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
-from math import isqrt, sqrt
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from .columns import shifted
 from .fields import ProofError
-from .float_tree import FloatTree
-from .integer_tree import IntegerTree, skip_node
-from .positive import Rows, eliminate, is_positive_semidefinite
+from .float_tree import FloatTree, larger_root
+from .integer_tree import (
+    IntegerTree,
+    bits_too_many,
+    is_positive_semidefinite,
+    pair_fits,
+    shortened,
+    slack_of,
+)
+from .positive import largest_eigenvalues
+from .problem import Problem
 from .proof_file import Record
-from .screening import TINY, UNIT, above
-from .tree_file import Node
+from .screening import UNIT, above
+from .tree import Schur, Tree
+from .tree_text import Node
 
-SQUARINGS = 24
 
-
-def eigenvalue_from_above(B: np.ndarray) -> float:
-    """Return what is no less than λmax(B), and near."""
-    s = len(B)
-    if s == 1:
-        return float(B[0, 0])
-    c = float(above(np.abs(B).sum(axis=1).max(), s))
-    P, exponents = B + c * np.eye(s), []
-    for _ in range(SQUARINGS):
-        exponents.append(int(np.frexp(np.abs(P).max())[1]))
-        P = np.ldexp(P, -exponents[-1])
-        P = P @ P
-    found = float(above(np.sqrt(np.sum(P * P)), s * s))
-    for e in reversed(exponents):
-        found = float(above(np.ldexp(sqrt(found), e)))
-    found *= 1 + 4 * s * s * UNIT
-    return float(found - c + 8 * UNIT * (found + c) + TINY)
+def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) -> None:
+    """Show that no allowed set of at most k features has an eigenvalue above U."""
+    names, kept = list(problem.kept), problem.kept
+    constraints = problem.constraints
+    included = [kept[i] for i in constraints.include]
+    units = [
+        [kept[i] for i in constraints.unit(names[place])] for place in record.features
+    ]
+    features = (*included, *(i for unit in units for i in unit))
+    owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
+    steps: Tree
+    bounds: FloatUnits | IntegerUnits
+    if matrix.is_exact:
+        steps = IntegerTree(record.tree, record.k, {})
+        B: Schur = matrix.slack(features, upper)
+        bounds = IntegerUnits()
+    else:
+        with np.errstate(all="ignore"):
+            tree, B = matrix.tree(
+                record.tree, record.k, features, {record.k: upper}, len(features)
+            )
+        steps, bounds = tree, FloatUnits(tree)
+    with np.errstate(all="ignore"):  # what is not finite fails its comparison
+        GroupTree(steps, bounds).begin(B, len(included), owner)
+    matrix.nodes += len(record.tree)
 
 
 class GroupTree:
-    """Reads the nodes of one tree, in order; units are positions.
+    """Reads a tree of units. Rows of B belong to units, `owner`, in ascending order."""
 
-    A node is what an arithmetic makes of B on the features of `include` and then of the
-    units in their order: `chosen` takes some rows and chooses the first of them,
-    `close_all` is the token `P`, and `open_units` says which are not closed by suffix
-    bounds, of units whose rows are given and of which a set has at most m.
-    """
+    def __init__(self, steps: Tree, bounds: FloatUnits | IntegerUnits) -> None:
+        self.steps, self.bounds = steps, bounds
 
-    nodes: Iterator[Node]
-    k: int
-    sizes: Sequence[int]
-    chosen: Any
-    close_all: Any
-    open_units: Any
+    def begin(self, B: Schur, included: int, owner: np.ndarray) -> None:
+        """Choose the features of `include`, which are first, and read the tree."""
+        fits = self.fitting(owner, included)
+        B = self.steps.part(B, np.append(np.arange(included), included + fits))
+        self.node(self.chosen(B, included), owner[fits], included)
 
-    def check(self, start: Any, inside: int) -> None:
-        """Choose `include`, and read the tree."""
-        room = self.k - inside
-        F = [g for g, size in enumerate(self.sizes) if size <= room]
-        spans = self.spans(range(len(self.sizes)))
-        rows = [*range(inside), *(inside + row for g in F for row in spans[g])]
-        self.visit(self.chosen(start, rows, inside), F, room)
+    def fitting(self, owner: np.ndarray, chosen: int) -> np.ndarray:
+        """Return the rows of units that have at most k − |P| features."""
+        sizes = np.bincount(owner, minlength=1)
+        return np.flatnonzero(sizes[owner] <= self.steps.k - chosen)
 
-    def visit(self, B: Any, F: list[int], room: int) -> None:
-        """Read a node with its children."""
-        node = next(self.nodes)
-        if node.letter == "P":
-            self.close_all(B, room)
-        elif node.letter == "S":
-            self.open(node, B, F, room)
-        elif node.letter != "L" or F:
-            raise ProofError(f"k = {self.k}: {node.letter} with {len(F)} units left")
-
-    def open(self, node: Node, B: Any, F: list[int], room: int) -> None:
-        """Close what the suffix bounds close; the rest must be opened, and hold."""
-        spans = self.spans(F)
-        still_open = self.open_units(B, spans, self.most(F, room)) if F else []
-        left = {F[t] for t in still_open if t < len(F)} - {*node.opened}
-        if left:
-            raise ProofError(f"k = {self.k}: S, unit {min(left)} is not open")
-        for g in node.opened:
-            if g not in F:
-                skip_node(self.nodes)
-                continue
-            t = F.index(g)
-            size = self.sizes[g]
-            after = [p for p in range(t + 1, len(F)) if self.sizes[F[p]] <= room - size]
-            rows = [*spans[t], *(row for p in after for row in spans[p])]
-            child = self.chosen(B, rows, size)
-            self.visit(child, [F[p] for p in after], room - size)
-
-    def most(self, F: list[int], room: int) -> int:
-        """Return how many units of F have at most `room` features together."""
-        count = 0
-        for size in sorted(self.sizes[g] for g in F):
-            room -= size
-            count += room >= 0
-        return count
-
-    def spans(self, F: Sequence[int]) -> list[range]:
-        """Return the rows of each unit, in a matrix that has those of F in turn."""
-        ends = [*accumulate((self.sizes[g] for g in F), initial=0)]
-        return [range(a, b) for a, b in pairwise(ends)]
-
-
-class FloatGroupTree(GroupTree, FloatTree):
-    """Decides in float64, at τ₁; `FloatTree` has the margins. A node is B."""
-
-    def __init__(
-        self, record: Record, B: np.ndarray, error: float, sizes: Sequence[int]
-    ) -> None:
-        FloatTree.__init__(self, iter(record.tree), record, B, error)
-        self.sizes, self.depth = sizes, record.k
-
-    def chosen(self, B: np.ndarray, rows: list[int], count: int) -> np.ndarray:
-        """Keep some rows, and choose the first of them, one after the other."""
-        B = B[np.ix_(rows, rows)]
+    def chosen(self, B: Schur, count: int) -> Schur:
+        """Choose the first features, one after the other."""
         for _ in range(count):
-            B, _ = self.choose(B, np.arange(len(B)), 0)
-        if not B.diagonal().max(initial=-np.inf) <= self.tau:
-            raise self.fail("B_ii ≤ τ")
+            if not self.steps.pivot_fits(B, 0):
+                raise ProofError(f"k = {self.steps.k}: a unit has B_pp ≥ τ")
+            B = self.steps.child(B, 0, np.arange(1, self.steps.size(B)))
         return B
 
-    def close_all(self, B: np.ndarray, room: int) -> None:
-        """Show that all features together are below τ₁."""
-        self.check_positive(B, self.k - room)
+    def node(self, B: Schur, owner: np.ndarray, chosen: int) -> None:
+        """Read one node, with its children."""
+        steps = self.steps
+        node = next(steps.nodes)
+        if steps.needs_small_diagonal and steps.exceeds(B):
+            raise steps.fail("B_ii ≤ τ")
+        if node.letter == "P":
+            steps.check_positive(B, chosen)
+        elif node.letter == "S":
+            self.split(node, B, owner, chosen)
+        elif len(owner):
+            units = len(np.unique(owner))
+            raise ProofError(f"k = {steps.k}: L with {units} units")
 
-    def open_units(self, B: np.ndarray, spans: list[range], m: int) -> np.ndarray:
-        """Find N, and what its suffix bounds leave."""
-        n = len(spans)
-        N = np.zeros((n + m, n + m))
-        for g, rows in enumerate(spans):
-            own = slice(rows.start, rows.stop)
-            N[g, g] = eigenvalue_from_above(B[own, own])
-            for h in range(g):
-                block = B[own, spans[h].start : spans[h].stop]
-                square = above(np.sum(block * block), block.size)
-                N[g, h] = N[h, g] = above(np.sqrt(square))
-        N[range(n, n + m), range(n, n + m)] = N.diagonal()[:n].min()
-        if m == 1:
-            return np.flatnonzero(~(N.diagonal() <= self.tau))
-        return self.open_by_suffix(N, m)
+    def split(self, node: Node, B: Schur, owner: np.ndarray, chosen: int) -> None:
+        """Close what the suffix bounds close; the rest must be opened, and hold."""
+        steps = self.steps
+        F, starts, sizes = np.unique(owner, return_index=True, return_counts=True)
+        still_open = F[:0]
+        if len(F):
+            room = steps.k - chosen
+            m = int(np.sum(np.cumsum(np.sort(sizes)) <= room))
+            still_open = F[self.bounds.open(B, starts, sizes, m)]
+        for _, place in steps.opened(node, F, still_open):
+            first, size = int(starts[place]), int(sizes[place])
+            later = np.arange(first + size, len(owner))
+            later = later[self.fitting(owner[later], chosen + size)]
+            rows = np.append(np.arange(first, first + size), later)
+            child = self.chosen(steps.part(B, rows), size)
+            self.node(child, owner[later], chosen + size)
 
 
-class IntegerGroupTree(GroupTree, IntegerTree):
-    """Decides in integers. A node is M = q (τI − B), with q."""
+class FloatUnits:
+    """Suffix bounds of units in float64."""
 
-    def __init__(self, record: Record, sizes: Sequence[int]) -> None:
-        IntegerTree.__init__(self, iter(record.tree), record.k, {})
-        self.sizes = sizes
+    def __init__(self, tree: FloatTree) -> None:
+        self.tree = tree
 
-    def chosen(
-        self, node: tuple[Rows, int], rows: list[int], count: int
-    ) -> tuple[Rows, int]:
-        """Keep some rows, and choose the first of them, one after the other."""
-        M, q = node
-        M = [[M[i][j] for j in rows] for i in rows]
-        for _ in range(count):
-            if M[0][0] <= 0:
-                raise ProofError(f"k = {self.k}: a unit has B_pp ≥ τ")
-            M, q = eliminate(M, q, 0, range(1, len(M))), M[0][0]
-        return M, q
+    def open(
+        self, B: np.ndarray, starts: np.ndarray, sizes: np.ndarray, m: int
+    ) -> np.ndarray:
+        """Return the units whose suffix bound is not shown to be at most τ."""
+        N, most = len(starts), int(sizes.max())
+        squares = np.add.reduceat(np.add.reduceat(B**2, starts, axis=0), starts, axis=1)
+        squares = above(squares, most**2)
+        a = np.zeros(N)
+        for size in np.unique(sizes).tolist():
+            which = np.flatnonzero(sizes == size)
+            rows = starts[which][:, None] + np.arange(size)
+            a[which] = largest_eigenvalues(B[rows[:, :, None], rows[:, None, :]])
+        sums = -np.sort(-np.triu(squares, 1), axis=1)[:, : m - 1]
+        sums = above(np.cumsum(sums, axis=1), m)
+        T = first = a.copy()
+        for q in range(1, m):
+            if q > 1:
+                first[:-1] = larger_root(a[:-1], T[1:], sums[:-1, q - 2])
+            T = np.maximum.accumulate(first[::-1])[::-1]
+        fits = a <= self.tree.tau
+        if m > 1:
+            fits[:-1] = self.tree.pairs_fit(a[:-1], T[1:], sums[:-1, m - 2])
+        return np.flatnonzero(~fits)
 
-    def close_all(self, node: tuple[Rows, int], room: int) -> None:
-        """Show that all features together are at most τ."""
-        if not is_positive_semidefinite(*node):
-            raise ProofError(f"k = {self.k}: P, the matrix has a larger eigenvalue")
 
-    def open_units(
-        self, node: tuple[Rows, int], spans: list[range], m: int
+class IntegerUnits:
+    """Suffix bounds of units in integers: slacks are q (τ − T), rounded down."""
+
+    def open(
+        self,
+        B: tuple[list[list[int]], int],
+        starts: np.ndarray,
+        sizes: np.ndarray,
+        m: int,
     ) -> list[int]:
-        """Find q (τI − N), and what its suffix bounds leave."""
-        M, q = node
-        n = len(spans)
-        N = [[0] * (n + m) for _ in range(n + m)]
-        for g, rows in enumerate(spans):
-            N[g][g] = _least([[M[i][j] for j in rows] for i in rows])
-            for h in range(g):
-                square = sum(M[i][j] ** 2 for i in rows for j in spans[h])
-                N[g][h] = N[h][g] = isqrt(square) + 1 if square else 0
-        for d in range(n, n + m):
-            N[d][d] = max(N[g][g] for g in range(n))
-        if m == 1:
-            return [g for g in range(n) if N[g][g] < 0]
-        return self.open_by_suffix(N, q, m)
+        """Return the units whose suffix bound is not at most τ."""
+        M, q = B
+        short, _ = shortened(M, q)
+        parts = [
+            range(start, start + size)
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        ]
+        a = [_unit_slack(M, q, short, part) for part in parts]
+        sums = []
+        for t, part in enumerate(parts):
+            squares = (
+                sum(short[i][j] ** 2 for i in part for j in other)
+                for other in parts[t + 1 :]
+            )
+            sums.append(list(accumulate(sorted(squares, reverse=True))))
+        slacks = first = a
+        for j in range(1, m):
+            if j > 1:
+                first = [
+                    slack_of(a[t], slacks[t + 1], sums[t][min(j - 2, len(sums[t]) - 1)])
+                    for t in range(len(a) - 1)
+                ]
+                first.append(a[-1])
+            slacks = list(accumulate(reversed(first), min))[::-1]
+        found = []
+        for t, alpha in enumerate(a):
+            fits = alpha >= 0
+            if m > 1 and sums[t]:
+                square = sums[t][min(m - 2, len(sums[t]) - 1)]
+                fits = pair_fits(alpha, slacks[t + 1], square)
+            if not fits:
+                found.append(t)
+        return found
 
 
-def _least(M: Rows) -> int:
-    """Return what is at most the least eigenvalue of M, and near."""
-    if len(M) == 1:
-        return M[0][0]
-    bits = max(max(map(abs, row)) for row in M).bit_length()
-    negative = [[-x / (1 << bits) for x in row] for row in M]
-    about = -eigenvalue_from_above(np.array(negative))
-    for room in (2.0**-40, 2.0**-20, 4.0 * len(M)):
-        least = shifted(int((about - room) * 2.0**52), bits - 52)
-        lower = [[*row] for row in M]
-        for i, row in enumerate(lower):
-            row[i] -= least
-        if is_positive_semidefinite(lower):
-            return least
-    raise ProofError("the least eigenvalue of a unit is not shown")
+def _unit_slack(
+    M: list[list[int]], q: int, short: list[list[int]], part: Sequence[int]
+) -> int:
+    """Return what is at most the least eigenvalue of M on a unit, in the short unit.
+
+    For more than two features it is found in float64: an entry is rounded by u of it,
+    and the matrix by u of its Frobenius norm. Where that is below 0, it is 0 if the
+    matrix is positive semidefinite, which is decided exactly.
+    """
+    i, j = part[0], part[-1]
+    if len(part) == 1:
+        return short[i][i]
+    if len(part) == 2:
+        return slack_of(short[i][i], short[j][j], short[i][j] ** 2)
+    bits = bits_too_many(M)
+    rows = [[M[a][b] / 2**bits for b in part] for a in part]
+    X = np.array(rows)
+    norm = float(above(np.sqrt(np.sum(X**2)), X.size))
+    found = -float(largest_eigenvalues(-X[None])[0]) - 2 * UNIT * norm
+    least = int(np.floor(found)) if np.isfinite(found) else -(2**400)
+    if least < 0:
+        inside = [[M[a][b] for b in part] for a in part]
+        if is_positive_semidefinite(inside, q):
+            return 0
+    return least

@@ -1,219 +1,209 @@
-"""Rule "direction" in integers, with its rounds.
+"""Rule "direction", with its rounds, in exact integers.
 
-The columns are c_i = g_i/2^h, g_i in integers, so that no entry is above 1. The vectors
-of `direction` are found in float64 and rounded to v_i/2^b; (*) is then an inequality of
-integers. With s the larger of h and b, all matrices are multiplied by 4^s.
+Columns are the integers g_i of `ExactColumns`; c_i = g_i/2^h is only what float64 sees.
+All is counted in the unit of g_i'g_j, times 4^(b − h) where integer vectors V_i =
+2^b v_i are: Ã_ij is the product of g_i and g_j within one unit of Ã, so that τ = U − k
+of these. What the V_i must satisfy, and that matrices are positive semidefinite, is
+shown exactly. A matrix Σ g_i g_i' that is multiplied by a power of two is cut to
+integers: with X' = ⌊X⌋, X − X' has entries in [0, 1) and a norm of at most n.
 
-A matrix N of a round is cut: N' = ⌊N/2^c⌋ − nI has 2^c N' ⪯ N, as what is cut off is in
-[0, 1). With N' ⪰ γI, P = 2^c N' + vv', any vector y and z = x − Py,
-
-    x'P⁻¹x = x'y + y'z + z'P⁻¹z ≤ x'y + y'z + z'z/γ,
-
-and if that is at most 1, P − xx' ⪰ 0: with x = c_i the feature i is out, and with x =
-b, of which N has bb' more, it is needed. y comes from float64, rounded; the rest is
-exact.
+Features of a round are first tried all at once, in float64 with margins; each that is
+left has its own matrix.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
-from .columns import dot, shifted
-from .direction import find_vectors
+from .columns import dot
+from .direction import find_vectors, forms_fit
 from .fields import ProofError
-from .positive import (
-    Rows,
-    exact_gram,
-    is_nonnegative,
-    is_positive_semidefinite,
-    spd_inverse,
-)
+from .integers import IntegerMatrix
+from .positive import inverse_from_above
 from .proof_file import Direction, Round
 from .screening import UNIT
+from .sparse_positive import FACTOR_BITS, MOST_ROWS, exact_product, is_shown_in_integers
 
-FEW = 1500  # vectors whose products are summed in integers of any length
-SHORT_ERROR, LONG_BITS = 2.0**-34, 80
-CUT = 64  # bits of N'
-DEFINITE_SHARE = 22  # bits: γ beside the level; a quarter of the room writers leave
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """v_i 2^b of features, by their numbers; those that are missing are 0."""
-
-    found: dict[int, list[int]]
-    bits: int
-    gram: Rows  # Σ v_i v_i' 4^b
-
-
-@dataclass(frozen=True)
-class Cut:
-    """N' and γ, with c; and about the inverse of N/4^s."""
-
-    rows: Rows
-    gamma: int
-    shift: int
-    inverse: np.ndarray
+MOST_SAMPLES = 1000  # rows of matrices of integers
+# A vector that is too short by rounding is made longer by one of these.
+LONGER = (1.0, 1 + 2.0**-24, 1 + 2.0**-12, 2.0)
 
 
 class IntegerDirections:
-    """Checks the rule for the d columns g_i; `level` is τ, in the unit of g_i'g_i."""
+    """Checks the rule: a set above U contains I and otherwise features of F."""
 
-    def __init__(
-        self,
-        column: Callable[[int], list[int]],
-        d: int,
-        n: int,
-        k: int,
-        level: Fraction,
-    ) -> None:
-        self.column, self.n, self.k, self.level = column, n, k, level
-        self.squares, largest = [], 1
-        for g in map(column, range(d)):
-            self.squares.append(dot(g, g))
-            largest = max(largest, max(g), -min(g))
-        self.h = largest.bit_length()
+    def __init__(self, matrix: IntegerMatrix, k: int, upper: int) -> None:
+        self.matrix, self.k, self.upper = matrix, k, upper
+        self.n, d = matrix.problem.n, len(matrix.diagonal)
+        data = matrix.entries.columns
+        if self.n > MOST_SAMPLES:
+            raise self.fail(f"direction in integers is for n ≤ {MOST_SAMPLES}")
+        self.columns = [matrix.column(i) for i in range(d)]
+        self.products = [dot(g, g) for g in self.columns]
+        self.unit = data.denominator * Fraction(2) ** data.two_bits
+        largest = max(max(map(abs, g)) for g in self.columns)
+        self.h = max(largest, 1).bit_length()
         self.inside: list[int] = []
         self.free = list(range(d))
+
+    def fail(self, what: str) -> ProofError:
+        return ProofError(f"k = {self.k}: {what}")
 
     @property
     def m(self) -> int:
         return self.k - len(self.inside)
 
-    def vectors(self, rho: Fraction, given: Direction, exactly: bool) -> Vectors:
-        """Find the v_i of F, and show (*) for them."""
-        n, h = self.n, self.h
-        names = [i for i in self.free if self.squares[i] > rho]
-        columns = [self.column(i) for i in names]
-        C = np.array([[y / (1 << h) for y in g] for g in columns]).reshape(-1, n).T
-        error = (16 * n + 64) * UNIT if exactly else SHORT_ERROR
-        V = find_vectors(C, float(rho / 4**h), given, error)
-        if not np.isfinite(V).all():
-            raise ProofError(f"k = {self.k}: the directions give no vectors")
-        bits = (53 - max(len(names), 1).bit_length()) // 2
-        size = int(np.frexp(np.abs(V).max(initial=0.0))[1])
-        b = (LONG_BITS if exactly else 2 * bits - 1) - size
-        if b < 0:
-            raise ProofError(f"k = {self.k}: the vectors are out of all proportion")
-        if exactly:
-            whole = [[int(Fraction(y) * 2**b) for y in v] for v in V.T.tolist()]
-            rows = [list(row) for row in zip(*whole, strict=True)] or [[]] * n
-            gram = [[dot(x, y) for y in rows] for x in rows]
-        else:
-            rounded = np.rint(np.ldexp(V, b)).astype(np.int64)
-            gram = exact_gram(rounded, bits)
-            whole = rounded.T.tolist()
-        for i, g, v in zip(names, columns, whole, strict=True):
-            room = (self.squares[i] - rho) * (rho * Fraction(4) ** (b - h) + dot(v, v))
-            if dot(g, v) ** 2 < room:
-                raise ProofError(
-                    f"k = {self.k}: the vector of feature {i} is not good enough"
-                )
-        return Vectors(dict(zip(names, whole, strict=True)), b, gram)
-
-    def below_level(self, count: int, rho: Fraction, V: Vectors) -> tuple[Rows, int]:
-        """Return (τ − count·ρ)I − M, times 4^s, rounded down on the diagonal; and s."""
-        s = max(self.h, V.bits)
-        level = (self.level - count * rho) * 4 ** (s - self.h)
-        X = [[-shifted(x, 2 * (s - V.bits)) for x in row] for row in V.gram]
-        rows = list(zip(*(self.column(i) for i in self.inside), strict=True))
-        for i, row in enumerate(X):
-            if rows:
-                own = [sum(map(int.__mul__, rows[i], other)) for other in rows]
-                row[:] = [
-                    x - shifted(y, 2 * (s - self.h))
-                    for x, y in zip(row, own, strict=True)
-                ]
-            row[i] += level // 1
-        return X, s
-
-    def cut(self, X: Rows, s: int, level: Fraction) -> Cut:
-        """Cut a matrix to some bits, and show what is left to be positive definite."""
-        n = len(X)
-        largest = max(max(map(abs, row)) for row in X)
-        shift = max(largest.bit_length() - CUT, 0)
-        rows = [[shifted(x, -shift) - n * (i == j) for j, x in enumerate(row)]
-                for i, row in enumerate(X)]  # fmt: skip
-        gamma = int(level * Fraction(2) ** (-shift - DEFINITE_SHARE))
-        left = [[x - gamma * (i == j) for j, x in enumerate(row)]
-                for i, row in enumerate(rows)]  # fmt: skip
-        if gamma <= 0 or not is_nonnegative(left, len(left)):
-            raise ProofError("a matrix of a round is not shown to be positive definite")
-        B = np.array([[_real(x, 2 * s) for x in row] for row in X])
-        return Cut(rows, gamma, shift, spd_inverse(B))
-
-    def check_round(self, rho: Fraction, given: Round, vector: list[Fraction]) -> None:
-        """Show that features are in no set above U, or in all of them."""
-        m, k = self.m, self.k
-        named = {*given.needed, *given.free}
-        if not named <= {*self.free} or len(named) < len(given.needed) + len(
-            given.free
-        ):
-            raise ProofError(f"k = {k}: a round names features that are not free")
-        if m < 1 or len(given.needed) > m:
-            raise ProofError(f"k = {k}: a round needs more features than k")
-        V = self.vectors(rho, given.direction, exactly=False)
-        out = [i for i in self.free if i not in named]
-        if out:
-            X, s = self.below_level(m - 1, rho, V)
-            N = self.cut(X, s, (self.level - (m - 1) * rho) * 4 ** (s - self.h))
-            for i in out:
-                x = [y << (s - self.h) for y in self.column(i)]
-                if not self.fits(N, s, x, V, i):
-                    raise ProofError(f"k = {k}: feature {i} is not shown to be out")
-        if given.needed:
-            X, s = self.below_level(m, rho, V)
-            b = [round(y * 2 ** (s - self.h)) for y in vector]
-            X = [[x + y * z for x, z in zip(row, b, strict=True)]
-                 for y, row in zip(b, X, strict=True)]  # fmt: skip
-            N = self.cut(X, s, (self.level - m * rho) * 4 ** (s - self.h))
-            for i in given.needed:
-                if not self.fits(N, s, b, V, i):
-                    raise ProofError(f"k = {k}: feature {i} is not shown to be needed")
-        self.inside += given.needed
-        self.free = list(given.free)
-
-    def fits(self, N: Cut, s: int, x: list[int], V: Vectors, i: int) -> bool:
-        """Show x'(N + vv')⁻¹x ≤ 1; x is times 2^s, and v of feature i."""
-        v = [y << (s - V.bits) for y in V.found.get(i, [0] * self.n)]
-        xf, vf = (np.array([_real(y, s) for y in one]) for one in (x, v))
-        of_v = N.inverse @ vf
-        y = N.inverse @ xf
-        y -= of_v * (float(vf @ y) / (1 + float(vf @ of_v)))
-        if not np.isfinite(y).all():
-            return False
-        q = min(max(60 - int(np.frexp(np.abs(y).max(initial=0.0))[1]), 0), 400)
-        Y = [int(Fraction(value) * 2**q) for value in y.tolist()]
-        along = dot(v, Y)
-        z = [
-            (a << (s + q)) - shifted(dot(row, Y), N.shift) - b * along
-            for a, b, row in zip(x, v, N.rows, strict=True)
-        ]
-        gamma = N.gamma << N.shift
-        needed = (dot(x, Y) << (s + q)) + dot(Y, z) - (-dot(z, z) // gamma)
-        return needed <= 1 << (2 * s + 2 * q)
-
-    def check_last(self, rho: Fraction, given: Direction) -> None:
-        """Show that no set that is left is above U."""
+    def check(self, given: Direction) -> None:
+        """Check rounds, and then that no set that is left is above U."""
+        for one in given.rounds:
+            self.check_round(one)
         if len(self.free) < self.m:
             return
         if len(self.free) == self.m:
             self.inside += self.free
             self.free = []
-        exactly = sum(self.squares[i] > rho for i in self.free) <= FEW
-        X, _ = self.below_level(self.m, rho, self.vectors(rho, given, exactly))
-        shift = max(abs(x) for row in X for x in row).bit_length() - 48
-        X = [[shifted(x, -shift) for x in row] for row in X]
-        for i, row in enumerate(X):
-            row[i] -= self.n
-        if not is_positive_semidefinite(X):
-            raise ProofError(f"k = {self.k}: U is below what the directions show")
+        frame = _Frame(self, given)
+        if not is_shown_in_integers(frame.form(self.m), self.n):
+            raise self.fail("U is below what the directions show")
+
+    def check_round(self, given: Round) -> None:
+        """Show that features are in no set above U, or in all of them."""
+        named = [*given.needed, *given.free]
+        if not {*named} <= {*self.free} or len({*named}) != len(named):
+            raise self.fail("a round names features that are not free")
+        if self.m < 1 or len(given.needed) > self.m:
+            raise self.fail("a round needs more features than k")
+        frame = _Frame(self, given.direction)
+        out = [i for i in self.free if i not in {*named}]
+        for i in frame.not_out_at_once(out):
+            X = frame.form(self.m - 1) + frame.square(i) + frame.less_column(i)
+            if not is_shown_in_integers(X, self.n):
+                raise self.fail(f"feature {i} is not shown to be out")
+        for i in given.needed:
+            X = frame.form(self.m) + frame.square(i)
+            if not is_shown_in_integers(X, self.n):
+                raise self.fail(f"feature {i} is not shown to be needed")
+        self.inside += given.needed
+        self.free = [*given.free]
 
 
-def _real(value: int, bits: int) -> float:
-    """Return value/2^bits, rounded."""
-    return value / (1 << bits)
+class _Frame:
+    """The vectors of one direction for the features of F, and M of I and F."""
+
+    def __init__(self, check: IntegerDirections, given: Direction) -> None:
+        self.check, self.given = check, given
+        check.matrix.number(given.rho)  # refuses what floats could not hold
+        self.rho = Fraction(given.rho) * check.unit  # of g_i'g_i
+        names = [i for i in check.free if check.products[i] > self.rho]
+        self.V = self._vectors(names)
+        self.place = {i: place for place, i in enumerate(names)}
+        self.M = np.zeros((check.n, check.n), dtype=object)
+        for start in range(0, len(names), MOST_ROWS):
+            self.M += exact_product(self.V[:, start : start + MOST_ROWS])
+        if check.inside:
+            self.M -= self._minus_columns(check.inside)
+
+    def _vectors(self, names: Sequence[int]) -> np.ndarray:
+        """Return integer vectors, of which (*) of `direction` is shown, as columns."""
+        check, n = self.check, self.check.n
+        C = np.array([[y / 2**check.h for y in check.columns[i]] for i in names])
+        C = C.reshape(-1, n).T
+        error = (16 * n + 64) * UNIT
+        with np.errstate(all="ignore"):
+            V = find_vectors(C, float(self.rho / 4**check.h), self.given, error)
+        if not np.isfinite(V).all():
+            raise check.fail("the directions give no vectors")
+        most = float(np.abs(V).max(initial=0.0))
+        # Twice a vector has to fit as well.
+        self.b = FACTOR_BITS - 2 - int(np.frexp(most)[1])
+        whole = np.zeros(V.shape, dtype=np.int64)
+        for place, i in enumerate(names):
+            whole[:, place] = self._vector(i, V[:, place])
+        return whole
+
+    def _vector(self, i: int, v: np.ndarray) -> np.ndarray:
+        check = self.check
+        rho = self.rho * self.factor
+        for longer in LONGER:
+            found = np.rint(np.ldexp(v * longer, self.b)).astype(np.int64)
+            whole = found.tolist()
+            room = (check.products[i] - self.rho) * (rho + dot(whole, whole))
+            if dot(check.columns[i], whole) ** 2 >= room:
+                return found
+        raise check.fail(f"the vector of feature {i} is not good enough")
+
+    @property
+    def factor(self) -> Fraction:
+        """4^(b − h), by which what is counted in g_i'g_j is multiplied."""
+        return Fraction(4) ** (self.b - self.check.h)
+
+    # -- matrices -------------------------------------------------------------------
+
+    def level(self, count: int) -> int:
+        """Return τ − count·ρ, rounded down."""
+        check = self.check
+        tau = (check.upper - check.k) * Fraction(2) ** check.matrix.exponent
+        return (tau * check.unit - count * self.rho) * self.factor // 1
+
+    def form(self, count: int) -> np.ndarray:
+        """Return (τ − count·ρ)I − M."""
+        X = -self.M
+        np.fill_diagonal(X, X.diagonal() + self.level(count))
+        return X
+
+    def square(self, i: int) -> np.ndarray:
+        """Return V_i V_i', or 0 for a feature that has no vector."""
+        if i not in self.place:
+            return np.zeros(self.M.shape, dtype=object)
+        v = self.V[:, self.place[i]].astype(object)
+        return np.outer(v, v)
+
+    def less_column(self, i: int) -> np.ndarray:
+        """Return what is no more than −g_i g_i'."""
+        return self._minus_columns([i])
+
+    def _minus_columns(self, names: Sequence[int]) -> np.ndarray:
+        """Return what is no more than −Σ g_i g_i', in integers."""
+        G = np.array([self.check.columns[i] for i in names], dtype=object)
+        bits = 2 * (self.b - self.check.h)
+        X = -np.dot(G.T, G)
+        X = X << bits if bits >= 0 else X >> -bits
+        np.fill_diagonal(X, X.diagonal() - self.check.n)
+        return X
+
+    # -- all features at once -------------------------------------------------------
+
+    def not_out_at_once(self, names: Sequence[int]) -> list[int]:
+        """Return the features that float64 does not show to be out.
+
+        In units of τ: M is rounded to 53 bits of its largest entry, so that its norm
+        errs by at most 2nu of that, and columns by 4u of their norm.
+        """
+        check, n = self.check, self.check.n
+        level = self.level(check.m - 1)
+        if not names or level <= 0:
+            return list(names)
+        top = level.bit_length() + level.bit_length() % 2
+        M = np.array([[x / 2**top for x in row] for row in self.M.tolist()])
+        error = 2 * n * UNIT * float(np.abs(M).max())
+        root = 2 ** (top // 2 + check.h - self.b) if top // 2 + check.h >= self.b else 0
+        if not root:
+            return list(names)
+        X = np.array([[y / root for y in check.columns[i]] for i in names]).T
+        V = np.zeros((n, len(names)))
+        for column, i in enumerate(names):
+            if i in self.place:
+                V[:, column] = np.ldexp(
+                    self.V[:, self.place[i]].astype(float), -(top // 2)
+                )
+        with np.errstate(all="ignore"):
+            try:
+                t = float(np.nextafter(level / 2**top, 0.0))
+                R = inverse_from_above(t, M, error)
+            except ProofError:
+                return list(names)
+            fits = forms_fit(R, X, V, 4 * UNIT)
+        return [i for i, good in zip(names, fits.tolist(), strict=True) if not good]

@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from .problem import Groups, Problem
+from .groups import Groups
 
 UNIT = 2.0**-53
 TINY = 2.0**-900
 BLOCK = 2**23  # entries of Ã that are formed at a time
+WHOLE_LISTS = 2**24  # entries of lists that may be as long as rows
 
 Entries = Callable[[np.ndarray, int], np.ndarray]
 
@@ -62,13 +63,14 @@ class UpperBounds:
     diagonal_i ≥ Ã_ii. |Ã_ij| ≤ roots_i roots_j + error, where `roots` are there, which
     is Cauchy's inequality for A, positive semidefinite. `entries(columns)` gives a
     function of positions in `columns` and a width, which bounds the |Ã_ij| of these
-    rows and the first `width` columns.
+    rows and the first `width` columns. Only sets that keep the `groups` count.
     """
 
     diagonal: np.ndarray
     roots: np.ndarray | None
     error: float
     entries: Callable[[np.ndarray], Entries]
+    groups: Groups | None = None
 
     def row_norms(self, k: int, alive: np.ndarray) -> np.ndarray | None:
         """Bound r² = Σ Ã_ij² over any k − 1 of the features alive, by Cauchy.
@@ -77,9 +79,17 @@ class UpperBounds:
         """
         if self.roots is None:
             return None
-        most = np.sort(self.roots[alive])[::-1][: k - 1]
-        norm = np.sqrt(above(np.sum(most**2), k))
+        norm = np.sqrt(above(np.sum(self.largest_roots(k, alive) ** 2), k))
         return above(above(self.roots * norm + self.error * np.sqrt(k)) ** 2)
+
+    def largest_roots(self, k: int, alive: np.ndarray) -> np.ndarray:
+        """Return the k − 1 largest roots that a set of features alive can have."""
+        assert self.roots is not None
+        names = np.flatnonzero(alive)
+        names = names[np.argsort(-self.roots[names], kind="stable")]
+        if self.groups is not None:
+            names = names[self.groups.has_room(names[None], None)[0]]
+        return self.roots[names[: k - 1]]
 
     def left_by_cauchy(self, level: Level) -> np.ndarray:
         """Return a mask of the features that Cauchy's inequality leaves."""
@@ -111,7 +121,7 @@ class RowLists:
         length: int,
         levels: Sequence[Level] = (),
     ) -> None:
-        d = len(bounds.diagonal)
+        d, self.groups = len(bounds.diagonal), bounds.groups
         self.length = max(0, min(length, len(columns) - 1))
         roots = np.full(d, np.inf) if bounds.roots is None else bounds.roots
         columns = columns[np.argsort(-roots[columns], kind="stable")]
@@ -155,141 +165,20 @@ class RowLists:
     def row_norms(self, rows: np.ndarray, k: int, alive: np.ndarray) -> np.ndarray:
         """Bound r² of rows: the k − 1 largest squares within the features alive.
 
-        The values of a list are no less than what bounds entries that are not in it.
+        The values of a list are no less than what bounds entries that are not in it:
+        so taking all of the list that has room, and then others, is the most there is.
         """
         values = self.values[self.place[rows]] ** 2
-        inside = alive[self.names[self.place[rows]]]
+        names = self.names[self.place[rows]]
+        inside, most = alive[names], int(alive.sum())
+        if self.groups is not None:
+            inside &= self.groups.has_room(np.where(inside, names, -1), rows)
+            most = self.groups.capacity(np.flatnonzero(alive))
         inside &= np.cumsum(inside, axis=1) <= k - 1
         squares = np.sum(values * inside, axis=1)
-        missing = min(k - 1, int(alive.sum()) - 1) - inside.sum(axis=1)
+        missing = min(k - 1, most - 1) - inside.sum(axis=1)
         squares += np.maximum(missing, 0) * self.others[self.place[rows]] ** 2
         return above(squares, self.length + k)
-
-
-@dataclass(frozen=True)
-class Raised:
-    """Which negative entries off the diagonal are taken as 0: all but those of pairs.
-
-    Pairs are of positions among the features that are kept, each in both orders.
-    """
-
-    is_used: bool
-    pairs: frozenset[tuple[int, int]]
-
-    @classmethod
-    def of(cls, problem: Problem) -> Raised:
-        place = {name: position for position, name in enumerate(problem.kept)}
-        pairs = {
-            pair
-            for i, j in problem.raised or ()
-            if i in place and j in place
-            for pair in ((place[i], place[j]), (place[j], place[i]))
-        }
-        return cls(problem.raised is not None, frozenset(pairs))
-
-    def keeps(self, i: int, j: int) -> bool:
-        """Say whether an entry stays as it is, also if it is negative."""
-        return not self.is_used or i == j or (i, j) in self.pairs
-
-    def apply(self, block: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> None:
-        """Raise the entries of a block, in place."""
-        if not self.is_used:
-            return
-        stays = rows[:, None] == columns
-        for i, j in self.pairs:
-            stays |= np.logical_and.outer(rows == i, columns == j)
-        block[~stays & (block < 0)] = 0.0
-
-
-def top_sum(
-    squares: list[tuple[Any, int]], most: int, groups: Groups | None, own: int
-) -> Any:
-    """Return the largest sum of squares that a set with feature `own` can meet.
-
-    Of `most` features at the most, and of each group as many as there is room for: the
-    largest of those that still fit, one after the other.
-    """
-    if groups is not None:
-        groups = groups.after([own])
-    total = 0
-    for square, j in sorted(squares, reverse=True):
-        if most > 0 and (groups is None or groups.has_room(j)):
-            total += square
-            most -= 1
-            groups = groups and groups.after([j])
-    return total
-
-
-def members_of(groups: Groups, columns: np.ndarray) -> list[tuple[Any, Any]]:
-    """Return, for each group, its places among some features, and these features."""
-    labels = np.array([groups.label.get(i, -1) for i in columns.tolist()])
-    places = [np.flatnonzero(labels == g) for g in range(len(groups.room))]
-    return [(place, columns[place]) for place in places]
-
-
-def keep_room(
-    squares: np.ndarray,
-    rows: np.ndarray,
-    at: list[tuple[Any, Any]],
-    room: Sequence[int],
-) -> None:
-    """Set to 0, in place, what no set with the row's feature can meet.
-
-    `at` is of `members_of`; of a row only the room[g] largest of group g count, one
-    less if the row's own feature is of the group.
-    """
-    for (places, members), most in zip(at, room, strict=True):
-        own = np.isin(rows, members)
-        for chosen, count in ((own, most - 1), (~own, most)):
-            smaller = len(places) - count
-            if smaller <= 0 or not chosen.any():
-                continue
-            place = np.ix_(chosen, places)
-            part = squares[place]
-            least = np.argpartition(part, smaller - 1, axis=1)[:, :smaller]
-            np.put_along_axis(part, least, 0.0, axis=1)
-            squares[place] = part
-
-
-def undecided_in_groups(
-    bounds: UpperBounds,
-    groups: Groups,
-    level: Level,
-    features: tuple[int, ...],
-    among: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """As `undecided_by_lists`, where sets have limits: `groups` of positions.
-
-    Whole rows of the features alive are looked at, as which entries count changes with
-    these. With `among`, a mask, sets have no other features.
-    """
-    alive = bounds.left_by_cauchy(level)
-    if among is not None:
-        alive &= among
-    stays = np.zeros(len(alive), dtype=bool)
-    stays[list(features)] = True
-    alive |= stays
-    while True:
-        rows, columns = np.flatnonzero(alive & ~stays), np.flatnonzero(alive)
-        entries, out = bounds.entries(columns), []
-        own = np.searchsorted(columns, rows)
-        members = members_of(groups, columns)
-        step = max(1, BLOCK // max(1, len(columns)))
-        for start in range(0, len(rows), step):
-            part = slice(start, start + step)
-            squares = entries(own[part], len(columns)) ** 2
-            squares[np.arange(len(squares)), own[part]] = 0.0
-            keep_room(squares, rows[part], members, groups.room)
-            most = max(len(columns) - level.k + 1, 0)
-            if most:
-                squares = np.partition(squares, most - 1, axis=1)[:, most:]
-            sums = above(squares.sum(axis=1), level.k)
-            fits = level.excludes(bounds.diagonal[rows[part]], sums)
-            out.append(rows[part][fits])
-        gone = np.concatenate(out) if out else rows[:0]
-        alive[gone] = False
-        if not len(gone):
-            return alive, rows
 
 
 def _small_entry(levels: Sequence[Level], diagonal: float) -> float:
@@ -324,34 +213,45 @@ def undecided_by_lists(
             return alive, rows
         is_fresh = not len(out)
         if is_fresh:
-            lists = RowLists(bounds, rows, np.flatnonzero(alive), level.k - 1)
+            columns, length = np.flatnonzero(alive), level.k - 1
+            if bounds.groups is not None:  # some of these may have no room
+                whole = len(rows) * len(columns) <= WHOLE_LISTS
+                length = len(columns) if whole else 4 * level.k
+            lists = RowLists(bounds, rows, columns, length)
 
 
-def rows_above(
-    bounds: UpperBounds, k: int, upper: float, groups: Groups | None = None
-) -> np.ndarray:
-    """Return the rows with Ã_ii + the k − 1 largest |Ã_ij| not provably ≤ `upper`.
-
-    With `groups`, of positions, the largest that a set can meet.
-    """
+def rows_above(bounds: UpperBounds, k: int, upper: float) -> np.ndarray:
+    """Return the rows with Ã_ii + the k − 1 largest |Ã_ij| not provably ≤ `upper`."""
     d = len(bounds.diagonal)
     room = below(upper - bounds.diagonal)  # negative where the diagonal is too large
     if k == 1:
         return np.flatnonzero(bounds.diagonal > upper)
     rows = np.arange(d)
     if bounds.roots is not None:
-        most = above(np.sum(np.sort(bounds.roots)[::-1][: k - 1]), k)
+        most = above(np.sum(bounds.largest_roots(k, np.ones(d, dtype=bool))), k)
         rows = np.flatnonzero(above(bounds.roots * most + bounds.error * k) > room)
     if not len(rows):
         return rows
     entries = bounds.entries(np.arange(d))
-    left, at = [], [] if groups is None else members_of(groups, np.arange(d))
-    for start in range(0, len(rows), max(1, BLOCK // d)):
-        part = rows[start : start + max(1, BLOCK // d)]
+    left, count = [], max(1, BLOCK // d // (1 if bounds.groups is None else 8))
+    for start in range(0, len(rows), count):
+        part = rows[start : start + count]
         found = entries(part, d)
         found[np.arange(len(part)), part] = 0.0
-        if groups is not None:
-            keep_room(found, part, at, groups.room)
-        largest = np.partition(found, d - k + 1, axis=1)[:, d - k + 1 :]
+        largest = _largest_allowed(found, part, k, bounds.groups)
         left.append(part[above(np.sum(largest, axis=1), k) > room[part]])
     return np.concatenate(left)
+
+
+def _largest_allowed(
+    found: np.ndarray, rows: np.ndarray, k: int, groups: Groups | None
+) -> np.ndarray:
+    """Return the k − 1 largest entries of each row that one set can have, or 0."""
+    d = found.shape[1]
+    if groups is None:
+        return np.partition(found, d - k + 1, axis=1)[:, d - k + 1 :]
+    order = np.argsort(-found, axis=1, kind="stable")
+    order = order[order != rows[:, None]].reshape(len(rows), d - 1)
+    inside = groups.has_room(order, rows)
+    inside &= np.cumsum(inside, axis=1) <= k - 1
+    return np.take_along_axis(found, order, axis=1) * inside

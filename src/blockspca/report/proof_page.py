@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from .._html import Markup, table
-from ..checker.composition_file import Composed
+from ..checker.composition_file import Compositions
+from ..checker.entry_file import Close, EntryNode, Fix, Split
 from ..checker.proof_file import Claim, Node, Record, Section
 
 Name = Callable[[int], str]
@@ -112,12 +113,13 @@ def _namer(section: Section, names: Sequence[str] | None) -> Name:
 
 def _section(section: Section, names: Sequence[str] | None) -> str:
     name = _namer(section, names)
-    claims = {claim.places: claim for claim in section.claims}
+    chosen = len(section.problem.chosen)  # which records do not count
+    claims = {claim.k - chosen: claim for claim in section.claims}
     said = "".join(
         f"<li>{escape(_claim(claim, names, section))}</li>" for claim in section.claims
     )
     if section.problem.level is not None:
-        own = ", ".join(_number(i, names) for i in section.problem.include)
+        own = ", ".join(_number(i, names) for i in section.problem.chosen)
         said += (
             f"<li>The bounds below are about what {escape(own)}, chosen for good, "
             f"leave at the level {section.problem.level:.6g}; k counts the others.</li>"
@@ -139,10 +141,7 @@ def _claim(claim: Claim, names: Sequence[str] | None, section: Section) -> str:
     gap = (claim.upper_bound - claim.objective) / abs(claim.objective or 1.0)
     features = ", ".join(_number(i, names) for i in claim.support)
     kind = "optimal" if gap <= 1e-9 else f"gap {gap:.2%}"
-    told = section.problem
-    kept = ""
-    if told.include or told.groups or told.beside or told.nonnegative or told.whole:
-        kept = " that keep the constraints"
+    kept = " that keep the constraints" if section.problem.constraints.words() else ""
     return (
         f"No {claim.k} features{kept} have more variance than {claim.upper_bound:.6g}; "
         f"these have {claim.objective:.6g} ({kind}): {features}."
@@ -173,9 +172,10 @@ def _bounds(section: Section, claims: dict[int, Claim]) -> str:
 
 def _nodes(record: Record) -> int:
     trees = [record.tree]
-    if record.composed is not None:
-        trees += [record.composed.counts, *(one.tree for one in record.composed.cases)]
-    closed = sum(node.kind != "fix" for node in record.nodes)
+    given = record.compositions
+    if given is not None:
+        trees += [given.counts, *(one.tree for one in given.cases)]
+    closed = sum(not isinstance(node, Fix) for node in record.nodes)
     return closed + sum(node.letter != "D" for tree in trees for node in tree)
 
 
@@ -189,8 +189,8 @@ def _details(section: Section, name: Name) -> str:
             parts.append(_fixings(record, d, name))
         if record.rule == "group-tree":
             parts.append(_of_groups(record, name))
-        if record.composed is not None:
-            parts.append(_counted(record, record.composed, name))
+        if record.compositions is not None:
+            parts.append(_counted(record, record.compositions, name))
         if record.rule not in ("tree", "signs"):
             before = None
             continue
@@ -226,7 +226,7 @@ def _of_groups(record: Record, name: Name) -> str:
     )
 
 
-def _counted(record: Record, given: Composed, name: Name) -> str:
+def _counted(record: Record, given: Compositions, name: Name) -> str:
     """The parts, and the counts that have a tree of their own."""
     lines = [
         f"Part {number}, {len(part)} features: {_list(part, name)}."
@@ -271,24 +271,25 @@ def _rounds(record: Record, d: int, name: Name) -> str:
 def _fixings(record: Record, d: int, name: Name) -> str:
     """What each node of a search by weights does."""
     lines = [f"{len(record.features)} of {d} features are left by screening."]
-    for node in record.nodes[:_MOST_NODES]:
-        out, needed = (
-            _list([record.features[p] for p in places], name)
-            for places in (node.features, node.needed)
-        )
-        said = {
-            "fix": f"In no better set: {out}; in every better set: {needed}.",
-            "split": f"Split: with {out}, then without.",
-            "close": "Closed: UI − M is positive semidefinite.",
-            "last": "Closed: one set is left at the most, and is no better.",
-        }
-        lines.append(said[node.kind])
+    lines += [_searched(node, name) for node in record.nodes[:_MOST_NODES]]
     if len(record.nodes) > _MOST_NODES:
         more = len(record.nodes) - _MOST_NODES
         lines.append(f"… and {more} more steps, not shown.")
     text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     summary = f"k = {record.k}: weights, {_nodes(record)} nodes"
     return f"<details><summary>{summary}</summary>{text}</details>"
+
+
+def _searched(node: EntryNode, name: Name) -> str:
+    """What a node of a search by weights says."""
+    if isinstance(node, Fix):
+        out, needed = _list(node.out, name), _list(node.inside, name)
+        return f"In no better set: {out}; in every better set: {needed}."
+    if isinstance(node, Split):
+        return f"Split: with {name(node.feature)}, then without."
+    if isinstance(node, Close):
+        return "Closed: UI − M is positive semidefinite."
+    return "Closed: one set is left at the most, and is no better."
 
 
 def _list(features: Sequence[int], name: Name) -> str:

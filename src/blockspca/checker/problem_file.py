@@ -5,11 +5,11 @@ docs/proof-format.md, sections 1, 2 and 8. Whatever the page does not allow is r
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
-from .problem import Constraints, Deflation, Group, Problem, Vector
-from .reading import (
+from .fields import (
     ProofError,
     Reader,
     a_list,
@@ -24,6 +24,7 @@ from .reading import (
     take,
     text,
 )
+from .problem import Constraints, Deflation, Group, Problem, Vector
 
 HASH = re.compile(r"[0-9a-f]{64}", re.ASCII)
 WAYS = ("residual", "projection", "hotelling", "orthogonal")
@@ -56,12 +57,14 @@ def read_problem(header: dict[str, Any], where: str) -> Problem:
     return problem
 
 
-def least_version(problem: Problem, header: dict[str, Any]) -> int:
-    """Return the version that a header needs at least."""
-    constraints = problem.constraints
-    if constraints.beside:
+def least_version(header: dict[str, Any]) -> int:
+    """Return the version that a header needs at least, by the keys that it has."""
+    constraints, deflated = (header.get(key, {}) for key in ("constraints", "deflated"))
+    if has(constraints, "beside"):
         return 9
-    if problem.is_less or constraints.whole:
+    if has(constraints, "whole") or (
+        has(deflated, "how") and deflated["how"] in ("hotelling", "orthogonal")
+    ):
         return 8
     if {"deflated", "constraints", "raised", "level"} & {*header}:
         return 7
@@ -113,7 +116,8 @@ def _deflation(value: Any, d: int, where: str) -> Deflation:
             raise ProofError(f"{where}: a support must be ascending features")
         if len(one["x"]) != len(one["support"]) or not any(one["x"]):
             raise ProofError(f"{where}: x must be a number per feature, not all 0")
-        vectors.append(Vector(**{**one, "support": tuple(one["support"])}))
+        support, x = tuple(one["support"]), tuple(one["x"])
+        vectors.append(Vector(support, x, one.get("value", 0.0)))
     return Deflation(how, tuple(vectors), found.get("penalty", 0.0))
 
 
@@ -178,7 +182,7 @@ def _pairs(value: list[Any], d: int, where: str) -> tuple[tuple[int, int], ...]:
         if len(found) != 2 or not ascending(found, d):
             raise ProofError(f"{where}: ascending pairs i < j of features are needed")
         pairs.append((found[0], found[1]))
-    if any(a >= b for a, b in zip(pairs, pairs[1:], strict=False)):
+    if any(a >= b for a, b in itertools.pairwise(pairs)):
         raise ProofError(f"{where}: ascending pairs i < j of features are needed")
     return tuple(pairs)
 

@@ -14,10 +14,11 @@ from math import isqrt
 import numpy as np
 
 from .columns import dot, fraction_bits, scaled
+from .fields import ProofError
 from .problem import Problem
-from .reading import ProofError
 from .taken import Deflated
 
+MOST_NUMBERS = 2**22  # of columns that are held, a hundred bytes each
 PROPORTION = 400  # bits by which what is taken off may be more than there was
 
 
@@ -36,10 +37,9 @@ class ExactEntries:
             self.largest = largest = Fraction(float(np.abs(part).max()))
         else:
             self.columns = self.deflated.columns
-            self.column = lru_cache(maxsize=4096)(self.columns.column)
-            self.squares = {
-                i: dot(g, g) for i, g in ((i, self.columns.column(i)) for i in names)
-            }
+            most = max(16, MOST_NUMBERS // problem.n)
+            self.column = lru_cache(maxsize=most)(self.columns.column)
+            self.squares = {i: self.columns.square(i) for i in names}
             longest = max(self.squares.values())
             unit = Fraction(1, self.columns.denominator << self.columns.two_bits)
             error = self.columns.error

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .fields import ProofError, Reader, ascending, integer, integers, real, reals, take
 from .groups import Groups
 from .problem import Problem
-from .reading import ProofError, Reader, ascending, integer, integers, real, reals, take
 
 
 @dataclass(frozen=True)

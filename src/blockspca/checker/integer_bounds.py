@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .exact_entries import shifted
 from .screening import UNIT, Entries, UpperBounds, above
 
 BITS = 64
@@ -104,24 +103,24 @@ class IntegerBounds:
         matrix, n = self.matrix, self.problem.n
         data = matrix.entries.columns
         bits = (53 - (n - 1).bit_length()) // 2
-        r = np.zeros((n, len(columns)), dtype=np.int64)
-        factors = np.zeros(len(columns))
+        high, low = np.zeros((2, len(columns), n))
+        factors, sums = np.zeros((2, len(columns)))
         root = data.two_bits + BITS + matrix.exponent  # of the unit of the bounds
         for place, i in enumerate(columns.tolist()):
             column = matrix.column(i)
-            size = max(y.bit_length() for y in map(abs, column))
-            r[:, place] = [shifted(y, 2 * bits - size) for y in column]
+            size = max(max(column), -min(column)).bit_length()
+            r = np.array(shifted_all(column, 2 * bits - size), dtype=np.int64)
+            high[place], low[place] = r >> bits, r & (2**bits - 1)
+            sums[place] = np.abs(r).sum()
             # 2^s_i in the unit of the bounds; `root` is odd or even, so halved late.
             factors[place] = 2.0 ** (size - 2 * bits - root // 2)
-        high, low = (part.astype(float) for part in (r >> bits, r & (2**bits - 1)))
-        sums = np.abs(r).sum(axis=0).astype(float)
         divisor = float(data.denominator) * 2.0 ** (root % 2)
         P, Q, lost = self._pairs(columns)
 
         def signed(rows: np.ndarray, width: int) -> tuple[np.ndarray, Any]:
-            h, ell = high[:, rows].T, low[:, rows].T
-            cross = 2.0**bits * (h @ low[:, :width] + ell @ high[:, :width])
-            found = 4.0**bits * (h @ high[:, :width]) + cross + ell @ low[:, :width]
+            h, ell, H, L = high[rows], low[rows], high[:width].T, low[:width].T
+            cross = 2.0**bits * (h @ L + ell @ H)
+            found = 4.0**bits * (h @ H) + cross + ell @ L
             # Each of the three was rounded: to 53 bits of at most 4^(2b) n.
             error = 2.0**-50 * 16.0**bits * n + n + sums[rows][:, None] + sums[:width]
             scale = (factors[rows] / divisor)[:, None] * factors[:width]
@@ -149,6 +148,13 @@ class IntegerBounds:
             size = np.abs(P[row]).max(initial=0.0) * np.abs(Q[row]).max(initial=0.0)
             lost += 2.0**-48 * (len(pairs) + 2) * float(size)
         return P, Q, lost
+
+
+def shifted_all(values: list[int], bits: int) -> list[int]:
+    """Return ⌊value · 2^bits⌋ for each."""
+    if bits >= 0:
+        return [value << bits for value in values]
+    return [value >> -bits for value in values]
 
 
 def rounded_down(units: int) -> float:

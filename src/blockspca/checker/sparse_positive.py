@@ -1,10 +1,11 @@
-"""x'Xx ≥ 0 for all x with at most k entries that are not 0: by a factor, multiplied out.
+"""x'Xx ≥ 0 for all x with at most k entries not 0: by a factor, multiplied out.
 
 Let L be any matrix, X = LL' + E. Then x'Xx ≥ x'Ex, and for x with at most k entries
 
-    x'Ex ≥ Σ E_ii x_i² − max |E_ij| ((Σ |x_i|)² − ‖x‖²) ≥ (min E_ii − (k − 1) max |E_ij|) ‖x‖²,
+    x'Ex ≥ Σ E_ii x_i² − max |E_ij| ((Σ |x_i|)² − ‖x‖²)
+         ≥ (min E_ii − (k − 1) max |E_ij|) ‖x‖²,    i ≠ j.
 
-i ≠ j. L is Cholesky's factor of X − sI in float64, s being a little more than what E
+L is Cholesky's factor of X − sI in float64, s being a little more than what E
 can be by rounding; nothing is assumed of it, as E is what is looked at. All x are
 meant if k is the number of rows.
 

@@ -19,7 +19,7 @@ import numpy as np
 from .columns import dot
 from .exact_entries import ExactEntries, quotient
 from .factor import factor, over_root, trace_of_inverse
-from .reading import ProofError
+from .fields import ProofError
 from .screening import UNIT, above
 
 FINE = 200  # bits of the entries that B is made of

@@ -6,10 +6,10 @@ to the diagonal of M is rounded up does no harm.
 
 Weights. ŵ_i is the float64 nearest to w_i times the root of `factor`, or one near it,
 and exact from then on. **Errors.** Entries of Ã are known within `product_error`. In
-X_ij = fl(fl(fl(ŵ_i ŵ_j) s_ij/2¹⁴) − Â_ij) two products are rounded, and the result: 2.01u
-ŵ_i ŵ_j + u|X_ij| at the most. X_ii = fl(fl(U − Â_ii) − fl(c ŵ_i²)), the last of which is
-rounded up, errs by u(|U| + |Â_ii|) + u|X_ii|. 4u times the sum of the largest of all of
-these is more. As x has k entries, `error` costs k times as much.
+X_ij = fl(fl(fl(ŵ_i ŵ_j) s_ij/2¹⁴) − Â_ij) two products are rounded, and the result:
+2.01u ŵ_i ŵ_j + u|X_ij| at the most. X_ii = fl(fl(U − Â_ii) − fl(c ŵ_i²)), the last of
+which is rounded up, errs by u(|U| + |Â_ii|) + u|X_ii|. 4u times the sum of the largest
+of all of these is more. As x has k entries, `error` costs k times as much.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import Any
 import numpy as np
 
 from .entry_file import SHARE_BITS, share_matrix
+from .fields import ProofError
 from .floats import FloatMatrix
+from .integer_forms import Weighted
 from .positive import _inverse
-from .reading import ProofError
 from .screening import TINY, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -109,35 +110,23 @@ class FloatForms:
 
     # -- forms ----------------------------------------------------------------------
 
-    def point(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        raised: Sequence[Fraction],
-        upper: Fraction,
-    ) -> FloatForm:
-        """Return UI − M: M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
-        moved = np.outer(w, w) * share_matrix(shares, len(w)) * 2.0**-SHARE_BITS
-        return self._form(moved - A, A, w, raised, upper)
+    def point(self, given: Weighted, raised: Sequence[Fraction]) -> FloatForm:
+        """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
+        A, w = given.A, given.w
+        moved = np.outer(w, w) * share_matrix(given.shares, len(w)) * 2.0**-SHARE_BITS
+        return self._form(moved - A, A, w, raised, given.upper)
 
     def dense(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        core: np.ndarray,
-        shares: np.ndarray,
-        k: int,
-        beside: np.ndarray,
-        upper: Fraction,
+        self, given: Weighted, core: np.ndarray, k: int, beside: np.ndarray
     ) -> FloatForm:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
+        A, w = given.A, given.w
         products = np.outer(w, w)
         X = -np.sign(A) * np.maximum(np.abs(A) - products, 0.0)
         inner = np.ix_(core, core)
-        share = share_matrix(shares, len(core)) * 2.0**-SHARE_BITS
+        share = share_matrix(given.shares, len(core)) * 2.0**-SHARE_BITS
         X[inner] = products[inner] * share - A[inner]
-        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), upper)
+        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
         # One more difference is rounded, of numbers of which δ is the largest.
         more = 4 * UNIT * float(np.abs(beside).max(initial=0.0))
         np.fill_diagonal(form.X, np.diagonal(form.X) - beside)
@@ -182,17 +171,11 @@ class FloatForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        places: np.ndarray,
-        own: np.ndarray,
-        price: float,
-        upper: Fraction,
+        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
     ) -> FloatBorders:
         """Return c and U − Ã_ii − au² of the features at `places`."""
-        share = share_matrix(shares, len(w))[:, places] * 2.0**-SHARE_BITS
+        A, w, upper = given.A, given.w, given.upper
+        share = share_matrix(given.shares, len(w))[:, places] * 2.0**-SHARE_BITS
         C = A[:, places] - np.outer(w, own) * share
         C[places, np.arange(len(places))] = 0.0
         squares = above(price * above(own * own))

@@ -2,9 +2,9 @@
 
 The unit of Ã is 2^exponent, exponent = 2h or 2h + 1. Ŵ_i is w_i in units of 2^(h − 40),
 rounded down, which leaves most w_i as they are. A form is counted in units of
-2^(2h − 94), so that 2⁻¹⁴ s_ij ŵ_i ŵ_j is s_ij Ŵ_i Ŵ_j; Ã_ij in units of 2^(2h − 80), that
-of squares of weights, is Ã_ij times a power of two. All is exact but what is added to
-the diagonal of M, which is rounded up.
+2^(2h − 94), so that 2⁻¹⁴ s_ij ŵ_i ŵ_j is s_ij Ŵ_i Ŵ_j; Ã_ij in units of 2^(2h − 80),
+that of squares of weights, is Ã_ij times a power of two. All is exact but what is added
+to the diagonal of M, which is rounded up.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import numpy as np
 
 from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
+from .fields import ProofError
 from .integer_bounds import BITS
 from .integers import LARGEST, IntegerMatrix
 from .positive import _inverse
-from .reading import ProofError
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -34,6 +34,16 @@ GAMMA_BITS = 23  # γ = |U|/2^23: an eighth of the room that writers leave
 Forms = Any  # FloatForms or IntegerForms
 Number = Any  # of the matrix: a fraction or an integer
 Raises = Sequence[Fraction]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Ã on the features of a node, with weights ŵ and shares, to be shown below U."""
+
+    A: np.ndarray
+    w: np.ndarray
+    shares: np.ndarray
+    upper: Number
 
 
 @dataclass(frozen=True)
@@ -137,33 +147,26 @@ class IntegerForms:
 
     # -- forms ----------------------------------------------------------------------
 
-    def point(
-        self, A: np.ndarray, w: np.ndarray, shares: np.ndarray, raised: Raises, U: int
-    ) -> np.ndarray:
-        """Return UI − M: M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
-        X = np.outer(w, w) * _whole(share_matrix(shares, len(w)))
+    def point(self, given: Weighted, raised: Raises) -> np.ndarray:
+        """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
+        A, w = given.A, given.w
+        X = np.outer(w, w) * _whole(share_matrix(given.shares, len(w)))
         X -= A << self.form_bits
-        self._set_diagonal(X, A, w, raised, U)
+        self._set_diagonal(X, A, w, raised, given.upper)
         return X
 
     def dense(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        core: np.ndarray,
-        shares: np.ndarray,
-        k: int,
-        beside: Sequence[int],
-        upper: int,
+        self, given: Weighted, core: np.ndarray, k: int, beside: Sequence[int]
     ) -> np.ndarray:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
+        A, w = given.A, given.w
         products = np.outer(w, w)
         X = np.maximum((np.abs(A) << self.square_bits) - products, 0) << SHARE_BITS
         X = np.where(A > 0, -X, X)
         inner = np.ix_(core, core)
-        share = _whole(share_matrix(shares, len(core)))
+        share = _whole(share_matrix(given.shares, len(core)))
         X[inner] = products[inner] * share - (A[inner] << self.form_bits)
-        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), upper)
+        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
         for i, more in enumerate(beside):
             X[i, i] -= more << SHARE_BITS
         return X
@@ -198,21 +201,15 @@ class IntegerForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self,
-        A: np.ndarray,
-        w: np.ndarray,
-        shares: np.ndarray,
-        places: np.ndarray,
-        own: np.ndarray,
-        price: float,
-        upper: int,
+        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
     ) -> IntegerBorders:
         """Return c and U − Ã_ii − au², rounded down, of the features at `places`."""
-        share = _whole(share_matrix(shares, len(w)))[:, places]
+        A, w = given.A, given.w
+        share = _whole(share_matrix(given.shares, len(w)))[:, places]
         C = (A[:, places] << self.form_bits) - np.outer(w, own) * share
         C[places, np.arange(len(places))] = 0
         corners = [
-            ((upper - A[i, i]) << self.form_bits)
+            ((given.upper - A[i, i]) << self.form_bits)
             - ceil(Fraction(price) * u * u * 2**SHARE_BITS)
             for i, u in zip(places, own, strict=True)
         ]

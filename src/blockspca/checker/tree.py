@@ -7,13 +7,13 @@ What a node shows is the same in every arithmetic; the matrix B of it is what
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from .fields import ProofError
 from .groups import Rooms
-from .reading import ProofError
 from .tree_text import Node, skip_node
 
 Schur = Any  # the matrix B of a node: an array, or rows of integers and a pivot
@@ -112,22 +112,27 @@ class Tree(ABC):
         """Close what the suffix bounds close; the rest must be opened, and hold."""
         if m < 2:
             raise ProofError(f"k = {self.k}: S needs m ≥ 2")
-        left = np.setdiff1d(F[self.open_by_suffix(B, m)], node.opened)
-        if len(left):
-            raise self.fail(f"S without position {left[0]}")
-        for position in node.opened:
-            t = place_of(position, F)
-            if t is None:
-                skip_node(self.nodes)
-                continue
+        for position, t in self.opened(node, F, F[self.open_by_suffix(B, m)]):
             if not self.pivot_fits(B, t):
                 raise self.fail("B_pp < τ")
             after, places = rooms.chosen(position), np.arange(t + 1, len(F))
             places = places[after.is_open(F[places])]
             self.node(self.child(B, t, places), F[places], m - 1, after)
 
+    def opened(
+        self, node: Node, F: np.ndarray, still_open: np.ndarray
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the positions that an `S` opens, with their places in F, ascending.
 
-def place_of(position: int, F: np.ndarray) -> int | None:
-    """Return where a position is in F, which is ascending, or None."""
-    t = int(np.searchsorted(F, position))
-    return t if t < len(F) and F[t] == position else None
+        All that are still open must be among them. The node of one that is not in F is
+        read, and need not hold.
+        """
+        left = {*still_open.tolist()}.difference(node.opened)
+        if left:
+            raise ProofError(f"k = {self.k}: S, position {min(left)} is not open")
+        for position in node.opened:
+            t = int(np.searchsorted(F, position))
+            if t < len(F) and F[t] == position:
+                yield position, t
+            else:
+                skip_node(self.nodes)

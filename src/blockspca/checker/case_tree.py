@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .composition_file import Case
+from .fields import ProofError
 from .groups import Groups, Rooms
-from .reading import ProofError
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .reading import ProofError
+from .fields import ProofError
 
 WHOLE = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 DEEPEST = 300  # nodes within nodes; each is a call of a function
