@@ -172,11 +172,8 @@ class _Run:
     n_jobs: int | None
     callback: Listener
 
-    @property
-    def options(self) -> ProofOptions:
-        return ProofOptions(
-            settings=SETTINGS, n_jobs=self.n_jobs, callback=self.callback
-        )
+    def options(self, prover: Prover = Prover.CHAIN) -> ProofOptions:
+        return ProofOptions(prover, SETTINGS, self.n_jobs, self.callback)
 
     def certified(
         self, k_min: int, k_max: int, incumbents: Mapping[int, list[int]]
@@ -189,11 +186,10 @@ class _Run:
             range(k_min, k_max + 1),
             self.budget.left(),
             {k: support for k, support in incumbents.items() if support},
-            replace(
-                self.options,
-                prover=choose_prover(
+            self.options(
+                choose_prover(
                     self.cov, k_min, k_max, timed=self.budget.limits.time is not None
-                ),
+                )
             ),
         )
 
@@ -303,7 +299,7 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         k,
         rules,
         budget.left(),
-        replace(run.options, prove=certify),
+        replace(run.options(), prove=certify),
         choose_prover,
         start=run.start,
         free=free,
@@ -413,7 +409,7 @@ def solve_path(
             results = run.certified(1, k_max, {len(given): given})
         else:
             results = solve_constrained_path(
-                cov, k_max, constraints, budget, run.options, choose_prover, given
+                cov, k_max, constraints, budget, run.options(), choose_prover, given
             )
     cov.check_unchanged()
     path = SparsityPath(results, cov)

@@ -19,7 +19,8 @@ def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
 def test_values_of_subsets_are_rayleigh_quotients():
     A = covariance()
     x = np.linalg.eigh(A)[1][:, -1]
-    values, rounding = values_of_subsets(A, x)
+    positions = np.arange(len(A))
+    (values,), (rounding,) = values_of_subsets(A, positions[None], x[None])
     for k in range(1, len(A) + 1):
         kept = np.argsort(-np.abs(x), kind="stable")[:k]
         y = x[kept]

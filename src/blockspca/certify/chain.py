@@ -126,8 +126,11 @@ class Chain:
         which the chain says nothing.
         """
         value = self.values[k]
-        wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
-        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
+        above = 0.5 * OPTIMAL_GAP * abs(value)
+        if gap > 0:
+            wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
+            above = max(wanted, above)
+        tau = value + above
         return tau if k == 1 else max(tau, self.upper[k - 1])
 
     def is_hopeless(self, k: int, tau: float) -> bool:

@@ -78,14 +78,13 @@ class Origin:
         return said
 
 
-def matrix_origin(given: Any, own: Any) -> Origin:
+def matrix_origin(given: Any, own: Any, is_same: bool) -> Origin:
     """Say which matrix was passed in; our own copy is hashed if it is the same."""
     d = own.shape[0]
     if is_sparse(own):
         return Origin("matrix", given, d, d)
-    given = numeric_array(given, "A")
-    same = bool(np.array_equal(given, own))
-    return Origin("matrix", own if same else data_sha256(given), d, d)
+    numbers = own if is_same else data_sha256(numeric_array(given, "A"))
+    return Origin("matrix", numbers, d, d)
 
 
 def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:

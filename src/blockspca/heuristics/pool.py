@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,16 +99,21 @@ def leading_pair(
     return float(values[-1]), vectors[:, -1]
 
 
+@cache
+def _lapack() -> Any:
+    # SciPy is not for those who only import: solvers are imported with the package.
+    from scipy.linalg import lapack
+
+    return lapack
+
+
 def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All eigenvalues, ascending, and eigenvectors, as `numpy.linalg.eigh` has them.
 
     For a handful of features the checks of `eigh` take longer than LAPACK. The largest
     is what its eigenvector reaches where LAPACK's may be more.
     """
-    # SciPy is not for those who only import: solvers are imported with the package.
-    from scipy.linalg.lapack import dsyevd
-
-    values, vectors, failed = dsyevd(within)
+    values, vectors, failed = _lapack().dsyevd(within)
     if failed:
         values, vectors = np.linalg.eigh(within)
     if -values[0] > _LOPSIDED * abs(values[-1]):

@@ -41,14 +41,16 @@ def blas_threads() -> int:
 @contextmanager
 def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads."""
-    # What `ThreadpoolController.limit` does, without collecting what it could report.
-    before = [library.num_threads for library in _libraries()]
+    # What `ThreadpoolController.limit` does, without collecting what it could report,
+    # and where there is something to do.
+    found = [(library, library.num_threads) for library in _libraries()]
+    others = [(library, count) for library, count in found if count != threads]
     try:
-        for library in _libraries():
+        for library, _ in others:
             library.set_num_threads(threads)
         yield
     finally:
-        for library, count in zip(_libraries(), before, strict=True):
+        for library, count in others:
             library.set_num_threads(count)
 
 
