@@ -392,15 +392,14 @@ def solve_path(
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
-    from .certify.constrained_path import solve_constrained_path
-    from .certify.proof_log import check_recordable, recorded
-
     cov = as_covariance(cov)
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
         check_recordable(cov, True)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov, callback = formed_or_interrupted(cov, budget, callback)
@@ -408,6 +407,8 @@ def solve_path(
         if constraints is None:
             results = run.certified(1, k_max, {len(given): given})
         else:
+            from .certify.constrained_path import solve_constrained_path
+
             results = solve_constrained_path(
                 cov, k_max, constraints, budget, run.options(), choose_prover, given
             )

@@ -7,7 +7,7 @@ import blockspca as bs
 from blockspca.certificate import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import Candidates
-from blockspca.certify.alarms import has_alarm, is_below_objective, values_of_subsets
+from blockspca.certify.alarms import Subsets, has_alarm, is_below_objective
 from blockspca.result import Status
 from blockspca.search.portfolio import StepProof
 
@@ -20,7 +20,8 @@ def test_values_of_subsets_are_rayleigh_quotients():
     A = covariance()
     x = np.linalg.eigh(A)[1][:, -1]
     positions = np.arange(len(A))
-    (values,), (rounding,) = values_of_subsets(A, positions[None], x[None])
+    subsets = Subsets(A, positions[None], x[None])
+    (values,), (rounding,) = subsets.values, subsets.rounding()
     for k in range(1, len(A) + 1):
         kept = np.argsort(-np.abs(x), kind="stable")[:k]
         y = x[kept]

@@ -63,32 +63,47 @@ def has_alarm(result: Result) -> bool:
     return result.status is Status.FEASIBLE and result.bound_name == BoundName.NONE
 
 
-def values_of_subsets(
-    matrix: FloatArray, positions: NDArray[np.int64], x: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+class Subsets:
     """x'Ax / x'x for x cut to its 1, 2, …, K largest entries, and what rounding adds.
 
     For several x at once, (m, K), on supports `positions`, (m, K), of a matrix; what
     has fewer entries is filled up with zeros, anywhere. Each value is a lower bound on
-    opt(1), opt(2), …, opt(K): what is proved for a smaller k must not be below it. A
-    sum of j² products is added up in 2j + 1 steps, so it errs by at most (j + 3) eps of
-    their sizes.
+    opt(1), opt(2), …, opt(K): what is proved for a smaller k must not be below it.
 
     Examples
     --------
     >>> import numpy as np
     >>> A, x = np.diag([1.0, 3.0]), np.array([[0.6, 0.8]])
-    >>> values_of_subsets(A, np.array([[0, 1]]), x)[0].round(2)
+    >>> Subsets(A, np.array([[0, 1]]), x).values.round(2)
     array([[3.  , 2.28]])
     """
-    order = (-np.abs(x)).argsort(axis=1, kind="stable")
-    each = np.arange(len(x))[:, None]
-    y, at = x[each, order], positions[each, order]
-    terms = matrix[at[:, :, None], at[:, None, :]]
-    terms *= y[:, :, None] * y[:, None, :]
-    # By symmetry, an entry more adds a row up to the diagonal, twice but for that.
-    both = np.array([terms, np.abs(terms)])
-    rows = 2 * both.cumsum(axis=3).diagonal(axis1=2, axis2=3)
-    rows -= both.diagonal(axis1=2, axis2=3)
-    values, sizes = rows.cumsum(axis=2) / (y * y).cumsum(axis=1)
-    return values, (np.arange(x.shape[1]) + 6) * EPS * sizes
+
+    def __init__(
+        self, matrix: FloatArray, positions: NDArray[np.int64], x: FloatArray
+    ) -> None:
+        order = (-np.abs(x)).argsort(axis=1, kind="stable")
+        each = np.arange(len(x))[:, None]
+        y, at = x[each, order], positions[each, order]
+        self._terms = matrix[at[:, :, None], at[:, None, :]]
+        self._terms *= y[:, :, None] * y[:, None, :]
+        self._squares = (y * y).cumsum(axis=1)
+        self.values = _sums_of_corners(self._terms) / self._squares
+
+    def rounding(self) -> FloatArray:
+        """What the values may be off by.
+
+        A sum of j² products is added up in 2j + 1 steps, so it errs by at most
+        (j + 3) eps of their sizes.
+        """
+        sizes = _sums_of_corners(np.abs(self._terms)) / self._squares
+        return (np.arange(sizes.shape[1]) + 6) * EPS * sizes
+
+
+def _sums_of_corners(terms: FloatArray) -> FloatArray:
+    """The sums over the first 1, 2, …, K rows and columns of symmetric matrices.
+
+    By symmetry, an entry more adds a row up to the diagonal, twice but for that.
+    """
+    rows = 2 * terms.cumsum(axis=2).diagonal(axis1=1, axis2=2)
+    rows -= terms.diagonal(axis1=1, axis2=2)
+    return rows.cumsum(axis=1)

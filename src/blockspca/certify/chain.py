@@ -114,9 +114,10 @@ class Chain:
         """Whether the bound is within the gap of the incumbent."""
         # A little less than what is called optimal, which is judged by x'Ax as it is
         # handed out, not by λ.
-        value = self.values[k]
-        bound = max(self.upper[k], value)
-        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
+        value, bound = self.values[k], self.upper[k]
+        if bound == np.inf:
+            return False
+        return is_within_gap(value, max(bound, value), max(0.99 * OPTIMAL_GAP, gap))
 
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.

@@ -10,7 +10,7 @@ from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
 from ..limits import Status
 from ..numerics.linalg import SMALL, with_sign
-from .alarms import alarm, is_below_objective, values_of_subsets
+from .alarms import Subsets, alarm, is_below_objective
 from .records import CertifiedStep
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _complete(prover: PathProver) -> None:
     obvious = ObviousBounds(prover.cov)
     last, before = len(prover.chain.upper) - 1, -np.inf
     for k in range(1, last + 1):
-        at_leisure = prover.budget.elapsed() < ends
+        at_leisure = limit is None or prover.budget.elapsed() < ends
         if prover.values[k] == -np.inf:
             if at_leisure:
                 prover.incumbents.start(k)
@@ -89,8 +89,11 @@ def _compare_with_parts(prover: PathProver, sizes: list[int]) -> None:
     for row, size in enumerate(sizes):
         best = prover.incumbents.best[size]
         positions[row, :size], x[row, :size] = best.positions, best.x
-    values, rounding = values_of_subsets(pool.matrix, positions, x)
-    upper = np.array(prover.chain.upper[1 : most + 1])
+    subsets = Subsets(pool.matrix, positions, x)
+    upper, values = np.array(prover.chain.upper[1 : most + 1]), subsets.values
+    if (upper >= values).all():  # whatever rounding may have added
+        return
+    rounding = subsets.rounding()
     rounding += 2 * prover.chain.entry_error * np.arange(1, most + 1)
     below = is_below_objective(upper, values, rounding)
     if not below.any():

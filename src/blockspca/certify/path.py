@@ -31,6 +31,7 @@ from ..result import Status
 from ..rules import GroupLimits
 from ..scan.lists import scan_kernels
 from ..search.portfolio import StepProof
+from ..search.schur_tree import largest_size
 from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .chain import Chain
@@ -335,9 +336,11 @@ class PathProver:
     ) -> bool:
         """Tell whether no k-set beats the incumbent by more than the gap."""
         ended = self.try_to_prove(k, gap, rounds, most)
+        if ended is Attempt.PROVED:
+            return True
         if ended in _STOPPED_BY:
             self.stopped_by[k] = _STOPPED_BY[ended]
-        return ended is Attempt.PROVED
+        return False
 
     def try_to_prove(
         self, k: int, gap: float, rounds: int | None, most: float
@@ -434,7 +437,7 @@ class PathProver:
         if survivors.tolist() != best.support.tolist():
             return None
         within = self.incumbents.pool.within(best.positions)
-        size = k * float(np.abs(within).max())
+        size = k * largest_size(within)
         return within if tau - best.value >= 8 * k * EPS * size else None
 
     # -- what is handed out --------------------------------------------------------

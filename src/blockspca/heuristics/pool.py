@@ -159,13 +159,15 @@ def extended(
             continue
         value, x = pair or leading_pair(matrix, support)
         pair = None
-        coupling = x @ matrix.take(support, 0)
+        coupling = x.dot(matrix.take(support, 0))
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
         if groups is not None:
             scores[groups.closed_to(support)] = -np.inf
-        support = np.concatenate((support, scores.argmax(axis=0, keepdims=True)))
+        added = np.empty(len(support) + 1, dtype=np.int64)
+        added[:-1], added[-1] = support, scores.argmax()
+        support = added
     return support
 
 

@@ -98,6 +98,12 @@ def extent(matrix: FloatArray) -> tuple[float, float]:
     return diagonal.item(diagonal.argmin()), sizes.item(sizes.argmax())
 
 
+def largest_size(matrix: FloatArray) -> float:
+    """max |A_ij|."""
+    sizes = np.abs(matrix)
+    return sizes.item(sizes.argmax())
+
+
 class ProofTree:
     """One resumable search for a k-set above τ.
 
