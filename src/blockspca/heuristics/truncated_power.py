@@ -319,6 +319,7 @@ class _Search:
             max_iterations=self.max_iterations,
             stop=self.stop,
             offer=self.offer if size <= self.k else None,
+            merge=True,
         )
 
     def offer(self, x: FloatArray, values: FloatArray) -> None:
