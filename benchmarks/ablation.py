@@ -213,6 +213,8 @@ def report(options: Options) -> Report:
     columns["matters"] = ("changes a count or a gap by 10 %", "")
     for package in options.rows or (*PACKAGES, SETTINGS):
         problems = dict(cases(of_bounds=package == "bounds"))
+        if package in (SETTINGS, "heuristics"):  # all provers ask them
+            problems |= dict(cases(of_bounds=True))
         chosen: list[Constant | Setting] = (
             list(settings()) if package == SETTINGS else list(constants(package))
         )

@@ -240,6 +240,8 @@ class Budget(Deadline):
 
     def check(self) -> None:
         """Raise `LimitReached`, or `StepLimitReached` where only this k has to end."""
+        if self.seconds is None and self.limits.nodes is None and self._event is None:
+            return  # nothing can end it, and walks of a millisecond ask often
         stopped = self.stop_reason()
         if stopped is not None:
             raise LimitReached(stopped)
@@ -259,7 +261,10 @@ class Budget(Deadline):
         if nodes is not None:
             # Limits refuse zero, and one node makes every search give an answer.
             nodes = max(1, nodes - self.nodes)
-        return replace(self.limits, time=self.remaining(), nodes=nodes)
+        seconds = self.remaining()
+        if seconds is None and nodes is None:
+            return self.limits
+        return replace(self.limits, time=seconds, nodes=nodes)
 
     @property
     def nodes_left(self) -> int:

@@ -167,11 +167,8 @@ class _Run:
     n_jobs: int | None
     callback: Listener
 
-    @property
-    def options(self) -> ProofOptions:
-        return ProofOptions(
-            settings=SETTINGS, n_jobs=self.n_jobs, callback=self.callback
-        )
+    def options(self, prover: Prover = Prover.CHAIN) -> ProofOptions:
+        return ProofOptions(prover, SETTINGS, self.n_jobs, self.callback)
 
     def certified(
         self, k_min: int, k_max: int, incumbents: Mapping[int, list[int]]
@@ -184,11 +181,10 @@ class _Run:
             range(k_min, k_max + 1),
             self.budget.left(),
             {k: support for k, support in incumbents.items() if support},
-            replace(
-                self.options,
-                prover=choose_prover(
+            self.options(
+                choose_prover(
                     self.cov, k_min, k_max, timed=self.budget.limits.time is not None
-                ),
+                )
             ),
         )
 
@@ -298,7 +294,7 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         k,
         rules,
         budget.left(),
-        replace(run.options, prove=certify),
+        replace(run.options(), prove=certify),
         choose_prover,
         start=run.start,
         free=free,
@@ -391,15 +387,14 @@ def solve_path(
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
-    from .certify.constrained_path import solve_constrained_path
-    from .certify.proof_log import check_recordable, recorded
-
     cov = as_covariance(cov)
     refuse_constant(cov)
     k_max = check_sparsity(k_max, cov.n_features, "k_max")
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     if check_flag(proof, "proof"):
+        from .certify.proof_log import check_recordable, recorded
+
         check_recordable(cov, True)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
         cov, callback = formed_or_interrupted(cov, budget, callback)
@@ -407,8 +402,10 @@ def solve_path(
         if constraints is None:
             results = run.certified(1, k_max, {len(given): given})
         else:
+            from .certify.constrained_path import solve_constrained_path
+
             results = solve_constrained_path(
-                cov, k_max, constraints, budget, run.options, choose_prover, given
+                cov, k_max, constraints, budget, run.options(), choose_prover, given
             )
     cov.check_unchanged()
     path = SparsityPath(results, cov)

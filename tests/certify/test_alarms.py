@@ -7,7 +7,7 @@ import blockspca as bs
 from blockspca.certificate import BoundName
 from blockspca.certify import path as module
 from blockspca.certify.adaptive_screening import Candidates
-from blockspca.certify.alarms import has_alarm, is_below_objective, values_of_subsets
+from blockspca.certify.alarms import Subsets, has_alarm, is_below_objective
 from blockspca.result import Status
 from blockspca.search.portfolio import StepProof
 
@@ -19,7 +19,9 @@ def covariance(d: int = 9, seed: int = 0) -> np.ndarray:
 def test_values_of_subsets_are_rayleigh_quotients():
     A = covariance()
     x = np.linalg.eigh(A)[1][:, -1]
-    values, rounding = values_of_subsets(A, x)
+    positions = np.arange(len(A))
+    subsets = Subsets(A, positions[None], x[None])
+    (values,), (rounding,) = subsets.values, subsets.rounding()
     for k in range(1, len(A) + 1):
         kept = np.argsort(-np.abs(x), kind="stable")[:k]
         y = x[kept]

@@ -28,3 +28,28 @@ def test_the_largest_entries_are_kept(monkeypatch, kind, together):
                 np.testing.assert_array_equal(chosen, sizes[:k, j])
                 assert set(np.flatnonzero(x[:, j])) <= set(kept[j])
             np.testing.assert_allclose(np.linalg.norm(x, axis=0), 1.0)
+
+
+def test_starts_that_go_the_same_way_are_gone_on_with_once():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 40))
+    X[:, :9] += 2 * rng.standard_normal((60, 1))
+    A = np.cov(X.T)
+    starts = np.column_stack([A[:, :9], rng.standard_normal((40, 3))])
+    seen: list[int] = []
+
+    def product(x):
+        seen.append(x.shape[1])
+        return A @ x
+
+    def settled(merge):
+        seen.clear()
+        x = power_iteration.power_iteration(
+            product, starts, 9, shift=0.0, max_iterations=100, merge=merge
+        )
+        return {tuple(np.flatnonzero(column)) for column in x.T}, sum(seen)
+
+    merged, columns = settled(True)
+    alone, all_columns = settled(False)
+    assert merged == alone
+    assert columns < all_columns

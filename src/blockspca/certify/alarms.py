@@ -63,27 +63,47 @@ def has_alarm(result: Result) -> bool:
     return result.status is Status.FEASIBLE and result.bound_name == BoundName.NONE
 
 
-def values_of_subsets(
-    within: FloatArray, x: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+class Subsets:
     """x'Ax / x'x for x cut to its 1, 2, …, K largest entries, and what rounding adds.
 
-    `within` is A on the support of x. Each value is a lower bound on opt(1), opt(2), …,
-    opt(K): what is proved for a smaller k must not be below it. A sum of j² products
-    is added up in 2j + 1 steps, so it errs by at most (j + 3) eps of their sizes.
+    For several x at once, (m, K), on supports `positions`, (m, K), of a matrix; what
+    has fewer entries is filled up with zeros, anywhere. Each value is a lower bound on
+    opt(1), opt(2), …, opt(K): what is proved for a smaller k must not be below it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> values_of_subsets(np.diag([1.0, 3.0]), np.array([0.6, 0.8]))[0].round(2)
-    array([3.  , 2.28])
+    >>> A, x = np.diag([1.0, 3.0]), np.array([[0.6, 0.8]])
+    >>> Subsets(A, np.array([[0, 1]]), x).values.round(2)
+    array([[3.  , 2.28]])
     """
-    order = np.argsort(-np.abs(x), kind="stable")
-    y = x[order]
-    terms = within.take(order, 0).take(order, 1) * (y[:, None] * y)
-    # By symmetry, an entry more adds a row up to the diagonal, twice but for that.
-    both = np.array([terms, np.abs(terms)])
-    rows = 2 * both.cumsum(axis=2).diagonal(axis1=1, axis2=2)
-    rows -= both.diagonal(axis1=1, axis2=2)
-    values, sizes = rows.cumsum(axis=1) / np.cumsum(y**2)
-    return values, (np.arange(len(x)) + 6) * EPS * sizes
+
+    def __init__(
+        self, matrix: FloatArray, positions: NDArray[np.int64], x: FloatArray
+    ) -> None:
+        order = (-np.abs(x)).argsort(axis=1, kind="stable")
+        each = np.arange(len(x))[:, None]
+        y, at = x[each, order], positions[each, order]
+        self._terms = matrix[at[:, :, None], at[:, None, :]]
+        self._terms *= y[:, :, None] * y[:, None, :]
+        self._squares = (y * y).cumsum(axis=1)
+        self.values = _sums_of_corners(self._terms) / self._squares
+
+    def rounding(self) -> FloatArray:
+        """What the values may be off by.
+
+        A sum of j² products is added up in 2j + 1 steps, so it errs by at most
+        (j + 3) eps of their sizes.
+        """
+        sizes = _sums_of_corners(np.abs(self._terms)) / self._squares
+        return (np.arange(sizes.shape[1]) + 6) * EPS * sizes
+
+
+def _sums_of_corners(terms: FloatArray) -> FloatArray:
+    """The sums over the first 1, 2, …, K rows and columns of symmetric matrices.
+
+    By symmetry, an entry more adds a row up to the diagonal, twice but for that.
+    """
+    rows = 2 * terms.cumsum(axis=2).diagonal(axis1=1, axis2=2)
+    rows -= terms.diagonal(axis1=1, axis2=2)
+    return rows.cumsum(axis=1)

@@ -112,9 +112,10 @@ class Chain:
         """Whether the bound is within the gap of the incumbent."""
         # A little less than what is called optimal, which is judged by x'Ax as it is
         # handed out, not by λ.
-        value = self.values[k]
-        bound = max(self.upper[k], value)
-        return is_within_gap(value, bound, max(0.99 * OPTIMAL_GAP, gap))
+        value, bound = self.values[k], self.upper[k]
+        if bound == np.inf:
+            return False
+        return is_within_gap(value, max(bound, value), max(0.99 * OPTIMAL_GAP, gap))
 
     def target(self, k: int, gap: float) -> float:
         """The τ to prove for a gap.
@@ -124,8 +125,11 @@ class Chain:
         which the chain says nothing.
         """
         value = self.values[k]
-        wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
-        tau = value + max(wanted, 0.5 * OPTIMAL_GAP * abs(value))
+        above = 0.5 * OPTIMAL_GAP * abs(value)
+        if gap > 0:
+            wanted = 0.999 * gap * abs(value) - self.allowance(k, value)
+            above = max(wanted, above)
+        tau = value + above
         return tau if k == 1 else max(tau, self.upper[k - 1])
 
     def is_hopeless(self, k: int, tau: float) -> bool:

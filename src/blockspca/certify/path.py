@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kernels.loading import load
-from .._validation import check_sparsity
+from .._validation import FloatArray, check_sparsity
 from ..bounds.best import BoundInterrupted, Effort, NamedBound, best_bound, is_sound
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
@@ -24,13 +24,14 @@ from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL, rayleigh
-from ..numerics.rounding import EPS, frobenius_norm
+from ..numerics.rounding import EPS
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..result import Status
 from ..rules import GroupLimits
 from ..scan.lists import scan_kernels
 from ..search.portfolio import StepProof
+from ..search.schur_tree import largest_size
 from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .chain import Chain
@@ -349,9 +350,11 @@ class PathProver:
     ) -> bool:
         """Tell whether no k-set beats the incumbent by more than the gap."""
         ended = self.try_to_prove(k, gap, rounds, most, grow)
+        if ended is Attempt.PROVED:
+            return True
         if ended in _STOPPED_BY:
             self.stopped_by[k] = _STOPPED_BY[ended]
-        return ended is Attempt.PROVED
+        return False
 
     def try_to_prove(
         self, k: int, gap: float, rounds: int | None, most: float, grow: bool
@@ -374,9 +377,9 @@ class PathProver:
             if len(survivors) < k:
                 chain.record_bound(k, tau, survivors, BoundName.SCREENING)
                 break
-            if self.is_incumbent(k, survivors, tau):
+            within = self.only_incumbent(k, survivors, tau)
+            if within is not None:
                 self.statistics[k].leaves += 1
-                within = incumbents.pool.submatrix(survivors)
                 chain.record_bound(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
@@ -416,6 +419,8 @@ class PathProver:
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""
+        if self.budget.remaining() is None:  # then there is nothing to estimate
+            return True
         seconds = self.incumbents.admission_seconds(survivors)
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
         return self.budget.affords(seconds)
@@ -431,18 +436,24 @@ class PathProver:
             self.settings,
         )
 
-    def is_incumbent(self, k: int, survivors: NDArray[np.int64], tau: float) -> bool:
-        """Whether the only k-set left is the incumbent, whose λ is below τ.
+    def only_incumbent(
+        self, k: int, survivors: NDArray[np.int64], tau: float
+    ) -> FloatArray | None:
+        """A on the incumbent, if that is the only k-set left, and its λ is below τ.
 
         By more than LAPACK errs: its eigenvalues are exact for a matrix that differs by
-        a modest multiple of eps ‖A_SS‖, for which 8k eps ‖A_SS‖_F has room.  Beyond
-        SMALL features the value is a Rayleigh quotient, and proves nothing.
+        a modest multiple of eps ‖A_SS‖, for which 8k eps (k max |A_ij|), which is not
+        less than 8k eps ‖A_SS‖_F, has room.  Beyond SMALL features the value is a
+        Rayleigh quotient, and proves nothing.
         """
         best = self.incumbents.best[k]
-        if len(survivors) != k or k > SMALL or (survivors != best.support).any():
-            return False
-        size = frobenius_norm(self.incumbents.pool.within(best.positions))
-        return tau - best.value >= 8 * k * EPS * size
+        if len(survivors) != k or k > SMALL:
+            return None
+        if survivors.tolist() != best.support.tolist():
+            return None
+        within = self.incumbents.pool.within(best.positions)
+        size = k * largest_size(within)
+        return within if tau - best.value >= 8 * k * EPS * size else None
 
     # -- what is handed out --------------------------------------------------------
 
@@ -469,7 +480,8 @@ class PathProver:
         """What is claimed for k, by the objective as it is handed out."""
         if self.defect:
             return Status.FEASIBLE
-        if stopped is not Status.INTERRUPTED:  # a caller with more to do must know
+        # A caller with more to do must know of an interrupt.
+        if self.stopped_by and stopped is not Status.INTERRUPTED:
             # A bound of an earlier k that was cut short stands in the way of this one.
             cut = (self.stopped_by[q] for q in range(k, 0, -1) if q in self.stopped_by)
             stopped = next(cut, stopped)

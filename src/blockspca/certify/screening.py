@@ -30,7 +30,8 @@ shrinks to a few hundred features.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,14 @@ from .._validation import FloatArray
 from ..numerics.rounding import in_units, larger_root
 from ..rules import GroupLimits
 from ..scan.lists import Scan
+
+
+@cache
+def _kernel() -> Any:
+    """What compiles when it is imported, which a screening in itself need not."""
+    from .._kernels import screen
+
+    return screen
 
 
 class Screening:
@@ -155,11 +164,11 @@ class Screening:
         upper: float,
     ) -> NDArray[np.int64]:
         """Rows of these lists that stay; the kernel repeats until nothing changes."""
-        from .._kernels.screen import screen
-
         lists = values, indices, prefix
         scratch = self._alive[: len(diagonal)], self._survivors[: len(diagonal)]
-        count, _ = screen(diagonal, *lists, k, tau, upper, self.rounding, *scratch)
+        count, _ = _kernel().screen(
+            diagonal, *lists, k, tau, upper, self.rounding, *scratch
+        )
         return self._survivors[:count]
 
     def row_supports(self, k: int, n_rows: int) -> NDArray[np.int64]:

@@ -120,11 +120,13 @@ class Covariance:
             A = checked_sparse(A, "A")
             refuse_rectangular(A)
             symmetric = symmetric_sparse(A)
+            is_same = symmetric is A
         else:
-            symmetric = own_matrix(A)
+            symmetric, is_same = own_matrix(A)
         d = symmetric.shape[0]
         names = check_names(names if feature_names is None else feature_names, d)
-        return cls(MatrixSource(symmetric), names, matrix_origin(A, symmetric))
+        origin = matrix_origin(A, symmetric, is_same)
+        return cls(MatrixSource(symmetric), names, origin)
 
     @classmethod
     def from_data(

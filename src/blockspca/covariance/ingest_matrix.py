@@ -15,11 +15,12 @@ TILE_SIZE = 512  # a float64 tile of 2 MiB, which stays in cache while it is tur
 SYMMETRY_TOLERANCE = 1e-12
 
 
-def own_matrix(A: Any) -> FloatArray:
+def own_matrix(A: Any) -> tuple[FloatArray, bool]:
     """Return A symmetric, in an array that nobody else can write to.
 
-    What is computed from A is kept, and proofs combine it with what is read later, so a
-    matrix that is edited in between would be neither the one nor the other.
+    And whether its numbers are those of A, none of them averaged. What is computed from
+    A is kept, and proofs combine it with what is read later, so a matrix that is edited
+    in between would be neither the one nor the other.
     """
     values = numeric_array(A, "A")
     square = np.ascontiguousarray(values)
@@ -29,7 +30,8 @@ def own_matrix(A: Any) -> FloatArray:
     ours = converted or not np.may_share_memory(square, values)
     refuse_rectangular(square)
     symmetric = symmetric_dense(square)
-    return symmetric if ours or symmetric is not square else square.copy()
+    is_same = symmetric is square
+    return symmetric if ours or not is_same else square.copy(), is_same
 
 
 def refuse_rectangular(A: Any) -> None:

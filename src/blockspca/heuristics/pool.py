@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,16 +99,21 @@ def leading_pair(
     return float(values[-1]), vectors[:, -1]
 
 
+@cache
+def _lapack() -> Any:
+    # SciPy is not for those who only import: solvers are imported with the package.
+    from scipy.linalg import lapack
+
+    return lapack
+
+
 def _eigen(within: FloatArray) -> tuple[FloatArray, FloatArray]:
     """All eigenvalues, ascending, and eigenvectors, as `numpy.linalg.eigh` has them.
 
     For a handful of features the checks of `eigh` take longer than LAPACK. The largest
     is what its eigenvector reaches where LAPACK's may be more.
     """
-    # SciPy is not for those who only import: solvers are imported with the package.
-    from scipy.linalg.lapack import dsyevd
-
-    values, vectors, failed = dsyevd(within)
+    values, vectors, failed = _lapack().dsyevd(within)
     if failed:
         values, vectors = np.linalg.eigh(within)
     if -values[0] > _LOPSIDED * abs(values[-1]):
@@ -152,13 +159,15 @@ def extended(
             continue
         value, x = pair or leading_pair(matrix, support)
         pair = None
-        coupling = x @ matrix.take(support, 0)
+        coupling = x.dot(matrix.take(support, 0))
         half = (diagonal - value) / 2
         scores = half + np.hypot(half, coupling)  # less λ(S), the same for all
         scores[support] = -np.inf
         if groups is not None:
             scores[groups.closed_to(support)] = -np.inf
-        support = np.concatenate((support, scores.argmax(axis=0, keepdims=True)))
+        added = np.empty(len(support) + 1, dtype=np.int64)
+        added[:-1], added[-1] = support, scores.argmax()
+        support = added
     return support
 
 

@@ -315,6 +315,7 @@ class _Search:
             max_iterations=MOST_STEPS,
             stop=self.stop,
             offer=self.offer if size <= self.k else None,
+            merge=True,
         )
 
     def offer(self, x: FloatArray, values: FloatArray) -> None:

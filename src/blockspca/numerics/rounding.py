@@ -53,8 +53,11 @@ def power_of_four(size: float) -> float:
 
 def in_units(values: FloatArray, unit: float) -> FloatArray:
     """Return values / unit, for a power of two; the very negative become LOWEST."""
-    with np.errstate(over="ignore"):
+    if unit >= 1:  # nothing can overflow
         scaled = values / unit
+    else:
+        with np.errstate(over="ignore"):
+            scaled = values / unit
     return np.maximum(scaled, LOWEST, out=scaled)
 
 

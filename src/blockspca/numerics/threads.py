@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
@@ -41,14 +41,16 @@ def blas_threads() -> int:
 @contextmanager
 def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads."""
-    # What `ThreadpoolController.limit` does, without collecting what it could report.
-    before = [library.num_threads for library in _libraries()]
+    # What `ThreadpoolController.limit` does, without collecting what it could report,
+    # and where there is something to do.
+    found = [(library, library.num_threads) for library in _libraries()]
+    others = [(library, count) for library, count in found if count != threads]
     try:
-        for library in _libraries():
+        for library, _ in others:
             library.set_num_threads(threads)
         yield
     finally:
-        for library, count in zip(_libraries(), before, strict=True):
+        for library, count in others:
             library.set_num_threads(count)
 
 
@@ -68,9 +70,11 @@ def allowed_threads(n_jobs: int | None) -> Iterator[None]:
 
         threads = int(joblib.effective_n_jobs(n_jobs))
         most = min(threads, around[1] if around else blas_threads())
+    # Without either, nothing is to be limited.
+    is_free = n_jobs is None and around is None
     token = _allowed.set((threads, most))
     try:
-        with blas_limited_to(most):
+        with nullcontext() if is_free else blas_limited_to(most):
             yield
     finally:
         _allowed.reset(token)

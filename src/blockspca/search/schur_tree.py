@@ -47,6 +47,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +62,16 @@ _SLICE_SECONDS = 0.05  # between two looks at the clock, at Ctrl-C and at listen
 _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000  # nodes of a thread before it hears that another has found
+
+_ANY_ROOM = np.ones(1, dtype=np.int64)  # where there are no groups; not written to
+
+
+@cache
+def _kernel() -> Any:
+    """What compiles when it is imported: not before there is a tree to search."""
+    from .._kernels import schur_tree
+
+    return schur_tree
 
 
 def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> float:
@@ -78,10 +90,16 @@ def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> f
 
 def extent(matrix: FloatArray) -> tuple[float, float]:
     """min A_ii and max |A_ij|, i ≠ j: what `rounding_allowance` depends on."""
-    diagonal = matrix.diagonal()
+    diagonal, sizes = matrix.diagonal(), np.abs(matrix)
+    sizes.flat[:: len(matrix) + 1] = 0.0
+    # Of a handful of numbers, `min` and `max` take twice as long.
+    return diagonal.item(diagonal.argmin()), sizes.item(sizes.argmax())
+
+
+def largest_size(matrix: FloatArray) -> float:
+    """max |A_ij|."""
     sizes = np.abs(matrix)
-    np.fill_diagonal(sizes, 0.0)
-    return float(diagonal.min()), float(sizes.max())
+    return sizes.item(sizes.argmax())
 
 
 class ProofTree:
@@ -116,8 +134,9 @@ class ProofTree:
         self._listed = np.zeros((lists, k), dtype=np.int64)
         self.groups = groups
         if groups is None:
-            groups = GroupLimits(np.full(n, -1), np.ones(1, dtype=np.int64))
-        self._groups = (groups.label, groups.room)
+            self._groups = np.full(n, -1), _ANY_ROOM
+        else:
+            self._groups = groups.label, groups.room
         self.matrix, self.k, self.tau, self.upper = matrix, k, tau, upper
         self.max_entries = max_entries
         self.out_of_memory = False
@@ -148,8 +167,7 @@ class ProofTree:
 
     def advance(self, nodes: int) -> int:
         """Search on for at most `nodes` nodes; returns the kernel's code."""
-        from .._kernels.schur_tree import NEEDS_MEMORY, explore
-
+        kernel = _kernel()
         target = self.nodes + nodes
         while True:
             arguments = (
@@ -169,8 +187,8 @@ class ProofTree:
                 *self._groups,
                 self._listed,
             )
-            code = explore(*arguments)
-            if code != NEEDS_MEMORY:
+            code = kernel.explore(*arguments)
+            if code != kernel.NEEDS_MEMORY:
                 return int(code)
             needed = int(self.state[8])
             if needed > self.max_entries:
@@ -293,13 +311,12 @@ def _add(statistics: TreeStatistics, state: NDArray[np.int64]) -> None:
 
 
 def _outcome(tree: ProofTree, code: int) -> Outcome | None:
-    from .._kernels.schur_tree import FINISHED, FOUND, NEEDS_MEMORY
-
-    if code == FINISHED:
+    kernel = _kernel()
+    if code == kernel.FINISHED:
         return Outcome(True, None)
-    if code == FOUND:
+    if code == kernel.FOUND:
         return Outcome(False, tree.found)
-    if code == NEEDS_MEMORY:
+    if code == kernel.NEEDS_MEMORY:
         return Outcome(False, None, out_of_memory=True)
     return None
 

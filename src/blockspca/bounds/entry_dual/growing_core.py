@@ -45,7 +45,7 @@ _TRIED: tuple[float, tuple[float, ...], tuple[float, ...]] = (
     (0.8, 0.7, 0.55, 0.4, 0.2, 0.05),
     (1.0, 1.15, 1.35, 1.6, 2.0),
 )
-_START = 0.9
+_START = 0.9  # of the best ε that was tried; see above
 # Of a weight, that it may fall to before pairs are listed anew: in the core, beside it
 _ROOM = 0.85
 _ROOM_OUTSIDE = 0.97

@@ -23,7 +23,7 @@ from ..._validation import FloatArray
 from ...numerics.rounding import EPS, TINY, larger_root_above, norms_above, squared
 from .pairs import Pairs
 
-_ROUNDS = 8
+_ROUNDS = 8  # at most: what a round rules out may rule out others
 _FEW = 0.03  # of the features, that a round has to rule out for another
 
 
