@@ -187,9 +187,10 @@ class _Call:
             return self.prove_at_once(budget)
         if part is not None:
             first = self.walked(part, self.report_proofs)
-            # After a defect nothing is claimed, by whatever prover.
-            over = first[k].status in (*PROVED, Status.INTERRUPTED)
-            if over or first[k].message:
+            # A chain that no limit has ended leaves nothing open but rounding; and
+            # after a defect nothing is claimed, by whatever prover.
+            ended = (*PROVED, Status.INTERRUPTED, Status.FEASIBLE)
+            if first[k].status in ended or first[k].message:
                 return self.finished(first)
             # What the chain has used counts for the call, and what it found is a start.
             budget.nodes = sum(step.nodes for step in first.values())
