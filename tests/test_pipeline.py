@@ -56,6 +56,24 @@ def test_a_small_k_that_the_chain_leaves_open_is_proved_by_the_duals() -> None:
     assert bs.verify(found, cov).complete
 
 
+@pytest.mark.parametrize("shape", [(200, 300), (40, 150)])
+def test_no_walk_has_proved_more_than_is_claimed(shape, monkeypatch) -> None:
+    """The first walk was forgotten, and the second had a quarter of its nodes."""
+    X = np.random.default_rng(2).normal(size=shape)
+    cov, proved = bs.Covariance.from_data(X, scale=True), []
+
+    def recorded(*given, **options):
+        steps = certified_path.certified_path(*given, **options)
+        proved.append(steps[8].upper_bound)
+        return steps
+
+    monkeypatch.setattr(results, "certified_path", recorded)
+    for limits in (bs.Limits(nodes=20_000), bs.Limits(time=0.3)):
+        found = bs.solve(cov, 8, limits=limits, n_jobs=1)
+        assert found.upper_bound <= min(proved)
+        proved.clear()
+
+
 def test_the_duals_have_what_a_path_leaves_open_before_sets_are_grown() -> None:
     """Digits, k ≤ 22: two million nodes, most of them sets that grow, proved 18."""
     X = load_digits().data

@@ -55,21 +55,24 @@ class ProofSettings:
     #: k = 20, had a gap of 43 % after twenty seconds of the chain alone, and have 14 %.
     #: Three quarters, as most of what the chain proves late is lost to a larger rest.
     chain_first_share_below: float = 0.75
-    #: Without a limit on time, the chain has so many nodes for each feature of a k
-    #: below `single_k_from` before the duals, at most the part above of a limit on
-    #: nodes, and all that is left after them. These take about as long as the duals do,
-    #: which are tried of up to so many features: scikit-learn's digits, correlations of
-    #: 61 features, k = 20, 25 and 29, took the chain 7, 13 and 19 s, and 200,000 nodes
-    #: left 14, 9 and 6 %; with the duals they are proved in half a second.
+    #: A single k below `single_k_from` has the chain first, the duals next and the
+    #: chain again, also without a limit on time. Before the duals the chain has so many
+    #: nodes for each feature, which take it about as long as the duals take. (Digits of
+    #: scikit-learn, correlations of 61 features, k = 20, 25 and 29: 7, 13 and 19 s by
+    #: the chain alone, half a second with the duals.)
     chain_first_nodes: int = 100
+    #: That is so of up to this many features. Of more, the duals take longer than the
+    #: chain does, and without a limit on time the chain is alone.
     duals_below_up_to: int = 1000
-    #: Nodes of the entry dual then. What it proved of fifteen sets took 2 to 19 of
-    #: them; in noise, where it proves nothing, 200 took ten times as long as the chain.
+    #: Nodes of the entry dual where it comes after a chain, of a single k or of a path.
+    #: What it proved of fifteen sets took 2 to 19 of them; in noise, where it proves
+    #: nothing, 200 took ten times as long as the chain.
     entry_nodes_below: int = 40
-    #: On the way of a chain, sets are grown only after the duals from this k on, of up
-    #: to so many features: digits, k ≤ 35, took 82 s, of which growth had one for each
-    #: k that the duals then proved in a third of that.
+    #: Walking up a chain, a k from this one on has the duals before sets are grown:
+    #: digits, k ≤ 35, took 82 s, of which growth had one for each k that the duals then
+    #: proved in a third of a second. (Of smaller k growth proves what is flat.)
     growth_late_from: int = 10
+    #: That is so of up to this many features, of which the duals take a second.
     growth_late_up_to: int = 200
     #: With two threads and a limit on time, chain and duals run at once instead, each
     #: on a core of its own, until one of them has a proof; and the chain alone for this
@@ -210,10 +213,12 @@ class ProofSettings:
             return replace(limits, time=self.chain_share(k) * limits.time)
         if k >= self.single_k_from:
             return None
-        nodes = float(self.chain_first_nodes * n_features)
+        nodes = self.chain_first_nodes * n_features
         if limits.nodes is not None:
-            nodes = min(nodes, self.chain_first_share_below * limits.nodes)
-        return replace(limits, nodes=math.ceil(nodes))
+            # all but what the duals may open, or half of a few
+            duals = self.entry_nodes_below + self.few_nodes
+            nodes = min(nodes, max(limits.nodes - duals, limits.nodes // 2, 1))
+        return replace(limits, nodes=nodes)
 
     def duals_before_growth(self, k: int, n_features: int) -> bool:
         """Whether the duals are tried before sets are grown, on the way of a chain."""

@@ -10,6 +10,7 @@ import pytest
 
 import blockspca as bs
 from blockspca.components.generalised_variance import log_volume, raised_loadings
+from blockspca.components.sweeps import unproved
 from blockspca.components.variance import adjusted_variance, score_covariance
 
 
@@ -44,9 +45,7 @@ def test_a_component_enters_by_what_the_others_leave(seed):
     rows = sparse_rows(seed, 3, 8, 3)
     others = rows[1:]
     scheme = bs.ResidualDeflation()
-    given = [bs.solve(cov, 3) for _ in others]
-    for result, x in zip(given, others, strict=True):
-        object.__setattr__(result, "x", x)
+    given = [unproved(bs.solve(cov, 3), x, cov) for x in others]
     left = scheme.problem(cov, given).submatrix(slice(None))
     whole = log_volume(score_covariance(cov, rows))
     without = log_volume(score_covariance(cov, others))
@@ -64,6 +63,15 @@ def test_loadings_rise_to_a_fixed_point_on_their_supports(seed):
     assert after > before
     again = raised_loadings(cov, raised)
     assert log_volume(score_covariance(cov, again)) == pytest.approx(after, abs=1e-12)
+
+
+def test_it_ends_when_it_is_told_to():
+    cov, rows = covariance(0), sparse_rows(0, 3, 8, 3)
+    once = raised_loadings(cov, rows, stop=lambda: True)
+    changed = (once != rows).any(axis=1)
+    assert changed.tolist() == [True, False, False]
+    before, after = (log_volume(score_covariance(cov, one)) for one in (rows, once))
+    assert after > before
 
 
 def test_scores_that_add_nothing_have_no_volume_and_stay():

@@ -11,9 +11,10 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
 from blockspca.components.schemes import NoComponent
+from blockspca.components.solving import SolveAgain
 from blockspca.components.sweeps import (
-    Goal,
     NotAmongTheOthers,
+    SweepGoal,
     others,
     swept,
     total,
@@ -89,7 +90,54 @@ def test_swept_residual_components_are_each_the_best_given_the_others(
                 free = np.setdiff1d(free, np.concatenate(rest))
             best = brute_force(problem[np.ix_(free, free)], 2)
             assert result.objective == pytest.approx(best)
-    assert proved >= 2
+    assert proved >= 3
+
+
+def test_where_the_sum_falls_with_the_product_the_sum_is_raised():
+    """Eisen's genes fell from 71.40 to 71.20 %, and are raised to 71.45."""
+    raised = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((12, 9)) @ rng.standard_normal((9, 9))
+        cov = bs.Covariance.from_data(X * rng.gamma(2.0, size=9))
+        before = bs.solve_components(cov, 2, 3, scheme="residual")
+        found = bs.solve_components(cov, 2, 3, scheme="residual", sweeps=20)
+        assert found.first is not None
+        assert found.joint_total >= before.joint_total * (1 - 1e-12)
+        by_sum = {*found.statuses} != {bs.Status.OPTIMAL}
+        raised += by_sum and found.joint_total > before.joint_total * (1 + 1e-6)
+    assert raised >= 2
+
+
+@pytest.mark.parametrize("seed", [0, 11])
+def test_the_sum_is_raised_where_a_score_adds_nothing(seed):
+    """Three directions for four components: the product is 0, and nothing raised it."""
+    A = np.cov(np.random.default_rng(seed).normal(size=(4, 10)).T)
+    before = bs.solve_components(A, 2, 4, scheme="residual")
+    found = bs.solve_components(A, 2, 4, scheme="residual", sweeps=5)
+    assert found.joint_total > before.joint_total + 1e-3
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_ctrl_c_in_sweeps_is_told_wherever_it_comes(at, monkeypatch):
+    """Lost in the last proofs, and where the sum was to be raised after that."""
+    solve_again, calls = SolveAgain.__call__, []
+
+    def interrupted(self, index, given, x, last):
+        result = solve_again(self, index, given, x, last)
+        calls.append(last)
+        if len(calls) == at + 1:
+            self.interrupted = True
+            result = restated(result, status=bs.Status.INTERRUPTED)
+        return result
+
+    A = np.cov(np.random.default_rng(1).normal(size=(12, 9)).T)
+    plain = bs.solve_components(A, 2, 3, scheme="residual")
+    monkeypatch.setattr(SolveAgain, "__call__", interrupted)
+    with pytest.warns(UserWarning, match="interrupted"):
+        found = bs.solve_components(A, 2, 3, scheme="residual", sweeps=2)
+    assert {*found.statuses} == {bs.Status.INTERRUPTED}
+    assert found.joint_total >= plain.joint_total * (1 - 1e-12)
 
 
 @pytest.mark.data
@@ -203,7 +251,9 @@ def test_limits_and_interrupts_leave_valid_claims():
         result = bs.solve(bs.DisjointSupports().problem(cov, given), 4)
         return restated(result, status=bs.Status.INTERRUPTED) if index == 1 else result
 
-    results = swept(cov, plain.results, Goal(bs.DisjointSupports()), 3, interrupted)
+    results = swept(
+        cov, plain.results, SweepGoal(bs.DisjointSupports()), 3, interrupted
+    )
     assert {result.status for result in results} == {bs.Status.INTERRUPTED}
     for j, result in enumerate(results):
         problem = bs.DisjointSupports().problem(cov, others(cov, results, j))
@@ -261,7 +311,7 @@ def test_sweeps_that_find_no_component_keep_the_set(interrupted, monkeypatch):
             raise NotAmongTheOthers(interrupted=True)
         raise NoComponent("rounding leaves the score correlated")
 
-    module = "blockspca.components.solve.swept" if interrupted else SOLVE_AGAIN
+    module = "blockspca.components.sweeping.swept" if interrupted else SOLVE_AGAIN
     monkeypatch.setattr(module, refuse)
     A = np.cov(np.random.default_rng(3).normal(size=(20, 8)).T)
     with pytest.warns(UserWarning, match="sweeps = 2: given all others"):

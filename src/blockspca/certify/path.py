@@ -235,14 +235,15 @@ class PathProver:
         """Close k at the wanted gap, by way of coarser ones if that takes long.
 
         A short attempt at the wanted gap; short ones at coarser gaps, until one fails;
-        then the bounds that need no chain; then as long as it takes. Of few features
-        these bounds are tried before sets are grown.
+        then the bounds that need no chain; then as long as it takes. A matrix of few
+        features has the bounds without a chain before sets are grown.
         """
         if self.gap is not None and self.tighten_beyond_gap(k, self.gap):
             return
         wanted = self.gap or 0.0
         gaps = [*(gap for gap in self.settings.coarse_gaps if gap > wanted), wanted]
-        if self.settings.duals_before_growth(k, self.cov.n_features):
+        duals_first = self.settings.duals_before_growth(k, self.cov.n_features)
+        if duals_first:
             if self.attempt(k, wanted, rounds=1, grow=False):
                 return
             self.bound_without_chain(k, wanted)
@@ -253,7 +254,9 @@ class PathProver:
                 break
         if k == self.single_k:
             self.prove_by_itself(k, wanted)
-        elif not self.chain.is_proved(k, max(wanted, self.settings.chainless_from_gap)):
+        elif not duals_first and not self.chain.is_proved(
+            k, max(wanted, self.settings.chainless_from_gap)
+        ):
             self.bound_without_chain(k, wanted)
         for gap in gaps:
             self.attempt(k, gap)
@@ -281,6 +284,8 @@ class PathProver:
             return
         settings, budget = self.settings, self.budget
         bound = NamedBound(np.inf, BoundName.NONE)
+        # Of few features by steps; of more it is a look for so many seconds.
+        by_steps = settings.duals_before_growth(k, self.cov.n_features)
         try:
             bound = best_bound(
                 self.cov,
@@ -293,9 +298,7 @@ class PathProver:
                 effort=Effort(
                     min(settings.few_nodes, budget.nodes_left),
                     min(settings.entry_nodes_below, budget.nodes_left),
-                    # of few features by steps, which the clock does not count
-                    is_timed=budget.limits.time is not None
-                    or not settings.duals_before_growth(k, self.cov.n_features),
+                    is_timed=budget.limits.time is not None or not by_steps,
                 ),
                 memory=budget.limits.memory,
                 settings=settings,

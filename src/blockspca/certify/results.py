@@ -208,12 +208,44 @@ class _Call:
         try:
             self.report(event if ends else replace(event, done=k - 1, status=None))
         except KeyboardInterrupt:
+            if first is not None:
+                last = replace(first[k], status=Status.INTERRUPTED)
+                return self.finished({**first, k: last}, direct, direct.nodes)
             return {k: restated(result, status=Status.INTERRUPTED)}
         if ends:
             return {k: result}
         self.incumbents[k] = direct.support.tolist()
-        steps = self.walked(budget.left(), self.report)
+        return self.walked_again(budget, direct, first)
+
+    def walked_again(
+        self,
+        budget: Budget,
+        direct: CertifiedStep,
+        first: Mapping[int, CertifiedStep] | None,
+    ) -> Mapping[int, Result]:
+        """Walk the chain with what is left; the better of two walks counts."""
+        k, gap, left = self.ks[-1], self.limits.gap, budget.left()
+        if first is not None and _is_shorter(left, first):
+            last = replace(first[k], status=Status.NODE_LIMIT)
+            return self.finished({**first, k: last}, direct, direct.nodes)
+        steps = self.walked(left, self.report)
+        if first is None:
+            return self.finished(steps, direct, budget.nodes)
+        last, _ = _tighter(first[k], steps[k], gap)
+        if last.message:  # one walk has a bound below what the other reaches
+            return self.finished({**steps, k: last}, None, budget.nodes)
+        if first[k].upper_bound < steps[k].upper_bound:
+            # It had more time before, and what it proved then is proved.
+            spent = direct.nodes + sum(step.nodes for step in steps.values())
+            last = replace(last, status=steps[k].status)
+            return self.finished({**first, k: last}, direct, spent)
         return self.finished(steps, direct, budget.nodes)
+
+
+def _is_shorter(left: Limits, walked: Mapping[int, CertifiedStep]) -> bool:
+    """Whether a walk with these nodes would come no further than one that was made."""
+    before = sum(step.nodes for step in walked.values())
+    return left.nodes is not None and left.nodes <= before
 
 
 class CertifiedResults(Mapping[int, Result]):

@@ -63,8 +63,8 @@ class Scheme(Protocol):
 
     An attribute `adds_variances` = True says that the scheme's problems add up to
     Σ x_j'Ax_j, which sweeps then raise; `multiplies_variances` = True, that x'A_j x is
-    what component j multiplies det V'AV by. Otherwise sweeps raise the sum of adjusted
-    variances.
+    what component j multiplies det V'AV by, which a subclass with another `problem` has
+    to take back. Otherwise sweeps raise the sum of adjusted variances.
     """
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None: ...

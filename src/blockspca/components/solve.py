@@ -19,7 +19,7 @@ from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..covariance.formed import formed_or_interrupted
-from ..limits import Budget, Deadline, Limits, as_limits
+from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
 from ..progress import Listener, as_listener
 from ..proof_file import MayHaveProof, Proof
@@ -27,8 +27,7 @@ from ..result import Result, Status, relative_gap
 from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
 from .earlier import check_earlier_bound
 from .finish import check_finished
-from .joint import JointProof, adds_plain, budget_of_sweeps, joint_claim
-from .joint_start import begun_together
+from .joint import JointProof, adds_plain, joint_claim
 from .recording import check_recorded, recorded_apart, replayed_components
 from .requests import (
     check_constraints,
@@ -41,8 +40,9 @@ from .requests import (
 from .scheme_names import as_scheme
 from .schemes import Scheme, scheme_name
 from .shown import as_html, as_text
-from .solving import HALF, SolveAgain, SolveWithin, chosen_together, in_turn, shared_out
-from .sweeps import Goal, NotAmongTheOthers, others, swept, total
+from .solving import HALF, SolveAgain, chosen_together, in_turn
+from .sweeping import swept_again
+from .sweeps import others
 from .variance import adjusted_variance, predicted, score_covariance
 
 
@@ -394,7 +394,7 @@ def solve_components(
         # After Ctrl-C there is no second look at any component.
         again = None
         if sweeps and results[-1].status is not Status.INTERRUPTED:
-            again = _swept(call, results, sweeps)
+            again = swept_again(call, results, sweeps)
         first = None if again is None else results[0]
         is_swept, results = again is not None, again or results
         named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
@@ -406,40 +406,6 @@ def solve_components(
         return found
     record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
     return replace(found, proof=Proof.deferred(record))
-
-
-def _swept(call: SolveAgain, results: list[Result], sweeps: int) -> list[Result] | None:
-    """Solve for each component again, given all others; None if that cannot be."""
-    cov, scheme, budget = call.cov, call.scheme, call.budget
-    # Half of what is left: sweeps have the rest.
-    share = shared_out(budget, 1, HALF)
-    solve_one = SolveWithin(share, Deadline(share.time), call.tell, call.options)
-    together = begun_together(cov, results, scheme, solve_one)
-    within = budget_of_sweeps(budget, scheme)
-    again = replace(call, budget=within)
-    rules = call.options.get("constraints")
-    signed = rules is not None and rules.nonnegative
-    try:
-        if getattr(scheme, "multiplies_variances", False):
-            goal = Goal(scheme, product=True, free_loadings=not signed)
-            half = replace(call, budget=Budget(shared_out(within, 1, HALF)))
-            found = swept(cov, together, goal, sweeps, half)
-            within.nodes += half.budget.nodes
-            if total(cov, found, scheme) >= total(cov, results, scheme):
-                return list(found)
-            again.interrupted = half.interrupted
-        return list(swept(cov, together, Goal(scheme), sweeps, again))
-    except NotAmongTheOthers as error:
-        warn_caller(
-            f"sweeps = {sweeps}: given all others there is no such component, or they "
-            "close features that it uses, so that the components are those found one "
-            f"after the other; pass n_components below {len(results)}, or sweeps=0."
-        )
-        if error.interrupted:
-            return [restated(one, status=Status.INTERRUPTED) for one in results]
-        return None
-    finally:
-        budget.nodes += within.nodes
 
 
 def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:

@@ -99,7 +99,7 @@ def _total(scores: FloatArray, scheme: Scheme) -> float:
 
 
 @dataclass(frozen=True)
-class Goal:
+class SweepGoal:
     """What sweeps raise."""
 
     scheme: Scheme
@@ -107,6 +107,7 @@ class Goal:
     product: bool = False
     #: loadings may have any sign, so that the product can be raised by them alone
     free_loadings: bool = True
+    stop: Callable[[], bool] = lambda: False  #: whether time is up
 
     def rises(
         self, cov: Covariance, new: Sequence[Result], old: Sequence[Result]
@@ -122,13 +123,14 @@ class Goal:
         """Return the components with which a sweep begins."""
         if not (self.product and self.free_loadings):
             return results
-        return _ordered(cov, _with_raised_loadings(cov, results), self.scheme)
+        raised = _with_raised_loadings(cov, results, self.stop)
+        return _ordered(cov, raised, self.scheme)
 
 
 def swept(
     cov: Covariance,
     results: Sequence[Result],
-    goal: Goal,
+    goal: SweepGoal,
     sweeps: int,
     solve_again: SolveAgain,
 ) -> tuple[Result, ...]:
@@ -139,7 +141,7 @@ def swept(
     results : sequence of Result
         One component after the other. Where all have the same k, they are put in the
         order of their variances, or of what they add to the earlier ones.
-    goal : Goal
+    goal : SweepGoal
     sweeps : int
         In which components may change. Those whose proof was for others than the last
         ones are then proved again.
@@ -189,13 +191,14 @@ def swept(
             else:
                 current[j] = _with_old(cov, current, j, new, scheme)
                 proved_for[id(x)] = _vectors(current, j)
-            if stopped:
+            if stopped or goal.stop():
                 break
-        if stopped or not changed:
+        if stopped or not changed or goal.stop():
             break
     for j in range(len(current)):
         if not is_up_to_date(j):
             new = solved(j, current[j].x, True)
+            stopped = stopped or new.status is Status.INTERRUPTED
             current[j] = _with_old(cov, current, j, new, scheme)
     if stopped:
         current = [restated(r, status=Status.INTERRUPTED) for r in current]
@@ -229,13 +232,15 @@ def _rows(results: Sequence[Result]) -> FloatArray:
     return np.array([result.x for result in results])
 
 
-def _with_raised_loadings(cov: Covariance, results: list[Result]) -> list[Result]:
+def _with_raised_loadings(
+    cov: Covariance, results: list[Result], stop: Callable[[], bool]
+) -> list[Result]:
     """Return the components on the same features, with the loadings that go together.
 
     Those that change are not proved any more.
     """
     rows = _rows(results)
-    raised = raised_loadings(cov, rows)
+    raised = raised_loadings(cov, rows, stop)
     before, after = (log_volume(score_covariance(cov, one)) for one in (rows, raised))
     if not after > before + GAIN:
         return results
