@@ -82,6 +82,28 @@ def test_the_largest_eigenvalue_is_bounded_closely_and_from_above():
     assert 0 <= found[1] < 1e-5
 
 
+def test_an_eigenvalue_whose_square_underflows_is_bounded():
+    for scale in (1e-155, 1e-162, 1e-170, 1e-250, 5e-324):
+        B = scale * np.array([[[0.0, 1.0], [1.0, 0.0]]])
+        assert largest_eigenvalues(B)[0] >= scale
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_unit_far_below_the_largest_entry_is_bounded(mode):
+    # {0, 1} has 1e-170, of which the square is 0 in float64; −1 is the largest entry
+    Y = np.array([[0, 1e-170, 0], [1e-170, 0, 0], [0, 0, -1.0]])
+    group = {"most": 2, "features": [0, 1]}
+    said: Json = {"include": [], "groups": [group], "nonnegative": False, "whole": True}
+    claim: Json = {"k": 2, "support": [0, 1], "x": ["0x1p+0", "0x1p+0"]}
+    claim |= {"objective": (1e-171).hex(), "upper_bound": (1e-179).hex()}
+    header: Json = {"format": "blockspca-proof", "version": 8, "data": describe(Y)}
+    header |= {"constraints": said, "row_list": 1, "claims": [claim]}
+    record = {"k": 2, "upper": (1e-180).hex(), "rule": "group-tree"}
+    record |= {"features": [0, 2], "tree": "S0"}
+    with pytest.raises(ProofError):
+        check_proof(as_bytes([header, record, {"end": 1}]), Y, **mode)
+
+
 def test_the_least_eigenvalue_in_integers_is_shown():
     rng = np.random.default_rng(1)
     for s in (1, 2, 5):

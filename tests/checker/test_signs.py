@@ -179,3 +179,25 @@ def test_proofs_of_random_problems_hold_and_lower_ones_do_not():
                 check_proof(as_bytes(forged), Y, **mode)
     assert held > 90
     assert {"L", "S", "N", "raised", "deflated", "include", "screened"} <= kinds
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_bound_of_a_few_least_float64_is_not_rounded_down(mode):
+    # In units of 2⁻¹⁰⁷⁴, M has 4.89 > 4: in float64 each v_i v_j of an elimination is
+    # rounded to a unit. −0.75 is the largest entry, and has no room beside feature 0.
+    M = np.array([[0, 1, 1, 2], [1, 1, 2, 2], [1, 2, 2, 0], [2, 2, 0, 0]])
+    Y = np.zeros((5, 5))
+    Y[:4, :4] = M * 2.0**-1074
+    Y[4, 4] = -0.75
+    upper = (4 * 2.0**-1074).hex()
+    group = {"most": 1, "features": [0, 4]}
+    claim: Json = {"k": 4, "support": [0, 1, 2, 3], "x": ["0x1p+0"] * 4}
+    claim |= {"objective": upper, "upper_bound": upper}
+    header: Json = {"format": "blockspca-proof", "version": 9, "data": describe(Y)}
+    said = {"include": [0], "groups": [group], "nonnegative": True}
+    header |= {"constraints": said, "row_list": 1, "claims": [claim]}
+    record: Json = {"k": 4, "upper": upper, "rule": "signs", "features": [1, 2, 3]}
+    added = {"features": [0, 1, 2, 3], "numbers": ["0x0p+0"] * 6}
+    record |= {"tree": "N0", "added": [added]}
+    with pytest.raises(ProofError):
+        check_proof(as_bytes([header, record, {"end": 1}]), Y, **mode)

@@ -332,3 +332,15 @@ def test_nothing_is_left_of_rank_one_to_search(scheme):
     assert found.joint_total == pytest.approx(30)
     assert found.joint_upper_bound >= 30 * (1 - 1e-15)
     assert all(check.complete for check in found.verify(A))
+
+
+def test_features_to_include_that_are_closed_leave_the_components_as_they_are():
+    # two directions for three components: one adds nothing, and closes feature 0
+    A = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 2.0], [0.0, 2.0, 2.0]])
+    rules = bs.Constraints(include=[0])
+    found = bs.solve_components(A, 2, 3, scheme="residual", constraints=rules)
+    with pytest.warns(UserWarning, match="sweeps = 2: given all others"):
+        again = bs.solve_components(
+            A, 2, 3, scheme="residual", sweeps=2, constraints=rules
+        )
+    assert np.array_equal(again.components, found.components)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .screening import BLOCK, TINY, UNIT, UpperBounds, above
+from .screening import BLOCK, TINY, TINY_NORM, UNIT, UpperBounds, above
 
 MARGIN = 2.0**-20  # of U: an eighth of the room that writers leave
 
@@ -243,13 +243,13 @@ def _are_below(M: np.ndarray, upper: float) -> np.ndarray:
     """
     margin = MARGIN * abs(upper)
     tau = upper - margin
-    total = 2 * UNIT * (abs(tau) + np.abs(M).max(axis=(1, 2)))
+    total = 2 * UNIT * (abs(tau) + np.abs(M).max(axis=(1, 2))) + TINY
     good = np.ones(len(M), dtype=bool)
     while M.shape[1]:
         pivot = tau - M[:, 0, 0]
         good &= pivot > 0
         v = M[:, 0, 1:] / np.sqrt(np.where(good, pivot, 1.0))[:, None]
         M = M[:, 1:, 1:] + v[:, :, None] * v[:, None, :]
-        norms = np.sqrt(np.sum(M**2, axis=(1, 2)))
+        norms = np.sqrt(np.sum(M**2, axis=(1, 2))) + TINY_NORM
         total += 1.01 * UNIT * (6 * np.sum(v**2, axis=1) + norms)
     return good & (total <= margin / 2)

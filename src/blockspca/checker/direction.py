@@ -29,7 +29,7 @@ import numpy as np
 from .fields import ProofError
 from .positive import inverse_from_above, largest_eigenvalue_is_below
 from .proof_file import Direction, Round
-from .screening import UNIT, above, below
+from .screening import TINY_NORM, UNIT, above, below
 
 ROUNDS = 60  # of bisection, from 18 decimal digits
 CHUNK = 4096  # columns at a time
@@ -160,9 +160,8 @@ class FloatDirections:
                     raise ProofError(f"k = {self.k}: a feature is not shown to be out")
         if len(needed):
             product = np.outer(vector, vector)
-            error += float(
-                above(3 * UNIT * (np.sum(vector**2) + np.sqrt(np.sum(M**2))))
-            )
+            norm = np.sqrt(np.sum(M**2)) + TINY_NORM
+            error += float(above(3 * UNIT * (np.sum(vector**2) + norm)))
             R = inverse_from_above(self.level(m, rho), M - product, error)
             places = np.flatnonzero(np.isin(free, needed))
             repeated = np.repeat(vector[:, None], len(places), axis=1)

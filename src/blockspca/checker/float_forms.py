@@ -27,7 +27,7 @@ from .fields import ProofError
 from .floats import FloatMatrix
 from .integer_forms import Weighted
 from .positive import _inverse
-from .screening import TINY, UNIT, above
+from .screening import TINY, TINY_NORM, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
 LARGEST_FACTOR = 2**400
@@ -235,7 +235,7 @@ class FloatForms:
 
 def _norms(X: np.ndarray) -> np.ndarray:
     """Return the norms of the columns, rounded up."""
-    return above(np.sqrt(np.einsum("ij,ij->j", X, X)), len(X))
+    return above(np.sqrt(np.einsum("ij,ij->j", X, X)) + TINY_NORM, len(X))
 
 
 def _rounded(numbers: Sequence[Fraction]) -> np.ndarray:

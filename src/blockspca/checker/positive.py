@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .fields import ProofError
-from .screening import TINY, UNIT, above
+from .screening import TINY, TINY_NORM, UNIT, above
 
 SMALL = 32  # rows that are inverted one by one
 SQUARINGS = 26  # of a matrix, to find its largest eigenvalue
@@ -17,16 +17,18 @@ def eliminate_all(B: np.ndarray, tau: float) -> float:
     Then λmax(B + E) < τ for a matrix E with at most the norm that is returned. With
     d = fl(τ − B̂_pp), v = fl(w/fl(√d)), w the row of p, a step adds ww'/d with errors of
     at most 6u|v||v|' + u|B̂|. Norms are added up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its
-    Frobenius norm; and the errors ud of the pivots are on the diagonal.
+    Frobenius norm; and the errors ud of the pivots are on the diagonal. `TINY` is for
+    what underflows.
     """
-    total = 2 * UNIT * (abs(tau) + float(np.abs(B).max(initial=0.0)))
+    total = 2 * UNIT * (abs(tau) + float(np.abs(B).max(initial=0.0))) + TINY
     while len(B):
         pivot = tau - B[0, 0]
         if not pivot > 0:
             return np.inf
         v = B[0, 1:] / np.sqrt(pivot)
         B = B[1:, 1:] + np.outer(v, v)
-        total += 1.01 * UNIT * float(6 * np.sum(v**2) + np.sqrt(np.sum(B**2)))
+        norm = np.sqrt(np.sum(B**2)) + TINY_NORM
+        total += 1.01 * UNIT * float(6 * np.sum(v**2) + norm)
     return total
 
 
@@ -83,14 +85,15 @@ def largest_eigenvalues(B: np.ndarray) -> np.ndarray:
 
     ρ(X)² = ρ(X²) for the largest |eigenvalue|, and ρ(X) ≤ ‖X‖, Frobenius' norm. So with
     X_0 = (B + σI)/f_0 and X_(j+1) = X_j²/f_(j+1), all of norm 1, ρ(B + σI) = f_0 √f_1
-    ⁴√f_2 …, up to a factor of s^(2^−27) after 26 squarings. σ = ‖B‖ makes that λmax. A
-    product errs by 1.01su in norm, where f ≥ ρ(X)² ≥ 1/s and ρ(X_(j+1)) ≥ 1/√s: by less
-    than 2s³u of itself, which the roots halve again and again; (8s³ + 64)u is for all.
+    ⁴√f_2 …, up to a factor of s^(2^−27) after 26 squarings. σ ≥ ‖B‖ makes that λmax; it
+    is at least 2⁻⁵⁰⁰, so that no square that matters underflows. A product errs by
+    1.01su in norm, where f ≥ ρ(X)² ≥ 1/s and ρ(X_(j+1)) ≥ 1/√s: by less than 2s³u of
+    itself, which the roots halve again and again; (8s³ + 64)u is for all.
     """
     size = B.shape[1]
     if size == 1:
         return B[:, 0, 0]
-    shift = np.sqrt(np.einsum("gij,gij->g", B, B))
+    shift = np.sqrt(np.einsum("gij,gij->g", B, B)) + TINY_NORM
     X = B + shift[:, None, None] * np.eye(size)
     factors = []
     for _ in range(SQUARINGS + 1):

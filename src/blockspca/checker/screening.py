@@ -23,6 +23,9 @@ from .groups import Groups
 
 UNIT = 2.0**-53
 TINY = 2.0**-900
+# Added to a root of a sum of squares: squares that underflow lose at most 2⁻¹⁰⁷⁴ each,
+# and the norm of s numbers √s 2⁻⁵³⁷. Where it is not small, floats decide nothing.
+TINY_NORM = 2.0**-500
 BLOCK = 2**23  # entries of Ã that are formed at a time
 WHOLE_LISTS = 2**24  # entries of lists that may be as long as rows
 

@@ -64,14 +64,14 @@ class SolveWithin:
         if constraints is not None:
             rules = checked(constraints, d, names, None if k > d else k).without(used)
             if np.isin(rules.include, used).any():
-                raise ValueError(
+                raise NoComponent(
                     "include: no component with these features has a positive "
                     "variance, so that further ones would repeat the first; pass "
                     "n_components=1."
                 )
             wanted, k = k, min(k, rules.most_features())
             if k < wanted and getattr(constraints, "overlap_with", None) is not None:
-                raise ValueError(
+                raise NoComponent(
                     f"min_overlap and disjoint supports leave room for {k} of {wanted} "
                     "features of a further component, as earlier ones use those to "
                     "overlap with; pass fewer components or scheme=ResidualDeflation()"
@@ -79,7 +79,7 @@ class SolveWithin:
                     "overlap_with of its own."
                 )
             if k == 0:
-                raise ValueError(
+                raise NoComponent(
                     "constraints and disjoint supports leave no feature for a further "
                     "component; pass fewer components, or scheme=ResidualDeflation()."
                 )
