@@ -169,3 +169,18 @@ def test_no_time_no_bound():
     found = entry_bound(cov, 2, [0, 1], time_limit=0.0)
     assert isinstance(found, EntryBound)
     assert found.value >= 3.0
+
+
+def test_an_ascent_with_little_memory_ends():
+    """A first core larger than memory allows was never slow enough, without a clock."""
+    B = np.random.default_rng(0).normal(size=(13, 13))
+    A = -(B @ B.T) - np.eye(13)
+    bound = entry_bound(
+        Covariance.from_matrix(A),
+        5,
+        [0, 1, 2, 3, 4],
+        time_limit=np.inf,
+        iterations=60,
+        memory=1000,
+    )
+    assert zoo.brute_force(A, 5) <= bound.value < np.inf

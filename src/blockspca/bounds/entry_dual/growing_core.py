@@ -243,7 +243,7 @@ class GrowingCore:
                 is_timed = not deadline.affords(np.inf)
                 if is_timed and self.patience < len(_PATIENCE) - 1:
                     self.patience += 1
-                elif len(core) == self._largest_core():
+                elif len(core) >= self._largest_core():
                     self.is_done = not deadline.passed()
                     break
             if deadline.affords(_OFTEN * self._proof_seconds(core)):
@@ -254,7 +254,8 @@ class GrowingCore:
 
     def _next_size(self, size: int, deadline: Deadline) -> int:
         """A larger core, if there is time for a few steps with it and a proof."""
-        larger = min(int(_GROWTH * size), self._largest_core())
+        # A core that memory would not allow is kept, and ends the ascent when slow.
+        larger = max(size, min(int(_GROWTH * size), self._largest_core()))
         # What is beside the core costs no more with a larger one.
         beside = self.work - size**2
         step = deadline.step * (larger**2 + beside) / (size**2 + beside)
