@@ -2,7 +2,8 @@
 
 The rules are those of docs/proof-format.md, sections 3 to 8. The arithmetic is that of
 `IntegerMatrix` or `FloatMatrix`, one of them for a whole section: all its records are
-about one matrix Ã, which is that after all steps of section 8. The vector of a claim is
+about one matrix Ã, which is that after all steps of section 8. Bounds from above on
+rows of Ã are in float64 in both (`screening`). The vector of a claim is
 always checked in exact arithmetic on the data.
 """
 
@@ -99,10 +100,14 @@ def check_proof(
     data : path or array of shape (n, d)
         The data Y that the proof is about.
     exact : bool
-        Decide in integers only.
+        Decide in integers. Four steps are float64 with derived margins all the same,
+        from above: bounds of entries and of sums of them that drop features
+        (screening), that close the rule "rows", the rows beside the dense features of
+        the rule "entry", and the counts of the rule "compositions". What the first
+        three do not decide is decided in integers.
     floats : bool
-        Decide in float64 only. Without either, what float64 cannot decide is tried
-        again in integers.
+        Decide in float64 with derived margins only. Without either, what float64 cannot
+        decide is tried again in integers.
     """
     start = time.perf_counter()
     Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
@@ -273,11 +278,8 @@ def _check_average(
     raise ProofError(f"k = {k}: U is below the average over sets of {m}")
 
 
-SCREENED = (
-    "tree",
-    "entry-tree",
-    "signs",
-)  # rules with features that others are dropped for
+# Rules that name features, and for which all others are dropped.
+SCREENED = ("tree", "entry-tree", "signs")
 
 
 class Screening:

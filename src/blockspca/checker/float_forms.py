@@ -26,7 +26,7 @@ from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
 from .integer_forms import Weighted
-from .positive import _inverse
+from .positive import inverse
 from .screening import TINY, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -218,7 +218,7 @@ class FloatForms:
         rounded = 4 * UNIT * (largest + lost + gamma)
         if not gamma > 0 or not is_shown_in_floats(lower, rounded, size):
             return np.zeros(len(places), dtype=bool)
-        G, C = _inverse(X), columns.C
+        G, C = inverse(X), columns.C
         Y = G @ C
         Y -= G[:, places] * (Y[at] / G[places, places])
         Y[at] = 0.0

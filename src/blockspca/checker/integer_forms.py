@@ -22,7 +22,7 @@ from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .integer_bounds import BITS
 from .integers import LARGEST, IntegerMatrix
-from .positive import _inverse
+from .positive import inverse
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -254,7 +254,7 @@ def _near_solution(X: np.ndarray, C: np.ndarray, places: np.ndarray) -> np.ndarr
         shift_all(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C)
     )
     with np.errstate(all="ignore"):
-        G = _inverse(small)
+        G = inverse(small)
         Y = G @ right
         columns = np.arange(len(places))
         Y -= G[:, places] * (Y[places, columns] / G[places, places])
