@@ -15,6 +15,7 @@ import numpy as np
 from .composition_file import Case
 from .fields import ProofError
 from .groups import Groups, Rooms
+from .tree_text import Reading
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ def check_case_tree(
     if len(counts.whole) == k and [node.letter for node in case.tree] != ["L"]:
         raise ProofError(f"k = {k}: a case without a choice is closed by L")
     whole = counts.whole.tolist()
-    choices = case.depth + len(whole)
+    reading = Reading(case.tree, case.depth + len(whole))
     names = (*whole, *case.features)
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        tree, B = matrix.tree(case.tree, k, names, uppers, choices)
+        tree, B = matrix.tree(reading, k, names, uppers)
         for _ in whole:
             if not tree.pivot_fits(B, 0):
                 raise ProofError(f"k = {k}: a whole part has B_pp ≥ τ")

@@ -297,7 +297,8 @@ class Screening:
             kept = set(record.features)
             for i in range(d):
                 if i not in kept and not self.matrix.diagonal_at_most(i, tau):
-                    raise ProofError(f"k = 1: feature {i} cannot be dropped")
+                    what = self.section.problem.feature(i)
+                    raise ProofError(f"k = 1: {what} cannot be dropped")
             return
         if u is None or u > tau:
             raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
@@ -310,7 +311,8 @@ class Screening:
         if self.matrix.is_exact:
             self.matrix.check_screening(self.bounds, alive, rows, (k, tau, u))
         elif len(rows):  # what floats do not drop, stays
-            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
+            what = self.section.problem.feature(rows[0])
+            raise ProofError(f"k = {k}: {what} is not shown to drop")
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""

@@ -16,7 +16,7 @@ from .case_tree import CaseCounts, check_case_tree
 from .composition_file import Case, Compositions
 from .composition_tables import CompositionTables
 from .fields import ProofError
-from .integer_forms import Forms, Number
+from .integer_forms import Forms, IntegerForms, Number
 from .screening import BLOCK, UpperBounds, above
 
 AT_ONCE = 256  # counts whose matrices are eliminated together
@@ -144,12 +144,11 @@ class CompositionCheck:
                 level = self.forms.matrix.level(self.k, self.upper, u)
                 fits = level.excludes(self.bounds.diagonal[rows], squares)
             out = rows[np.array(fits, dtype=bool)]
+            if not len(out) and u is not None and isinstance(self.forms, IntegerForms):
+                out = self.forms.dropped_exactly(counts, rows, alive, self.upper, u)
             if not len(out):
-                out = self.forms.dropped_exactly(
-                    counts, rows, alive, self.k, self.upper, u
-                )
-            if not len(out):
-                raise self.fail(f"feature {rows[0]} cannot be dropped")
+                what = self.forms.matrix.problem.feature(rows[0])
+                raise self.fail(f"{what} cannot be dropped")
             rows, alive = np.setdiff1d(rows, out), np.setdiff1d(alive, out)
 
     def largest_squares(

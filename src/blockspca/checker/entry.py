@@ -31,8 +31,9 @@ def check_entry(
         exact = _ExactRows(forms, w, given) if isinstance(forms, IntegerForms) else None
         for j in left.tolist():
             if exact is None or not exact.is_below(j, k, upper):
+                what = forms.matrix.problem.feature(j)
                 raise ProofError(
-                    f"k = {k}: the row of feature {j} is not shown to be below U"
+                    f"k = {k}: the row of {what} is not shown to be below U"
                 )
         if exact is not None and len(dense) * (len(w) - len(dense)) <= FEW_PAIRS:
             added = exact.beside()
@@ -40,8 +41,8 @@ def check_entry(
             added = forms.rounded_up(beside)
         places = np.searchsorted(dense, np.array(given.core, dtype=np.int64))
         A = forms.block(given.dense)
-        weighted = Weighted(A, w[dense], given.shares, upper)
-        form = forms.dense(weighted, places, k, added)
+        weighted = Weighted(A, w[dense], given.shares, upper, k)
+        form = forms.dense(weighted, places, added)
         if not forms.is_positive(form, k):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 

@@ -89,7 +89,7 @@ class EntryTree:
         zeros = self.forms.weights([0.0] * len(only))
         shares = np.zeros(len(only) * (len(only) - 1) // 2)
         raised = [Fraction(0)] * len(only)
-        form = self.forms.point(Weighted(A, zeros, shares, self.upper), raised)
+        form = self.forms.point(Weighted(A, zeros, shares, self.upper, self.k), raised)
         if not self.forms.is_positive(form, self.k):
             raise self.fail("the last set of a node to be at most U is not shown")
 
@@ -132,7 +132,7 @@ class EntryTree:
             form = self.forms.point(given, raised)
             places = np.array([place[node.out[t]] for t in chosen])
             columns = self.forms.columns(given, places, own[chosen], price)
-            shown = self.forms.are_out(form, columns, self.upper, self.k)
+            shown = self.forms.are_out(form, columns, self.upper)
             for t in np.flatnonzero(~shown).tolist():
                 bordered = self.forms.bordered(form, columns, t)
                 if not self.forms.is_positive(bordered, self.k):
@@ -167,4 +167,4 @@ class EntryTree:
         """Return Ã on the features of a node, with the numbers of a point."""
         w, places = self.weights(point, state), self.places(state.features)
         A = self.A[np.ix_(places, places)]
-        return Weighted(A, w, point.shares, self.upper)
+        return Weighted(A, w, point.shares, self.upper, self.k)

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
@@ -45,12 +44,16 @@ class FloatForm:
 
 @dataclass(frozen=True)
 class FloatBorders:
-    """Columns c, 0 at their own place, and corners, within `error` an entry."""
+    """Columns c, 0 at their own place, and corners, within `error` an entry.
+
+    Vectors have at most k entries.
+    """
 
     C: np.ndarray
     corners: np.ndarray
     places: np.ndarray
     error: float
+    k: int
 
 
 class FloatForms:
@@ -75,10 +78,6 @@ class FloatForms:
     def squares_above(self, v: np.ndarray) -> np.ndarray:
         """Return v̂² in the unit of `UpperBounds`, rounded up."""
         return above(v * v)
-
-    def dropped_exactly(self, *_: Any) -> np.ndarray:
-        """Return none: what floats do not drop, stays."""
-        return np.zeros(0, dtype=np.int64)
 
     def weights_below(self, w: np.ndarray) -> np.ndarray:
         """Return ŵ in the unit of `UpperBounds`, rounded down."""
@@ -116,9 +115,7 @@ class FloatForms:
         moved = np.outer(w, w) * share_matrix(given.shares, len(w)) * 2.0**-SHARE_BITS
         return self._form(moved - A, A, w, raised, given.upper)
 
-    def dense(
-        self, given: Weighted, core: np.ndarray, k: int, beside: np.ndarray
-    ) -> FloatForm:
+    def dense(self, given: Weighted, core: np.ndarray, beside: np.ndarray) -> FloatForm:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
         products = np.outer(w, w)
@@ -126,7 +123,7 @@ class FloatForms:
         inner = np.ix_(core, core)
         share = share_matrix(given.shares, len(core)) * 2.0**-SHARE_BITS
         X[inner] = products[inner] * share - A[inner]
-        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
+        form = self._form(X, A, w, [Fraction(given.k - 1)] * len(w), given.upper)
         # One more difference is rounded, of numbers of which δ is the largest.
         more = 4 * UNIT * float(np.abs(beside).max(initial=0.0))
         np.fill_diagonal(form.X, np.diagonal(form.X) - beside)
@@ -184,7 +181,7 @@ class FloatForms:
         sizes = [float(np.abs(part).max()) for part in (C, corners, first)]
         size = sum(sizes) + (w.max() + own.max()) ** 2 + abs(float(upper))
         error = above(self.matrix.product_error + 4 * UNIT * size + TINY)
-        return FloatBorders(C, corners, places, float(error))
+        return FloatBorders(C, corners, places, float(error), given.k)
 
     def bordered(self, form: FloatForm, columns: FloatBorders, t: int) -> FloatForm:
         """Return the form of t and y for the t-th of the features that are out."""
@@ -194,7 +191,7 @@ class FloatForms:
         return FloatForm(X, max(form.error, columns.error))
 
     def are_out(
-        self, form: FloatForm, columns: FloatBorders, upper: Fraction, k: int
+        self, form: FloatForm, columns: FloatBorders, upper: Fraction
     ) -> np.ndarray:
         """Say which features are shown to be out, all at once.
 
@@ -210,7 +207,7 @@ class FloatForms:
         at = (places, np.arange(len(places)))
         largest = float(np.abs(form.X).max())
         # what U − k·error on the diagonal is rounded by is taken off as well
-        lost = k * max(form.error, columns.error) + 2 * UNIT * largest
+        lost = columns.k * max(form.error, columns.error) + 2 * UNIT * largest
         lost = float(above(lost))
         gamma = PART_OF_ROOM * abs(float(upper))
         X = form.X - lost * np.eye(size)

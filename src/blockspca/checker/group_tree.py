@@ -29,7 +29,7 @@ from .problem import Problem
 from .proof_file import Record
 from .screening import above
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, Reading
 
 UNIT_BITS = 128  # of entries, to bound the eigenvalues of units
 
@@ -52,9 +52,8 @@ def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) 
         bounds = IntegerUnits()
     else:
         with np.errstate(all="ignore"):
-            tree, B = matrix.tree(
-                record.tree, record.k, features, {record.k: upper}, len(features)
-            )
+            reading = Reading(record.tree, len(features))
+            tree, B = matrix.tree(reading, record.k, features, {record.k: upper})
         steps, bounds = tree, FloatUnits(tree)
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
         GroupTree(steps, bounds).begin(B, len(included), owner)
@@ -93,7 +92,7 @@ class GroupTree:
         if steps.needs_small_diagonal and steps.exceeds(B):
             raise steps.fail("B_ii ≤ τ")
         if node.letter == "P":
-            steps.check_positive(B, chosen)
+            steps.check_positive(B)
         elif node.letter == "S":
             self.split(node, B, owner, chosen)
         elif len(owner):

@@ -51,6 +51,7 @@ class IntegerDirections:
         self.h = max(largest, 1).bit_length()
         self.inside: list[int] = []
         self.free = list(range(d))
+        self.feature = matrix.problem.feature
 
     def fail(self, what: str) -> ProofError:
         return ProofError(f"k = {self.k}: {what}")
@@ -84,11 +85,11 @@ class IntegerDirections:
         for i in frame.not_out_at_once(out):
             X = frame.form(self.m - 1) + frame.square(i) + frame.less_column(i)
             if not is_shown_in_integers(X, self.n):
-                raise self.fail(f"feature {i} is not shown to be out")
+                raise self.fail(f"{self.feature(i)} is not shown to be out")
         for i in given.needed:
             X = frame.form(self.m) + frame.square(i)
             if not is_shown_in_integers(X, self.n):
-                raise self.fail(f"feature {i} is not shown to be needed")
+                raise self.fail(f"{self.feature(i)} is not shown to be needed")
         self.inside += given.needed
         self.free = [*given.free]
 
@@ -136,7 +137,7 @@ class _Frame:
             room = (check.products[i] - self.rho) * (rho + dot(whole, whole))
             if dot(check.columns[i], whole) ** 2 >= room:
                 return found
-        raise check.fail(f"the vector of feature {i} is not good enough")
+        raise check.fail(f"the vector of {check.feature(i)} is not good enough")
 
     @property
     def factor(self) -> Fraction:

@@ -44,6 +44,7 @@ class Weighted:
     w: np.ndarray
     shares: np.ndarray
     upper: Number
+    k: int  # entries of the vectors that are meant
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,6 @@ class IntegerForms:
         counts: CaseCounts,
         rows: np.ndarray,
         alive: np.ndarray,
-        k: int,
         tau: int,
         u: int,
     ) -> np.ndarray:
@@ -97,7 +97,7 @@ class IntegerForms:
 
         r² is the sum of the largest squares that the counts of a case leave room for.
         """
-        for i in rows.tolist() if k > 1 else []:
+        for i in rows.tolist():
             room = tau - self.matrix.entry(i, i)
             others = [j for j in alive.tolist() if j != i]
             squares = sorted((self.matrix.entry(i, j) ** 2, j) for j in others)[::-1]
@@ -156,7 +156,7 @@ class IntegerForms:
         return X
 
     def dense(
-        self, given: Weighted, core: np.ndarray, k: int, beside: Sequence[int]
+        self, given: Weighted, core: np.ndarray, beside: Sequence[int]
     ) -> np.ndarray:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
@@ -166,7 +166,7 @@ class IntegerForms:
         inner = np.ix_(core, core)
         share = _whole(share_matrix(given.shares, len(core)))
         X[inner] = products[inner] * share - (A[inner] << self.form_bits)
-        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
+        self._set_diagonal(X, A, w, [Fraction(given.k - 1)] * len(w), given.upper)
         for i, more in enumerate(beside):
             X[i, i] -= more << SHARE_BITS
         return X
@@ -223,7 +223,7 @@ class IntegerForms:
         return X
 
     def are_out(
-        self, form: np.ndarray, columns: IntegerBorders, upper: int, _: int
+        self, form: np.ndarray, columns: IntegerBorders, upper: int
     ) -> np.ndarray:
         """Say which features are shown to be out, all at once.
 

@@ -26,7 +26,7 @@ from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, Reading
 
 
 def check_signs(
@@ -58,10 +58,10 @@ def check_signs(
         steps = IntegerTree(record.tree, record.k, chain)
         closing = IntegerClosing(matrix, upper)
     else:
-        choices = len(included) + record.depth
+        reading = Reading(record.tree, len(included) + record.depth)
         with np.errstate(all="ignore"):
             uppers = {**plain, record.k: upper}
-            tree, B = matrix.tree(record.tree, record.k, names, uppers, choices)
+            tree, B = matrix.tree(reading, record.k, names, uppers)
         more = tree.chained({k: float(u) for k, u in signs.items()})
         steps, closing = tree, FloatClosing(matrix, float(upper), record.k)
     rooms = Rooms([one.restricted(names) for one in kinds])
@@ -138,7 +138,7 @@ class SignTree:
         elif node.letter == "N":
             self.close(self.added[node.number], {*P, *F.tolist()})
         elif node.letter == "P":
-            steps.check_positive(B, len(P))
+            steps.check_positive(B)
         elif B is None and rooms.holds(F, m):
             raise steps.fail("L in a bare node")
         elif B is not None and m > 0:
