@@ -12,6 +12,7 @@ from pathlib import Path
 
 MODULES = (
     "fields",
+    "versions",
     "problem",
     "factor",
     "raising",
