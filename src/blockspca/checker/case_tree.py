@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .composition_file import Case
 from .fields import ProofError
 from .groups import Groups, Rooms
@@ -65,14 +65,18 @@ class CaseCounts:
 
 
 def check_case_tree(
-    matrix: Any, k: int, counts: CaseCounts, case: Case, uppers: dict[int, Any]
+    matrix: Matrix[Number],
+    k: int,
+    counts: CaseCounts,
+    case: Case,
+    uppers: dict[int, Number],
 ) -> None:
     """Choose the features of whole parts, and read the tree; U_q is `uppers[q]`."""
     if len(counts.whole) == k and [node.letter for node in case.tree] != ["L"]:
         raise ProofError(f"k = {k}: a case without a choice is closed by L")
     whole = counts.whole.tolist()
     reading = Reading(case.tree, case.depth + len(whole))
-    names = (*whole, *case.features)
+    names = tuple(whole) + case.features
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
         tree, B = matrix.tree(reading, k, names, uppers)
         for _ in whole:

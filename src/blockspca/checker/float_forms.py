@@ -21,11 +21,12 @@ from math import sqrt
 
 import numpy as np
 
+from .arithmetic import Weighted
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
-from .integer_forms import Weighted
 from .positive import inverse
+from .proof_file import Direction
 from .screening import TINY, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -107,15 +108,21 @@ class FloatForms:
         """Return Ã on features, within `product_error`."""
         return self.matrix.block(features)
 
+    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
+        """Rule "direction", with its rounds."""
+        self.matrix.check_direction(k, upper, given)
+
     # -- forms ----------------------------------------------------------------------
 
-    def point(self, given: Weighted, raised: Sequence[Fraction]) -> FloatForm:
+    def point(self, given: Weighted[Fraction], raised: Sequence[Fraction]) -> FloatForm:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         A, w = given.A, given.w
         moved = np.outer(w, w) * share_matrix(given.shares, len(w)) * 2.0**-SHARE_BITS
         return self._form(moved - A, A, w, raised, given.upper)
 
-    def dense(self, given: Weighted, core: np.ndarray, beside: np.ndarray) -> FloatForm:
+    def dense(
+        self, given: Weighted[Fraction], core: np.ndarray, beside: np.ndarray
+    ) -> FloatForm:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
         products = np.outer(w, w)
@@ -168,7 +175,11 @@ class FloatForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
+        self,
+        given: Weighted[Fraction],
+        places: np.ndarray,
+        own: np.ndarray,
+        price: float,
     ) -> FloatBorders:
         """Return c and U − Ã_ii − au² of the features at `places`."""
         A, w, upper = given.A, given.w, given.upper

@@ -42,7 +42,7 @@ class FloatMatrix:
     each within `product_error`, and within `product_unit` √(squares_i squares_j).
     """
 
-    name, is_exact = "float64 with derived margins", False
+    name = "float64 with derived margins"
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0

@@ -8,14 +8,16 @@ those of a matrix with a row for each unit.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .fields import ProofError
 from .float_tree import FloatTree, larger_root
+from .floats import FloatMatrix
 from .integer_tree import (
     IntegerTree,
     bits_too_many,
@@ -24,6 +26,7 @@ from .integer_tree import (
     shortened,
     slack_of,
 )
+from .integers import IntegerMatrix
 from .positive import largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
@@ -34,7 +37,9 @@ from .tree_text import Node, Reading
 UNIT_BITS = 128  # of entries, to bound the eigenvalues of units
 
 
-def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) -> None:
+def check_group_tree(
+    problem: Problem, matrix: Matrix[Number], record: Record, upper: Number
+) -> None:
     """Show that no allowed set of at most k features has an eigenvalue above U."""
     names, kept = list(problem.kept), problem.kept
     constraints = problem.constraints
@@ -42,15 +47,16 @@ def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) 
     units = [
         [kept[i] for i in constraints.unit(names[place])] for place in record.features
     ]
-    features = (*included, *(i for unit in units for i in unit))
+    features = included + list(itertools.chain.from_iterable(units))
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
     steps: Tree
     bounds: FloatUnits | IntegerUnits
-    if matrix.is_exact:
+    if isinstance(matrix, IntegerMatrix):
         steps = IntegerTree(record.tree, record.k, {})
         B: Schur = matrix.slack(features, upper)
         bounds = IntegerUnits()
     else:
+        assert isinstance(matrix, FloatMatrix)
         with np.errstate(all="ignore"):
             reading = Reading(record.tree, len(features))
             tree, B = matrix.tree(reading, record.k, features, {record.k: upper})

@@ -13,16 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Weighted
 from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .integer_bounds import BITS
+from .integer_direction import IntegerDirections
 from .integers import LARGEST, IntegerMatrix
 from .positive import inverse
+from .proof_file import Direction
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -31,20 +33,7 @@ VECTOR_BITS = 48  # of the y that show that a feature is out
 LARGEST_RAISE = 2**400
 GAMMA_BITS = 23  # γ = |U|/2^23: an eighth of the room that writers leave
 
-Forms = Any  # FloatForms or IntegerForms
-Number = Any  # of the matrix: a fraction or an integer
 Raises = Sequence[Fraction]
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Ã on the features of a node, with weights ŵ and shares, to be shown below U."""
-
-    A: np.ndarray
-    w: np.ndarray
-    shares: np.ndarray
-    upper: Number
-    k: int  # entries of the vectors that are meant
 
 
 @dataclass(frozen=True)
@@ -145,9 +134,13 @@ class IntegerForms:
         """Return Ã on features."""
         return self.matrix.block(features)
 
+    def check_direction(self, k: int, upper: int, given: Direction) -> None:
+        """Rule "direction", with its rounds."""
+        IntegerDirections(self.matrix, k, upper).check(given)
+
     # -- forms ----------------------------------------------------------------------
 
-    def point(self, given: Weighted, raised: Raises) -> np.ndarray:
+    def point(self, given: Weighted[int], raised: Raises) -> np.ndarray:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         A, w = given.A, given.w
         X = np.outer(w, w) * _whole(share_matrix(given.shares, len(w)))
@@ -156,7 +149,7 @@ class IntegerForms:
         return X
 
     def dense(
-        self, given: Weighted, core: np.ndarray, beside: Sequence[int]
+        self, given: Weighted[int], core: np.ndarray, beside: Sequence[int]
     ) -> np.ndarray:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
@@ -201,7 +194,7 @@ class IntegerForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
+        self, given: Weighted[int], places: np.ndarray, own: np.ndarray, price: float
     ) -> IntegerBorders:
         """Return c and U − Ã_ii − au², rounded down, of the features at `places`."""
         A, w = given.A, given.w

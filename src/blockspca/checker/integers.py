@@ -32,7 +32,7 @@ LARGEST = 500  # bits of a bound in units: floats must hold its square
 class IntegerMatrix:
     """Ã in units of 2^`exponent`, from exact arithmetic on the data."""
 
-    name, is_exact = "integers (rows bounded in float64)", True
+    name = "integers (rows bounded in float64)"
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.Y, self.problem, self.nodes = Y, problem, 0

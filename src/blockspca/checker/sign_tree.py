@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .fields import ProofError
+from .floats import FloatMatrix
 from .groups import Groups, Rooms
 from .integer_tree import IntegerTree, is_positive_semidefinite
+from .integers import IntegerMatrix
 from .positive import largest_eigenvalue_is_below
 from .problem import Problem
 from .proof_file import Added, Record
@@ -31,11 +34,11 @@ from .tree_text import Node, Reading
 
 def check_signs(
     problem: Problem,
-    matrix: Any,
+    matrix: Matrix[Number],
     record: Record,
-    upper: Any,
-    plain: dict[int, Any],
-    signs: dict[int, Any],
+    upper: Number,
+    plain: dict[int, Number],
+    signs: dict[int, Number],
     kinds: Sequence[Groups],
 ) -> None:
     """Show x'Āx ≤ U x'x for all x ≥ 0 on sets of k features that are allowed.
@@ -43,13 +46,13 @@ def check_signs(
     `plain` are the U of records of all sets, `signs` those by signs.
     """
     included = [problem.kept[i] for i in problem.constraints.include]
-    names = (*included, *record.features)
+    names = tuple(included) + record.features
     if len(included) > record.k:
         raise ProofError(f"k = {record.k}: there is more to include than k")
     _check_features(included, record, len(problem.kept), kinds)
     steps: Tree
     closing: FloatClosing | IntegerClosing
-    if matrix.is_exact:
+    if isinstance(matrix, IntegerMatrix):
         B: Schur = matrix.slack(names, upper)
         chain, more = (
             {k: upper - u for k, u in uppers.items() if u <= upper}
@@ -58,6 +61,7 @@ def check_signs(
         steps = IntegerTree(record.tree, record.k, chain)
         closing = IntegerClosing(matrix, upper)
     else:
+        assert isinstance(matrix, FloatMatrix)
         reading = Reading(record.tree, len(included) + record.depth)
         with np.errstate(all="ignore"):
             uppers = {**plain, record.k: upper}
@@ -196,7 +200,7 @@ class FloatClosing:
     each entry of Ā costs kε, as only x with k entries count.
     """
 
-    def __init__(self, matrix: Any, tau: float, k: int) -> None:
+    def __init__(self, matrix: FloatMatrix, tau: float, k: int) -> None:
         self.matrix, self.tau, self.k = matrix, tau, k
 
     def holds(self, added: Added) -> bool:
@@ -215,7 +219,7 @@ class FloatClosing:
 class IntegerClosing:
     """Decides the same exactly."""
 
-    def __init__(self, matrix: Any, tau: int) -> None:
+    def __init__(self, matrix: IntegerMatrix, tau: int) -> None:
         self.matrix, self.tau = matrix, tau
 
     def holds(self, added: Added) -> bool:
