@@ -45,12 +45,18 @@ class CaseCounts:
             room,
         )
 
+    @property
+    def groups(self) -> Groups:
+        """The parts as groups, of which a set has as many features as are counted."""
+        return Groups(self.part, self.room)
+
     def largest_sums(
         self, squares: np.ndarray, columns: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
         """Return for each row the sum of its largest squares that a set can have.
 
-        A set with the feature of the row has one less of its part.
+        A set with the feature of the row has one less of its part. It is the choice of
+        `Groups.largest` for many rows: part by part, as all features are in one.
         """
         total = np.zeros(len(rows))
         for g in np.flatnonzero(self.room):
@@ -84,6 +90,6 @@ def check_case_tree(
                 raise ProofError(f"k = {k}: a whole part has B_pp ≥ τ")
             B = tree.child(B, 0, np.arange(1, tree.size(B)))
         if len(whole) < k:
-            groups = Groups(counts.part[list(case.features)], counts.room)
+            groups = counts.groups.restricted(case.features)
             places = np.arange(len(case.features))
             tree.node(B, places, k - len(whole), Rooms([groups]))

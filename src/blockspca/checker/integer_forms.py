@@ -86,16 +86,13 @@ class IntegerForms:
 
         r² is the sum of the largest squares that the counts of a case leave room for.
         """
+        groups = counts.groups
         for i in rows.tolist():
             room = tau - self.matrix.entry(i, i)
-            others = [j for j in alive.tolist() if j != i]
-            squares = sorted((self.matrix.entry(i, j) ** 2, j) for j in others)[::-1]
-            left, total = counts.room.copy(), 0
-            left[counts.part[i]] -= 1
-            for square, j in squares:
-                if left[counts.part[j]] > 0:
-                    left[counts.part[j]] -= 1
-                    total += square
+            squares = [
+                (self.matrix.entry(i, j) ** 2, j) for j in alive.tolist() if j != i
+            ]
+            total = sum(groups.largest(squares, len(squares), i))
             if room >= 0 and total <= room * (tau - u):
                 return np.array([i])
         return np.zeros(0, dtype=np.int64)
