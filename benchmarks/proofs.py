@@ -5,7 +5,7 @@
 DIR/proofs.md is the page docs/benchmark-proofs.md.
 
 Every set with proved optima, for all of them with k up to 20 in one file, checked in
-exact integers and in floats; then larger k, checked in floats; then `verify` of a
+integers and in floats; then larger k, checked in floats; then `verify` of a
 result with its proof beside the solve, for k = 10 and 20 of every set. All times are
 the processor's, after kernels are compiled. Solves with and without `proof=True` take
 turns, each with a covariance made anew, and of each kind the median counts; so does
@@ -240,7 +240,7 @@ def report(options: Options) -> Report:
         "Proofs that are written down",
         notes=[
             "Each file has a claim for every k with a proved optimum, up to 20, and is "
-            "checked by `python -m blockspca.checker`, in exact integers (`--exact`) "
+            "checked by `python -m blockspca.checker`, in integers (`--exact`) "
             "and in floats with derived margins (`--floats`). Seconds are the "
             "processor's, medians of up to 25 turns. Solving is `solve_path` once "
             "kernels are compiled, without a proof and with `proof=True`: what a proof "

@@ -90,7 +90,7 @@ def test_proofs_under_constraints_hold(name, kind):
 
 @pytest.mark.parametrize("kind", ["matrix", "data", "scaled"])
 def test_signs_that_are_taken_apart_are_proved_by_one_tree(kind):
-    """By both checkers, by all sets, and a bound below the optimum is refused."""
+    """In floats and in integers, by all sets; a bound below the optimum is refused."""
     apart = 0
     for seed in range(12):
         Y, cov = data_of(kind, seed)

@@ -133,7 +133,7 @@ def drawn(seed: int, kind: str) -> tuple[np.ndarray, bs.Covariance, int, dict] |
 
 @pytest.mark.parametrize("kind", ["matrix", "data"])
 def test_proofs_hold_and_are_true(kind: str) -> None:
-    """By both checkers, by all sets, and nothing below the optimum is accepted."""
+    """In floats and in integers, by all sets; nothing below the optimum holds."""
     apart = weaker = 0
     for seed in range(120):
         found = drawn(seed, kind)

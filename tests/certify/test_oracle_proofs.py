@@ -1,4 +1,4 @@
-"""Proved optima on the real data sets, written down and checked in exact integers.
+"""Proved optima on the real data sets, written down and checked in integers.
 
 `benchmarks/proofs.py` has all sets, with times and sizes.
 """

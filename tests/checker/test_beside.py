@@ -52,7 +52,7 @@ def test_a_tree_that_keeps_both_holds():
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"version": 8}, "version 9 to 9"),
+        ({"version": 8}, "beside is of version 9"),
         ({"constraints": {"beside": []}}, "beside has groups"),
         ({"constraints": {"groups": []}}, "beside has groups"),
         ({"constraints": {"whole": True}}, "no others beside"),

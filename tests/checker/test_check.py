@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
 from fractions import Fraction
 
@@ -36,7 +37,7 @@ A = FIVE
 
 def test_the_worked_example_holds():
     verdict = check_proof(EXAMPLE, A, exact=True)
-    assert verdict.arithmetic == ["exact integers"]
+    assert verdict.arithmetic == ["integers (rows bounded in float64)"]
     assert (verdict.records, verdict.nodes) == (3, 2)
     assert "6.5 <= opt <= 6.75, features 0 1 2" in str(verdict)
     assert sha256(A) in str(verdict)
@@ -46,14 +47,47 @@ def test_what_floats_cannot_decide_is_decided_in_integers():
     """In the example U_2 is the row sum exactly: floats leave a margin."""
     with pytest.raises(ProofError, match="row sum of feature 0"):
         check_proof(EXAMPLE, A, floats=True)
-    assert check_proof(EXAMPLE, A).arithmetic == ["exact integers"]
+    assert check_proof(EXAMPLE, A).arithmetic == ["integers (rows bounded in float64)"]
+
+
+def test_features_are_named_by_their_numbers():
+    """Also where some are left out, so that they are at other positions."""
+    Y = np.eye(6)
+    Y[1:, 1:] = A
+    lines = [json.loads(line) for line in EXAMPLE.read_text().splitlines()]
+    lines[0] |= {"version": 2, "without": [0], "data": describe(Y)}
+    lines[0]["claims"][0]["support"] = [1, 2, 3]
+    lines[3]["features"] = [1, 2, 3]
+    check_proof(as_bytes(lines), Y, exact=True)
+    with pytest.raises(ProofError, match="row sum of feature 1 not shown"):
+        check_proof(as_bytes(lines), Y, floats=True)
+    lines[2]["upper"] = "0x1.7p+2"
+    with pytest.raises(ProofError, match="the row sum of feature 1 is above U"):
+        check_proof(as_bytes(lines), Y, exact=True)
+    lines[2]["upper"] = "0x1.8p+2"
+    lines[3] |= {"features": [2, 3], "tree": "L"}
+    with pytest.raises(ProofError, match="k = 3: feature 1 cannot be dropped"):
+        check_proof(as_bytes(lines), Y, exact=True)
+    lines[2]["upper"] = "0x1.81p+2"
+    with pytest.raises(ProofError, match="k = 3: feature 1 is not shown to drop"):
+        check_proof(as_bytes(lines), Y, floats=True)
+    lines[1] |= {"upper": "0x1.cp+1", "rule": "tree", "features": [1, 3], "tree": "L"}
+    for mode in ({"floats": True}, {"exact": True}):
+        with pytest.raises(ProofError, match="k = 1: feature 2 cannot be dropped"):
+            check_proof(as_bytes(lines), Y, **mode)
 
 
 def test_the_command_says_what_it_checked(tmp_path, capsys):
     np.save(tmp_path / "A.npy", A)
     assert main([str(EXAMPLE), str(tmp_path / "A.npy"), "--exact"]) == 0
     said = capsys.readouterr().out
-    for part in ("The proof holds", "5 x 5", sha256(A), "3 records", "exact integers"):
+    for part in (
+        "The proof holds",
+        "5 x 5",
+        sha256(A),
+        "3 records",
+        "in integers (rows",
+    ):
         assert part in said
     np.save(tmp_path / "A.npy", 2 * A)
     assert main([str(EXAMPLE), str(tmp_path / "A.npy")]) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from blockspca.checker.check import check_proof
 from blockspca.checker.fields import REAL, ProofError, integer, parse, real
+from blockspca.checker.versions import NEWEST, VERSIONS
 from proof_builder import Json, as_bytes
 
 EXAMPLE = Path(__file__).parents[1] / "proofs" / "example-5x5.proof"
@@ -122,3 +124,17 @@ def test_a_record_is_of_1_to_d_features(k):
 
 def test_the_example_itself_is_right():
     check_proof(as_bytes(example()), A)
+
+
+def test_versions_are_those_of_the_page():
+    """What section 12 puts into code letters, line by line, is in the table."""
+    page = PAGE.read_text("utf-8").split("## 12. Versions")[1]
+    rows = re.findall(r"^\| (\d) \| (.+) \|$", page, re.MULTILINE)
+    said: dict[str, int] = {}
+    for version, what in rows:
+        for name in re.findall(r"`\"?([a-z-]+)\"?`", what):
+            said.setdefault(name, int(version))  # version 1 lacks what 2 has
+    said["without"] = 2
+    assert said == VERSIONS
+    assert list(VERSIONS.values()) == sorted(VERSIONS.values())
+    assert int(rows[-1][0]) == NEWEST

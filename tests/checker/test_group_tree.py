@@ -189,7 +189,7 @@ GROUP = [{"most": 2, "features": [0, 2]}]
         ({"without": [0]}, "in or out"),
         ({"level": "0x1p+3", "constraints": {"include": [0, 2]}}, "whole groups"),
         ({"raised": []}, "not negative"),
-        ({"version": 7}, "version 8 to 9"),
+        ({"version": 7}, "is of version 8"),
         # x has a part of a group, whose other features count
         ({"claim": {"support": [0, 1], "x": ["0x1p+0"] * 2}}, "keep the constraints"),
         ({"claim": {"k": 2, "support": [1, 2]}}, "keep the constraints"),

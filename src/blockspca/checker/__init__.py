@@ -1,6 +1,10 @@
 """An independent checker of proofs: `python -m blockspca.checker PROOF DATA [--exact]`.
 
-Written from docs/proof-format.md alone, without a look at the code that writes proofs.
+It was written from the format page, the earlier checker's part for versions 1 to 4
+(itself written from the page by somebody who had not seen the code that writes proofs)
+and sample proofs that are accepted or refused; since then it has been changed from the
+page alone as well.
+
 It imports nothing else of blockspca, needs NumPy and Python's integers, never searches
 and calls no LAPACK.
 """

@@ -25,8 +25,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("proof", help="the proof, as `write_proof` has written it")
     parser.add_argument("data", help="the data: .npy, .npz, .csv, .tsv or .txt")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--exact", action="store_true", help="in exact integers only")
-    how.add_argument("--floats", action="store_true", help="in float64 only")
+    how.add_argument(
+        "--exact",
+        action="store_true",
+        help="decide in integers; sums of rows and counts of features, where a larger "
+        "number does as well, are bounded from above in float64 (docs/trust.md)",
+    )
+    how.add_argument(
+        "--floats", action="store_true", help="in float64 with derived margins only"
+    )
     given = parser.parse_args(arguments)
     try:
         content = Path(given.proof).read_bytes()

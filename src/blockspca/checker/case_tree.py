@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .composition_file import Case
 from .fields import ProofError
 from .groups import Groups, Rooms
+from .tree_text import Reading
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,18 @@ class CaseCounts:
             room,
         )
 
+    @property
+    def groups(self) -> Groups:
+        """The parts as groups, of which a set has as many features as are counted."""
+        return Groups(self.part, self.room)
+
     def largest_sums(
         self, squares: np.ndarray, columns: np.ndarray, rows: np.ndarray
     ) -> np.ndarray:
         """Return for each row the sum of its largest squares that a set can have.
 
-        A set with the feature of the row has one less of its part.
+        A set with the feature of the row has one less of its part. It is the choice of
+        `Groups.largest` for many rows: part by part, as all features are in one.
         """
         total = np.zeros(len(rows))
         for g in np.flatnonzero(self.room):
@@ -64,21 +71,25 @@ class CaseCounts:
 
 
 def check_case_tree(
-    matrix: Any, k: int, counts: CaseCounts, case: Case, uppers: dict[int, Any]
+    matrix: Matrix[Number],
+    k: int,
+    counts: CaseCounts,
+    case: Case,
+    uppers: dict[int, Number],
 ) -> None:
     """Choose the features of whole parts, and read the tree; U_q is `uppers[q]`."""
     if len(counts.whole) == k and [node.letter for node in case.tree] != ["L"]:
         raise ProofError(f"k = {k}: a case without a choice is closed by L")
     whole = counts.whole.tolist()
-    choices = case.depth + len(whole)
-    names = (*whole, *case.features)
+    reading = Reading(case.tree, case.depth + len(whole))
+    names = tuple(whole) + case.features
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        tree, B = matrix.tree(case.tree, k, names, uppers, choices)
+        tree, B = matrix.tree(reading, k, names, uppers)
         for _ in whole:
             if not tree.pivot_fits(B, 0):
                 raise ProofError(f"k = {k}: a whole part has B_pp ≥ τ")
             B = tree.child(B, 0, np.arange(1, tree.size(B)))
         if len(whole) < k:
-            groups = Groups(counts.part[list(case.features)], counts.room)
+            groups = counts.groups.restricted(case.features)
             places = np.arange(len(case.features))
             tree.node(B, places, k - len(whole), Rooms([groups]))

@@ -2,21 +2,23 @@
 
 The rules are those of docs/proof-format.md, sections 3 to 8. The arithmetic is that of
 `IntegerMatrix` or `FloatMatrix`, one of them for a whole section: all its records are
-about one matrix Ã, which is that after all steps of section 8. The vector of a claim is
+about one matrix Ã, which is that after all steps of section 8. Bounds from above on
+rows of Ã are in float64 in both (`screening`). The vector of a claim is
 always checked in exact arithmetic on the data.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
+from .arithmetic import Forms, Matrix, Number
 from .claims import Claim
 from .compositions import CompositionCheck
 from .data import as_data, data_hash, read_data
@@ -27,7 +29,6 @@ from .float_forms import FloatForms
 from .floats import FloatMatrix
 from .group_tree import check_group_tree
 from .groups import Groups, Rooms
-from .integer_direction import IntegerDirections
 from .integer_forms import IntegerForms
 from .integers import IntegerMatrix
 from .problem import Problem
@@ -37,7 +38,17 @@ from .sign_tree import check_signs
 from .taken import Deflated
 
 OPTIMAL = Fraction(1, 10**9)
-Matrix = Any  # IntegerMatrix or FloatMatrix: numbers are integers or fractions
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The arithmetic that a section was decided in, and how many nodes trees had."""
+
+    arithmetic: str
+    nodes: int
+
+
+Way = Callable[[Section, np.ndarray], Checked]
 
 
 @dataclass(frozen=True)
@@ -99,31 +110,35 @@ def check_proof(
     data : path or array of shape (n, d)
         The data Y that the proof is about.
     exact : bool
-        Decide in integers only.
+        Decide in integers. Four steps are float64 with derived margins all the same,
+        from above: bounds of entries and of sums of them that drop features
+        (screening), that close the rule "rows", the rows beside the dense features of
+        the rule "entry", and the counts of the rule "compositions". What the first
+        three do not decide is decided in integers.
     floats : bool
-        Decide in float64 only. Without either, what float64 cannot decide is tried
-        again in integers.
+        Decide in float64 with derived margins only. Without either, what float64 cannot
+        decide is tried again in integers.
     """
     start = time.perf_counter()
     Y = as_data(data) if isinstance(data, np.ndarray) else read_data(data)
     sections = read_proof(proof, Y.shape)
-    ways: list[type] = [FloatMatrix, IntegerMatrix]
+    ways = [_in_floats, _in_integers]
     if exact or floats:
-        ways = [IntegerMatrix] if exact else [FloatMatrix]
+        ways = [_in_integers] if exact else [_in_floats]
     digest = data_hash(Y)
-    matrices = [_check_section(section, Y, digest, ways) for section in sections]
+    checked = [_check_section(section, Y, digest, ways) for section in sections]
     return Verdict(
         sections,
-        [matrix.name for matrix in matrices],
-        sum(matrix.nodes for matrix in matrices),
+        [one.arithmetic for one in checked],
+        sum(one.nodes for one in checked),
         time.perf_counter() - start,
     )
 
 
 def _check_section(
-    section: Section, Y: np.ndarray, digest: str, ways: Sequence[type]
-) -> Matrix:
-    """Check a section in the first arithmetic that can; return its matrix.
+    section: Section, Y: np.ndarray, digest: str, ways: Sequence[Way]
+) -> Checked:
+    """Check a section in the first arithmetic that can.
 
     Other data, or a vector that is not as claimed, are refused; `NotShown` is raised
     where the records do not show the bound, which may be true.
@@ -142,9 +157,7 @@ def _check_section(
     reasons = []
     for way in ways:
         try:
-            matrix = way(Y, problem)
-            _check_records(section, matrix)
-            return matrix
+            return way(section, Y)
         except ProofError as error:
             reasons.append(str(error))
         except RecursionError:
@@ -156,7 +169,21 @@ def _check_section(
     raise NotShown("; in integers: ".join(reasons))
 
 
-def _check_records(section: Section, matrix: Matrix) -> None:
+def _in_floats(section: Section, Y: np.ndarray) -> Checked:
+    matrix = FloatMatrix(Y, section.problem)
+    _check_records(section, matrix, FloatForms(matrix))
+    return Checked(matrix.name, matrix.nodes)
+
+
+def _in_integers(section: Section, Y: np.ndarray) -> Checked:
+    matrix = IntegerMatrix(Y, section.problem)
+    _check_records(section, matrix, IntegerForms(matrix))
+    return Checked(matrix.name, matrix.nodes)
+
+
+def _check_records(
+    section: Section, matrix: Matrix[Number], forms: Forms[Number]
+) -> None:
     problem = section.problem
     constraints = problem.constraints
     groups = Groups.of(problem, constraints.groups)
@@ -167,9 +194,8 @@ def _check_records(section: Section, matrix: Matrix) -> None:
     bounds = matrix.upper_bounds()
     if kinds:
         bounds = replace(bounds, groups=groups)
-    forms = IntegerForms(matrix) if matrix.is_exact else FloatForms(matrix)
     screening = Screening(section, matrix, bounds)
-    uppers = Uppers()
+    uppers = Uppers[Number]()
     for record in section.records:
         upper = matrix.number(record.upper)
         before = uppers.for_rule(record.rule)
@@ -180,10 +206,7 @@ def _check_records(section: Section, matrix: Matrix) -> None:
         elif record.rule == "average":
             _check_average(record, problem, matrix, upper, before)
         elif record.direction is not None:
-            if matrix.is_exact:
-                IntegerDirections(matrix, record.k, upper).check(record.direction)
-            else:
-                matrix.check_direction(record.k, upper, record.direction)
+            forms.check_direction(record.k, upper, record.direction)
         elif record.entry is not None:
             check_entry(forms, bounds, record.k, upper, record.entry)
         elif record.compositions is not None:
@@ -210,19 +233,19 @@ def _check_records(section: Section, matrix: Matrix) -> None:
         _check_bound(claim, problem, matrix, uppers.all)
 
 
-class Uppers:
+class Uppers(Generic[Number]):
     """The U of the records so far, and which of them a record may rest on."""
 
     def __init__(self) -> None:
-        self.all: dict[int, Any] = {}
-        self.plain: dict[int, Any] = {}  # of all sets: what every rule may use
-        self.signs: dict[int, Any] = {}  # and those by signs
+        self.all: dict[int, Number] = {}
+        self.plain: dict[int, Number] = {}  # of all sets: what every rule may use
+        self.signs: dict[int, Number] = {}  # and those by signs
 
-    def for_rule(self, rule: str) -> dict[int, Any]:
+    def for_rule(self, rule: str) -> dict[int, Number]:
         """Return what a record of a rule may rest on."""
         return {**self.plain, **self.signs} if rule == "signs" else dict(self.plain)
 
-    def add(self, record: Record, upper: Any) -> None:
+    def add(self, record: Record, upper: Number) -> None:
         self.all[record.k] = upper
         if record.rule == "signs":
             self.signs[record.k] = upper
@@ -231,7 +254,7 @@ class Uppers:
 
 
 def _check_bound(
-    claim: Claim, problem: Problem, matrix: Matrix, uppers: dict[int, Any]
+    claim: Claim, problem: Problem, matrix: Matrix[Number], uppers: dict[int, Number]
 ) -> None:
     """Show opt(k) ≤ upper_bound by the record of k, or of what is left beside I."""
     m = claim.k - len(problem.chosen)
@@ -246,7 +269,7 @@ def _check_bound(
 
 
 def _check_variance(
-    record: Record, problem: Problem, matrix: Matrix, upper: Any
+    record: Record, problem: Problem, matrix: Matrix[Number], upper: Number
 ) -> None:
     """The largest eigenvalue of a positive semidefinite matrix is at most its trace."""
     k = record.k
@@ -258,7 +281,11 @@ def _check_variance(
 
 
 def _check_average(
-    record: Record, problem: Problem, matrix: Matrix, upper: Any, uppers: dict[int, Any]
+    record: Record,
+    problem: Problem,
+    matrix: Matrix[Number],
+    upper: Number,
+    uppers: dict[int, Number],
 ) -> None:
     """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
     k, m = record.k, record.source
@@ -273,21 +300,21 @@ def _check_average(
     raise ProofError(f"k = {k}: U is below the average over sets of {m}")
 
 
-SCREENED = (
-    "tree",
-    "entry-tree",
-    "signs",
-)  # rules with features that others are dropped for
+# Rules that name features, and for which all others are dropped.
+SCREENED = ("tree", "entry-tree", "signs")
 
 
-class Screening:
+class Screening(Generic[Number]):
     """Shows that features not named by a tree are in no better set."""
 
-    def __init__(self, section: Section, matrix: Matrix, bounds: UpperBounds) -> None:
-        self.section, self.matrix, self.bounds = section, matrix, bounds
+    def __init__(
+        self, section: Section, matrix: Matrix[Number], bounds: UpperBounds
+    ) -> None:
+        self.matrix: Matrix[Number] = matrix
+        self.section, self.bounds = section, bounds
         self.lists: RowLists | None = None
 
-    def check(self, record: Record, tau: Any, u: Any) -> None:
+    def check(self, record: Record, tau: Number, u: Number | None) -> None:
         d, k = len(self.section.kept), record.k
         if len(record.features) == d:
             return
@@ -295,7 +322,8 @@ class Screening:
             kept = set(record.features)
             for i in range(d):
                 if i not in kept and not self.matrix.diagonal_at_most(i, tau):
-                    raise ProofError(f"k = 1: feature {i} cannot be dropped")
+                    what = self.section.problem.feature(i)
+                    raise ProofError(f"k = 1: {what} cannot be dropped")
             return
         if u is None or u > tau:
             raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
@@ -305,16 +333,18 @@ class Screening:
         alive, rows = undecided_by_lists(
             self.bounds, self.lists, level, record.features
         )
-        if self.matrix.is_exact:
+        if isinstance(self.matrix, IntegerMatrix):
             self.matrix.check_screening(self.bounds, alive, rows, (k, tau, u))
         elif len(rows):  # what floats do not drop, stays
-            raise ProofError(f"k = {k}: feature {rows[0]} is not shown to drop")
+            what = self.section.problem.feature(rows[0])
+            raise ProofError(f"k = {k}: {what} is not shown to drop")
 
     def _make_lists(self) -> RowLists:
         """One pass over the rows and columns that Cauchy leaves for some record."""
         d = len(self.section.kept)
         rows, columns = np.zeros(d, dtype=bool), np.zeros(d, dtype=bool)
-        before, levels = None, []
+        before: tuple[int, Number] | None = None
+        levels = []
         for record in self.section.records:
             number = self.matrix.number(record.upper)
             if record.rule in SCREENED and len(record.features) < d and record.k > 1:

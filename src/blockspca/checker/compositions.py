@@ -8,34 +8,37 @@ are left, are decided in that of the matrix.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
+from .arithmetic import Forms, Number
 from .case_tree import CaseCounts, check_case_tree
 from .composition_file import Case, Compositions
 from .composition_tables import CompositionTables
 from .fields import ProofError
-from .integer_forms import Forms, Number
+from .integer_forms import IntegerForms
 from .screening import BLOCK, UpperBounds, above
 
 AT_ONCE = 256  # counts whose matrices are eliminated together
 
 
-class CompositionCheck:
+class CompositionCheck(Generic[Number]):
     """Checks one record; `uppers` are the U_q of the chain."""
 
     def __init__(
         self,
-        forms: Forms,
+        forms: Forms[Number],
         bounds: UpperBounds,
         k: int,
         upper: Number,
         uppers: dict[int, Number],
         given: Compositions,
     ) -> None:
-        self.forms, self.bounds, self.k, self.upper = forms, bounds, k, upper
-        self.given, self.uppers = given, uppers
+        self.forms: Forms[Number] = forms
+        self.upper: Number = upper
+        self.uppers: dict[int, Number] = uppers
+        self.bounds, self.k, self.given = bounds, k, given
         rest = np.setdiff1d(
             np.arange(len(bounds.diagonal)), np.concatenate(given.parts)
         )
@@ -73,7 +76,7 @@ class CompositionCheck:
 
     def add_to_chain(self) -> None:
         """Lower the U_q of the chain to u_1(q), which bounds all sets of q features."""
-        self.chain = dict(self.uppers)
+        self.chain: dict[int, Number] = dict(self.uppers)
         most = self.tables.most[0]
         for q in range(1, self.k):
             if np.isfinite(most[q]):
@@ -115,7 +118,7 @@ class CompositionCheck:
     def check_case(self, begin: Sequence[int], case: Case) -> None:
         """Show that the sets with these counts are not above U."""
         counts = CaseCounts.of(self.parts, begin)
-        if not {*case.features} <= {*counts.some.tolist()}:
+        if not np.isin(case.features, counts.some).all():
             raise self.fail("a case has features that its counts leave out")
         dropped = np.setdiff1d(counts.some, case.features)
         if len(dropped):
@@ -137,19 +140,21 @@ class CompositionCheck:
             raise self.fail("screening needs U of k - 1, at most τ")
         alive = np.sort(np.concatenate([counts.whole, counts.some]))
         while len(rows):
-            if self.k == 1:
-                fits = [self.forms.matrix.diagonal_at_most(i, self.upper) for i in rows]
+            if u is None:  # k = 1
+                found = [
+                    self.forms.matrix.diagonal_at_most(i, self.upper) for i in rows
+                ]
+                fits = np.array(found, dtype=bool)
             else:
                 squares = self.largest_squares(counts, rows, alive)
                 level = self.forms.matrix.level(self.k, self.upper, u)
                 fits = level.excludes(self.bounds.diagonal[rows], squares)
-            out = rows[np.array(fits, dtype=bool)]
+            out = rows[fits]
+            if not len(out) and u is not None and isinstance(self.forms, IntegerForms):
+                out = self.forms.dropped_exactly(counts, rows, alive, self.upper, u)
             if not len(out):
-                out = self.forms.dropped_exactly(
-                    counts, rows, alive, self.k, self.upper, u
-                )
-            if not len(out):
-                raise self.fail(f"feature {rows[0]} cannot be dropped")
+                what = self.forms.matrix.problem.feature(rows[0])
+                raise self.fail(f"{what} cannot be dropped")
             rows, alive = np.setdiff1d(rows, out), np.setdiff1d(alive, out)
 
     def largest_squares(

@@ -12,27 +12,31 @@ from __future__ import annotations
 
 import numpy as np
 
+from .arithmetic import Forms, Number, Weighted
 from .entry_file import Entry
 from .fields import ProofError
-from .integer_forms import Forms, IntegerForms, Number, Weighted
+from .integer_forms import IntegerForms
 from .screening import BLOCK, TINY, UNIT, UpperBounds, above
 
 FEW_PAIRS = 2**18  # that are known exactly, where integers decide
 
 
 def check_entry(
-    forms: Forms, bounds: UpperBounds, k: int, upper: Number, given: Entry
+    forms: Forms[Number], bounds: UpperBounds, k: int, upper: Number, given: Entry
 ) -> None:
     """Show UI − M ⪰ 0, first by rows beside G and then by a form on G."""
     w = forms.weights(given.weights)
     dense = np.array(given.dense, dtype=np.int64)
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
         beside, left = _rows_beside(forms, bounds, k, upper, w, given)
-        exact = _ExactRows(forms, w, given) if isinstance(forms, IntegerForms) else None
+        exact: _ExactRows | None = None
+        if isinstance(forms, IntegerForms):
+            exact = _ExactRows(forms, w, given, upper)
         for j in left.tolist():
-            if exact is None or not exact.is_below(j, k, upper):
+            if exact is None or not exact.is_below(j, k):
+                what = forms.matrix.problem.feature(j)
                 raise ProofError(
-                    f"k = {k}: the row of feature {j} is not shown to be below U"
+                    f"k = {k}: the row of {what} is not shown to be below U"
                 )
         if exact is not None and len(dense) * (len(w) - len(dense)) <= FEW_PAIRS:
             added = exact.beside()
@@ -40,14 +44,14 @@ def check_entry(
             added = forms.rounded_up(beside)
         places = np.searchsorted(dense, np.array(given.core, dtype=np.int64))
         A = forms.block(given.dense)
-        weighted = Weighted(A, w[dense], given.shares, upper)
-        form = forms.dense(weighted, places, k, added)
+        weighted = Weighted(A, w[dense], given.shares, upper, k)
+        form = forms.dense(weighted, places, added)
         if not forms.is_positive(form, k):
             raise ProofError(f"k = {k}: U is not shown to bound the weighted matrix")
 
 
 def _rows_beside(
-    forms: Forms,
+    forms: Forms[Number],
     bounds: UpperBounds,
     k: int,
     upper: Number,
@@ -104,8 +108,10 @@ def _has_entries(bounds: UpperBounds, small: np.ndarray) -> np.ndarray:
 class _ExactRows:
     """Sums of rows beside G, in integers: |M_ij| in units of squares of weights."""
 
-    def __init__(self, forms: IntegerForms, w: np.ndarray, given: Entry) -> None:
-        self.forms, self.w, self.dense = forms, w, given.dense
+    def __init__(
+        self, forms: IntegerForms, w: np.ndarray, given: Entry, upper: int
+    ) -> None:
+        self.forms, self.w, self.dense, self.upper = forms, w, given.dense, upper
         # v_i ≥ 2^-100 has 53 bits, so that these are integers.
         self.scaling = [int(value * 2.0**160) for value in given.scaling.tolist()]
 
@@ -114,11 +120,11 @@ class _ExactRows:
         entry = abs(self.forms.matrix.entry(i, j)) << self.forms.square_bits
         return max(entry - self.w[i] * self.w[j], 0)
 
-    def is_below(self, j: int, k: int, upper: int) -> bool:
+    def is_below(self, j: int, k: int) -> bool:
         """Decide M_jj + Σ |M_ij| v_i/v_j ≤ U."""
         others = [i for i in range(len(self.w)) if i != j]
         total = sum(self.moved(i, j) * self.scaling[i] for i in others)
-        room = (upper - self.forms.matrix.entry(j, j)) << self.forms.square_bits
+        room = (self.upper - self.forms.matrix.entry(j, j)) << self.forms.square_bits
         return total <= (room - (k - 1) * self.w[j] ** 2) * self.scaling[j]
 
     def beside(self) -> list[int]:

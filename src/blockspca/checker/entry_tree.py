@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Generic
 
 import numpy as np
 
+from .arithmetic import Form, Forms, Number, Weighted
 from .entry_file import Close, EntryNode, Fix, Last, Point, Split
 from .fields import ProofError
-from .integer_forms import Forms, Number, Weighted
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,15 @@ class State:
         return sorted(self.inside | self.free)
 
 
-class EntryTree:
+class EntryTree(Generic[Number]):
     """Reads the nodes of one record, in order."""
 
     def __init__(
-        self, forms: Forms, k: int, upper: Number, features: Sequence[int]
+        self, forms: Forms[Number], k: int, upper: Number, features: Sequence[int]
     ) -> None:
-        self.forms, self.k, self.upper = forms, k, upper
+        self.forms: Forms[Number] = forms
+        self.upper: Number = upper
+        self.k = k
         self.place = {name: place for place, name in enumerate(features)}
         self.A = forms.block(features)
 
@@ -89,7 +91,7 @@ class EntryTree:
         zeros = self.forms.weights([0.0] * len(only))
         shares = np.zeros(len(only) * (len(only) - 1) // 2)
         raised = [Fraction(0)] * len(only)
-        form = self.forms.point(Weighted(A, zeros, shares, self.upper), raised)
+        form = self.forms.point(Weighted(A, zeros, shares, self.upper, self.k), raised)
         if not self.forms.is_positive(form, self.k):
             raise self.fail("the last set of a node to be at most U is not shown")
 
@@ -132,7 +134,7 @@ class EntryTree:
             form = self.forms.point(given, raised)
             places = np.array([place[node.out[t]] for t in chosen])
             columns = self.forms.columns(given, places, own[chosen], price)
-            shown = self.forms.are_out(form, columns, self.upper, self.k)
+            shown = self.forms.are_out(form, columns, self.upper)
             for t in np.flatnonzero(~shown).tolist():
                 bordered = self.forms.bordered(form, columns, t)
                 if not self.forms.is_positive(bordered, self.k):
@@ -155,7 +157,7 @@ class EntryTree:
         free = max(Fraction(0), total - 1)
         return [inside if i in state.inside else free for i in state.features]
 
-    def form(self, point: Point, state: State) -> Any:
+    def form(self, point: Point, state: State) -> Form:
         """Return UI − M of a point."""
         count = len(state.inside)
         raised = self.raised(
@@ -163,8 +165,8 @@ class EntryTree:
         )
         return self.forms.point(self.weighted(point, state), raised)
 
-    def weighted(self, point: Point, state: State) -> Weighted:
+    def weighted(self, point: Point, state: State) -> Weighted[Number]:
         """Return Ã on the features of a node, with the numbers of a point."""
         w, places = self.weights(point, state), self.places(state.features)
         A = self.A[np.ix_(places, places)]
-        return Weighted(A, w, point.shares, self.upper)
+        return Weighted(A, w, point.shares, self.upper, self.k)

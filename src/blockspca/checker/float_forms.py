@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Weighted
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
-from .integer_forms import Weighted
-from .positive import _inverse
+from .positive import inverse
+from .proof_file import Direction
 from .screening import TINY, TINY_NORM, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -45,12 +45,16 @@ class FloatForm:
 
 @dataclass(frozen=True)
 class FloatBorders:
-    """Columns c, 0 at their own place, and corners, within `error` an entry."""
+    """Columns c, 0 at their own place, and corners, within `error` an entry.
+
+    Vectors have at most k entries.
+    """
 
     C: np.ndarray
     corners: np.ndarray
     places: np.ndarray
     error: float
+    k: int
 
 
 class FloatForms:
@@ -75,10 +79,6 @@ class FloatForms:
     def squares_above(self, v: np.ndarray) -> np.ndarray:
         """Return v̂² in the unit of `UpperBounds`, rounded up."""
         return above(v * v)
-
-    def dropped_exactly(self, *_: Any) -> np.ndarray:
-        """Return none: what floats do not drop, stays."""
-        return np.zeros(0, dtype=np.int64)
 
     def weights_below(self, w: np.ndarray) -> np.ndarray:
         """Return ŵ in the unit of `UpperBounds`, rounded down."""
@@ -108,16 +108,20 @@ class FloatForms:
         """Return Ã on features, within `product_error`."""
         return self.matrix.block(features)
 
+    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
+        """Rule "direction", with its rounds."""
+        self.matrix.check_direction(k, upper, given)
+
     # -- forms ----------------------------------------------------------------------
 
-    def point(self, given: Weighted, raised: Sequence[Fraction]) -> FloatForm:
+    def point(self, given: Weighted[Fraction], raised: Sequence[Fraction]) -> FloatForm:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         A, w = given.A, given.w
         moved = np.outer(w, w) * share_matrix(given.shares, len(w)) * 2.0**-SHARE_BITS
         return self._form(moved - A, A, w, raised, given.upper)
 
     def dense(
-        self, given: Weighted, core: np.ndarray, k: int, beside: np.ndarray
+        self, given: Weighted[Fraction], core: np.ndarray, beside: np.ndarray
     ) -> FloatForm:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
@@ -126,7 +130,7 @@ class FloatForms:
         inner = np.ix_(core, core)
         share = share_matrix(given.shares, len(core)) * 2.0**-SHARE_BITS
         X[inner] = products[inner] * share - A[inner]
-        form = self._form(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
+        form = self._form(X, A, w, [Fraction(given.k - 1)] * len(w), given.upper)
         # One more difference is rounded, of numbers of which δ is the largest.
         more = 4 * UNIT * float(np.abs(beside).max(initial=0.0))
         np.fill_diagonal(form.X, np.diagonal(form.X) - beside)
@@ -171,7 +175,11 @@ class FloatForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
+        self,
+        given: Weighted[Fraction],
+        places: np.ndarray,
+        own: np.ndarray,
+        price: float,
     ) -> FloatBorders:
         """Return c and U − Ã_ii − au² of the features at `places`."""
         A, w, upper = given.A, given.w, given.upper
@@ -184,7 +192,7 @@ class FloatForms:
         sizes = [float(np.abs(part).max()) for part in (C, corners, first)]
         size = sum(sizes) + (w.max() + own.max()) ** 2 + abs(float(upper))
         error = above(self.matrix.product_error + 4 * UNIT * size + TINY)
-        return FloatBorders(C, corners, places, float(error))
+        return FloatBorders(C, corners, places, float(error), given.k)
 
     def bordered(self, form: FloatForm, columns: FloatBorders, t: int) -> FloatForm:
         """Return the form of t and y for the t-th of the features that are out."""
@@ -194,7 +202,7 @@ class FloatForms:
         return FloatForm(X, max(form.error, columns.error))
 
     def are_out(
-        self, form: FloatForm, columns: FloatBorders, upper: Fraction, k: int
+        self, form: FloatForm, columns: FloatBorders, upper: Fraction
     ) -> np.ndarray:
         """Say which features are shown to be out, all at once.
 
@@ -210,7 +218,7 @@ class FloatForms:
         at = (places, np.arange(len(places)))
         largest = float(np.abs(form.X).max())
         # what U − k·error on the diagonal is rounded by is taken off as well
-        lost = k * max(form.error, columns.error) + 2 * UNIT * largest
+        lost = columns.k * max(form.error, columns.error) + 2 * UNIT * largest
         lost = float(above(lost))
         gamma = PART_OF_ROOM * abs(float(upper))
         X = form.X - lost * np.eye(size)
@@ -218,7 +226,7 @@ class FloatForms:
         rounded = 4 * UNIT * (largest + lost + gamma)
         if not gamma > 0 or not is_shown_in_floats(lower, rounded, size):
             return np.zeros(len(places), dtype=bool)
-        G, C = _inverse(X), columns.C
+        G, C = inverse(X), columns.C
         Y = G @ C
         Y -= G[:, places] * (Y[at] / G[places, places])
         Y[at] = 0.0

@@ -162,7 +162,7 @@ class FloatTree(Tree):
         fits = (a <= self.tau) & (b <= self.tau)
         return fits & (squares <= below((self.tau - a) * (self.tau - b)))
 
-    def check_positive(self, B: np.ndarray, chosen: int) -> None:
+    def check_positive(self, B: np.ndarray) -> None:
         """Eliminate all of F, with half of the room that writers leave.
 
         What the elimination errs by is measured, and must be less than that.

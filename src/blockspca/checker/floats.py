@@ -30,7 +30,7 @@ from .proof_file import Direction, Record
 from .raising import Raised
 from .screening import UNIT, Entries, Level, UpperBounds, above, below, rows_above
 from .taken import Deflated, Pair
-from .tree_text import Node
+from .tree_text import Reading
 
 LEAST_NORM = 2.0**-450
 
@@ -42,7 +42,7 @@ class FloatMatrix:
     each within `product_error`, and within `product_unit` √(squares_i squares_j).
     """
 
-    name, is_exact = "float64 with derived margins", False
+    name = "float64 with derived margins"
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.problem, self.nodes = problem, 0
@@ -244,7 +244,8 @@ class FloatMatrix:
         """Rule "rows"."""
         left = rows_above(bounds, k, float(upper))
         if len(left):
-            raise ProofError(f"k = {k}: row sum of feature {left[0]} not shown below U")
+            what = self.problem.feature(left[0])
+            raise ProofError(f"k = {k}: row sum of {what} not shown below U")
 
     def diagonal_at_most(self, i: int, tau: Fraction) -> bool:
         """Say whether Ã_ii is shown to be at most τ."""
@@ -276,23 +277,21 @@ class FloatMatrix:
         """Read the tree of a record; U_j is `uppers[j]`, a float64."""
         places = np.arange(len(record.features))
         with np.errstate(all="ignore"):  # what is not finite fails its comparison
-            tree, B = self.tree(
-                record.tree, record.k, record.features, uppers, record.depth
-            )
+            reading = Reading(record.tree, record.depth)
+            tree, B = self.tree(reading, record.k, record.features, uppers)
             tree.node(B, places, record.k, rooms)
         self.nodes += len(record.tree)
 
     def tree(
         self,
-        nodes: Sequence[Node],
+        reading: Reading,
         k: int,
         features: Sequence[int],
         uppers: dict[int, Fraction],
-        choices: int,
     ) -> tuple[FloatTree, np.ndarray]:
         """Return a tree on some features, ready to be read, and its first B."""
         chain = {j: float(upper) for j, upper in uppers.items()}
         products = (self.product_unit, self.squares[list(features)])
         B = self.block(features)
-        tree = FloatTree(nodes, (k, chain), B, products, choices)
+        tree = FloatTree(reading.nodes, (k, chain), B, products, reading.choices)
         return tree, tree.first

@@ -8,14 +8,16 @@ those of a matrix with a row for each unit.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .fields import ProofError
 from .float_tree import FloatTree, larger_root
+from .floats import FloatMatrix
 from .integer_tree import (
     IntegerTree,
     bits_too_many,
@@ -24,15 +26,20 @@ from .integer_tree import (
     shortened,
     slack_of,
 )
+from .integers import IntegerMatrix
 from .positive import largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
-from .screening import UNIT, above
+from .screening import above
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, Reading
+
+UNIT_BITS = 128  # of entries, to bound the eigenvalues of units
 
 
-def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) -> None:
+def check_group_tree(
+    problem: Problem, matrix: Matrix[Number], record: Record, upper: Number
+) -> None:
     """Show that no allowed set of at most k features has an eigenvalue above U."""
     names, kept = list(problem.kept), problem.kept
     constraints = problem.constraints
@@ -40,19 +47,19 @@ def check_group_tree(problem: Problem, matrix: Any, record: Record, upper: Any) 
     units = [
         [kept[i] for i in constraints.unit(names[place])] for place in record.features
     ]
-    features = (*included, *(i for unit in units for i in unit))
+    features = included + list(itertools.chain.from_iterable(units))
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
     steps: Tree
     bounds: FloatUnits | IntegerUnits
-    if matrix.is_exact:
+    if isinstance(matrix, IntegerMatrix):
         steps = IntegerTree(record.tree, record.k, {})
         B: Schur = matrix.slack(features, upper)
         bounds = IntegerUnits()
     else:
+        assert isinstance(matrix, FloatMatrix)
         with np.errstate(all="ignore"):
-            tree, B = matrix.tree(
-                record.tree, record.k, features, {record.k: upper}, len(features)
-            )
+            reading = Reading(record.tree, len(features))
+            tree, B = matrix.tree(reading, record.k, features, {record.k: upper})
         steps, bounds = tree, FloatUnits(tree)
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
         GroupTree(steps, bounds).begin(B, len(included), owner)
@@ -91,7 +98,7 @@ class GroupTree:
         if steps.needs_small_diagonal and steps.exceeds(B):
             raise steps.fail("B_ii ≤ τ")
         if node.letter == "P":
-            steps.check_positive(B, chosen)
+            steps.check_positive(B)
         elif node.letter == "S":
             self.split(node, B, owner, chosen)
         elif len(owner):
@@ -197,23 +204,40 @@ def _unit_slack(
 ) -> int:
     """Return what is at most the least eigenvalue of M on a unit, in the short unit.
 
-    For more than two features it is found in float64: an entry is rounded by u of it,
-    and the matrix by u of its Frobenius norm. Where that is below 0, it is 0 if the
-    matrix is positive semidefinite, which is decided exactly.
+    For more than two features float64 only says where it may be, at l: that X − lI is
+    positive semidefinite is decided in integers. X is M in units of 2^bits, rounded
+    down, so that M is X and a matrix with entries in [0, 1), of a norm below its size,
+    which is 0 if nothing is cut off. If l would be below 0, 0 is tried on M itself.
     """
     i, j = part[0], part[-1]
     if len(part) == 1:
         return short[i][i]
     if len(part) == 2:
         return slack_of(short[i][i], short[j][j], short[i][j] ** 2)
-    bits = bits_too_many(M)
-    rows = [[M[a][b] / 2**bits for b in part] for a in part]
-    X = np.array(rows)
-    norm = float(above(np.sqrt(np.sum(X**2)), X.size))
-    found = -float(largest_eigenvalues(-X[None])[0]) - 2 * UNIT * norm
-    least = int(np.floor(found)) if np.isfinite(found) else -(2**400)
-    if least < 0:
-        inside = [[M[a][b] for b in part] for a in part]
-        if is_positive_semidefinite(inside, q):
-            return 0
-    return least
+    largest = max(abs(M[a][b]) for a in part for b in part).bit_length()
+    short_bits = bits_too_many(M)
+    bits = max(short_bits, largest - UNIT_BITS)
+    X = [[M[a][b] >> bits for b in part] for a in part]
+    lost = len(part) if bits else 0
+    for least in _guesses(X):
+        if least < lost:
+            inside = [[M[a][b] for b in part] for a in part]
+            if is_positive_semidefinite(inside, q):
+                return 0
+        lower = [
+            [x - least * (a == b) for b, x in enumerate(row)] for a, row in enumerate(X)
+        ]
+        if is_positive_semidefinite(lower):
+            return (least - lost) << (bits - short_bits)
+    # no eigenvalue is below minus the largest sum of a row
+    return -(max(sum(map(abs, row)) for row in X) + lost) << (bits - short_bits)
+
+
+def _guesses(X: list[list[int]]) -> list[int]:
+    """Return about the least eigenvalue of a matrix of integers, and less."""
+    rounded = np.array(X, dtype=float)  # of UNIT_BITS at the most
+    least = -float(largest_eigenvalues(-rounded[None])[0])
+    size = float(np.abs(rounded).sum())
+    if not np.isfinite([least, size]).all():
+        return []
+    return [int(np.floor(least - size * part)) for part in (2.0**-50, 2.0**-40)]

@@ -7,8 +7,8 @@ of these. What the V_i must satisfy, and that matrices are positive semidefinite
 shown exactly. A matrix Σ g_i g_i' that is multiplied by a power of two is cut to
 integers: with X' = ⌊X⌋, X − X' has entries in [0, 1) and a norm of at most n.
 
-Features of a round are first tried all at once, in float64 with margins; each that is
-left has its own matrix.
+Features of a round are first tried all at once, by vectors y; each that is left has its
+own matrix.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from fractions import Fraction
 import numpy as np
 
 from .columns import dot
-from .direction import find_vectors, forms_fit
+from .direction import find_vectors
 from .fields import ProofError
 from .integers import IntegerMatrix
-from .positive import inverse_from_above
+from .positive import inverse
 from .proof_file import Direction, Round
 from .screening import UNIT
 from .sparse_positive import FACTOR_BITS, MOST_ROWS, exact_product, is_shown_in_integers
 
 MOST_SAMPLES = 1000  # rows of matrices of integers
+SHORT_BITS = 40  # of matrices and vectors for all features at once
+ROUND_GAMMA_BITS = 22  # γ = τ/2^22: a quarter of the room that writers leave
+FEATURES_AT_ONCE = 4096  # features
 # A vector that is too short by rounding is made longer by one of these.
 LONGER = (1.0, 1 + 2.0**-24, 1 + 2.0**-12, 2.0)
 
@@ -48,6 +51,7 @@ class IntegerDirections:
         self.h = max(largest, 1).bit_length()
         self.inside: list[int] = []
         self.free = list(range(d))
+        self.feature = matrix.problem.feature
 
     def fail(self, what: str) -> ProofError:
         return ProofError(f"k = {self.k}: {what}")
@@ -81,11 +85,11 @@ class IntegerDirections:
         for i in frame.not_out_at_once(out):
             X = frame.form(self.m - 1) + frame.square(i) + frame.less_column(i)
             if not is_shown_in_integers(X, self.n):
-                raise self.fail(f"feature {i} is not shown to be out")
+                raise self.fail(f"{self.feature(i)} is not shown to be out")
         for i in given.needed:
             X = frame.form(self.m) + frame.square(i)
             if not is_shown_in_integers(X, self.n):
-                raise self.fail(f"feature {i} is not shown to be needed")
+                raise self.fail(f"{self.feature(i)} is not shown to be needed")
         self.inside += given.needed
         self.free = [*given.free]
 
@@ -133,7 +137,7 @@ class _Frame:
             room = (check.products[i] - self.rho) * (rho + dot(whole, whole))
             if dot(check.columns[i], whole) ** 2 >= room:
                 return found
-        raise check.fail(f"the vector of feature {i} is not good enough")
+        raise check.fail(f"the vector of {check.feature(i)} is not good enough")
 
     @property
     def factor(self) -> Fraction:
@@ -177,33 +181,94 @@ class _Frame:
     # -- all features at once -------------------------------------------------------
 
     def not_out_at_once(self, names: Sequence[int]) -> list[int]:
-        """Return the features that float64 does not show to be out.
+        """Return the features that are not shown to be out all at once.
 
-        In units of τ: M is rounded to 53 bits of its largest entry, so that its norm
-        errs by at most 2nu of that, and columns by 4u of their norm.
+        N is (τ − (m − 1)ρ)I − M, or less, with entries of 40 bits, so that products
+        with it are exact in float64. If N ⪰ γI, γ > 0, and P = N + vv', then for any y
+
+            c'P⁻¹c = 2c'y − y'Py + z'P⁻¹z ≤ 2c'y − y'Py + z'z/γ,    z = c − Py.
+
+        Where that is at most 1, P − cc' is positive semidefinite. y = Y/2^s is about
+        P⁻¹c, from float64; what is compared are integers.
         """
         check, n = self.check, self.check.n
         level = self.level(check.m - 1)
-        if not names or level <= 0:
+        gamma = level >> ROUND_GAMMA_BITS
+        if not names or gamma <= 0:
             return list(names)
-        top = level.bit_length() + level.bit_length() % 2
-        M = np.array([[x / 2**top for x in row] for row in self.M.tolist()])
-        error = 2 * n * UNIT * float(np.abs(M).max())
-        root = 2 ** (top // 2 + check.h - self.b) if top // 2 + check.h >= self.b else 0
-        if not root:
+        N, bits = self._short_form(check.m - 1)
+        lower = N << bits
+        np.fill_diagonal(lower, lower.diagonal() - gamma)
+        if not is_shown_in_integers(lower, n):
             return list(names)
-        X = np.array([[y / root for y in check.columns[i]] for i in names]).T
-        V = np.zeros((n, len(names)))
+        # Only N, of numbers that float64 holds, is inverted: 2^bits N = tI − M.
+        with np.errstate(all="ignore"):
+            R = inverse(N.astype(float))
+        left: list[int] = []
+        for start in range(0, len(names), FEATURES_AT_ONCE):
+            part = names[start : start + FEATURES_AT_ONCE]
+            fits = self._are_out(part, N, bits, gamma, R)
+            left += [i for i, good in zip(part, fits, strict=True) if not good]
+        return left
+
+    def _short_form(self, count: int) -> tuple[np.ndarray, int]:
+        """Return N of 40 bits, and `bits`: 2^bits N is at most (τ − count·ρ)I − M.
+
+        What is cut off are entries in [0, 1), of a norm of at most n.
+        """
+        X = self.form(count)
+        bits = max(0, np.abs(X).max().bit_length() - SHORT_BITS)
+        bits += bits % 2
+        N = X >> bits
+        np.fill_diagonal(N, N.diagonal() - self.check.n)
+        return N, bits
+
+    def _are_out(
+        self, names: Sequence[int], N: np.ndarray, bits: int, gamma: int, R: np.ndarray
+    ) -> list[bool]:
+        """Say for which features 2c'y − y'Py + z'z/γ ≤ 1, times γ·4^(s + t).
+
+        c = G/2^t in integers, as g_i is 2^(h − b) c.
+        """
+        check, n = self.check, self.check.n
+        more = self.b - check.h
+        t = max(0, -more)
+        G = np.array([check.columns[i] for i in names], dtype=object).T << max(0, more)
+        V = np.zeros((n, len(names)), dtype=object)
         for column, i in enumerate(names):
             if i in self.place:
-                V[:, column] = np.ldexp(
-                    self.V[:, self.place[i]].astype(float), -(top // 2)
-                )
+                V[:, column] = self.V[:, self.place[i]].astype(object)
+        # N is in units of 2^bits, so that c and v are divided by the root of that.
+        half = bits // 2
+        C, W = (G / 2 ** (t + half)).astype(float), (V / 2**half).astype(float)
         with np.errstate(all="ignore"):
-            try:
-                t = float(np.nextafter(level / 2**top, 0.0))
-                R = inverse_from_above(t, M, error)
-            except ProofError:
-                return list(names)
-            fits = forms_fit(R, X, V, 4 * UNIT)
-        return [i for i, good in zip(names, fits.tolist(), strict=True) if not good]
+            RC, RW = R @ C, R @ W
+            forms = (np.einsum("si,si->i", W, X) for X in (RC, RW))
+            y = RC - RW * (next(forms) / (1 + next(forms)))
+        most = float(np.abs(y).max())
+        s = SHORT_BITS - int(np.frexp(most)[1]) + half if np.isfinite(most) else -1
+        if s < 0:
+            return [False] * len(names)
+        whole = np.rint(np.ldexp(y, s - half)).astype(np.int64)
+        Y = whole.astype(object)
+        PY = (exact_times(N, whole) << bits) + V * np.sum(V * Y, axis=0)
+        Z = (G << s) - (PY << t)
+        forms = (np.sum(G * Y, axis=0) << s + t + 1) - (np.sum(Y * PY, axis=0) << 2 * t)
+        left = gamma * forms + np.sum(Z * Z, axis=0)
+        return [bool(x <= gamma << 2 * (s + t)) for x in left]
+
+
+def exact_times(N: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return NY for numbers of about 40 bits, by halves, and at most 2¹⁰ columns of N.
+
+    Products of halves, and sums of them, have at most 52 bits: float64 is exact.
+    """
+    half = SHORT_BITS // 2
+    parts = [
+        ((X >> half).astype(float), (X & (2**half - 1)).astype(float))
+        for X in (N.astype(np.int64), Y)
+    ]
+    (a, b), (c, d) = parts
+    total = (a @ c).astype(np.int64).astype(object) << SHORT_BITS
+    total += (a @ d + b @ c).astype(np.int64).astype(object) << half
+    return total + (b @ d).astype(np.int64).astype(object)

@@ -13,16 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sqrt
-from typing import Any
 
 import numpy as np
 
+from .arithmetic import Weighted
 from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .integer_bounds import BITS
+from .integer_direction import IntegerDirections
 from .integers import LARGEST, IntegerMatrix
-from .positive import _inverse
+from .positive import inverse
+from .proof_file import Direction
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -31,19 +33,7 @@ VECTOR_BITS = 48  # of the y that show that a feature is out
 LARGEST_RAISE = 2**400
 GAMMA_BITS = 23  # γ = |U|/2^23: an eighth of the room that writers leave
 
-Forms = Any  # FloatForms or IntegerForms
-Number = Any  # of the matrix: a fraction or an integer
 Raises = Sequence[Fraction]
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Ã on the features of a node, with weights ŵ and shares, to be shown below U."""
-
-    A: np.ndarray
-    w: np.ndarray
-    shares: np.ndarray
-    upper: Number
 
 
 @dataclass(frozen=True)
@@ -89,7 +79,6 @@ class IntegerForms:
         counts: CaseCounts,
         rows: np.ndarray,
         alive: np.ndarray,
-        k: int,
         tau: int,
         u: int,
     ) -> np.ndarray:
@@ -97,16 +86,13 @@ class IntegerForms:
 
         r² is the sum of the largest squares that the counts of a case leave room for.
         """
-        for i in rows.tolist() if k > 1 else []:
+        groups = counts.groups
+        for i in rows.tolist():
             room = tau - self.matrix.entry(i, i)
-            others = [j for j in alive.tolist() if j != i]
-            squares = sorted((self.matrix.entry(i, j) ** 2, j) for j in others)[::-1]
-            left, total = counts.room.copy(), 0
-            left[counts.part[i]] -= 1
-            for square, j in squares:
-                if left[counts.part[j]] > 0:
-                    left[counts.part[j]] -= 1
-                    total += square
+            squares = [
+                (self.matrix.entry(i, j) ** 2, j) for j in alive.tolist() if j != i
+            ]
+            total = sum(groups.largest(squares, len(squares), i))
             if room >= 0 and total <= room * (tau - u):
                 return np.array([i])
         return np.zeros(0, dtype=np.int64)
@@ -145,9 +131,13 @@ class IntegerForms:
         """Return Ã on features."""
         return self.matrix.block(features)
 
+    def check_direction(self, k: int, upper: int, given: Direction) -> None:
+        """Rule "direction", with its rounds."""
+        IntegerDirections(self.matrix, k, upper).check(given)
+
     # -- forms ----------------------------------------------------------------------
 
-    def point(self, given: Weighted, raised: Raises) -> np.ndarray:
+    def point(self, given: Weighted[int], raised: Raises) -> np.ndarray:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
         A, w = given.A, given.w
         X = np.outer(w, w) * _whole(share_matrix(given.shares, len(w)))
@@ -156,7 +146,7 @@ class IntegerForms:
         return X
 
     def dense(
-        self, given: Weighted, core: np.ndarray, k: int, beside: Sequence[int]
+        self, given: Weighted[int], core: np.ndarray, beside: Sequence[int]
     ) -> np.ndarray:
         """Return UI − M − Diag(δ) of rule "entry"; `core` are places, δ is `beside`."""
         A, w = given.A, given.w
@@ -166,7 +156,7 @@ class IntegerForms:
         inner = np.ix_(core, core)
         share = _whole(share_matrix(given.shares, len(core)))
         X[inner] = products[inner] * share - (A[inner] << self.form_bits)
-        self._set_diagonal(X, A, w, [Fraction(k - 1)] * len(w), given.upper)
+        self._set_diagonal(X, A, w, [Fraction(given.k - 1)] * len(w), given.upper)
         for i, more in enumerate(beside):
             X[i, i] -= more << SHARE_BITS
         return X
@@ -201,7 +191,7 @@ class IntegerForms:
     # -- features that are out ------------------------------------------------------
 
     def columns(
-        self, given: Weighted, places: np.ndarray, own: np.ndarray, price: float
+        self, given: Weighted[int], places: np.ndarray, own: np.ndarray, price: float
     ) -> IntegerBorders:
         """Return c and U − Ã_ii − au², rounded down, of the features at `places`."""
         A, w = given.A, given.w
@@ -223,7 +213,7 @@ class IntegerForms:
         return X
 
     def are_out(
-        self, form: np.ndarray, columns: IntegerBorders, upper: int, _: int
+        self, form: np.ndarray, columns: IntegerBorders, upper: int
     ) -> np.ndarray:
         """Say which features are shown to be out, all at once.
 
@@ -254,7 +244,7 @@ def _near_solution(X: np.ndarray, C: np.ndarray, places: np.ndarray) -> np.ndarr
         shift_all(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C)
     )
     with np.errstate(all="ignore"):
-        G = _inverse(small)
+        G = inverse(small)
         Y = G @ right
         columns = np.arange(len(places))
         Y -= G[:, places] * (Y[places, columns] / G[places, places])

@@ -79,7 +79,7 @@ class IntegerTree(Tree):
         ):
             raise ProofError(f"k = {self.k}: L, a pair has a larger eigenvalue")
 
-    def check_positive(self, B: Pivoted, chosen: int) -> None:
+    def check_positive(self, B: Pivoted) -> None:
         if not is_positive_semidefinite(*B):
             raise ProofError(f"k = {self.k}: P, the matrix has a larger eigenvalue")
 

@@ -24,7 +24,7 @@ from .problem import Problem
 from .proof_file import Record
 from .raising import Raised
 from .screening import Level, UpperBounds, rows_above
-from .tree_text import Node
+from .tree_text import Reading
 
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
@@ -32,7 +32,7 @@ LARGEST = 500  # bits of a bound in units: floats must hold its square
 class IntegerMatrix:
     """Ã in units of 2^`exponent`, from exact arithmetic on the data."""
 
-    name, is_exact = "exact integers", True
+    name = "integers (rows bounded in float64)"
 
     def __init__(self, Y: np.ndarray, problem: Problem) -> None:
         self.Y, self.problem, self.nodes = Y, problem, 0
@@ -132,7 +132,8 @@ class IntegerMatrix:
             ]
             most = _largest(row, k - 1, i, bounds.groups)
             if self.diagonal[i] + sum(most) > upper:
-                raise ProofError(f"k = {k}: the row sum of feature {i} is above U")
+                what = self.problem.feature(i)
+                raise ProofError(f"k = {k}: the row sum of {what} is above U")
 
     def diagonal_at_most(self, i: int, tau: int) -> bool:
         """Say whether Ã_ii ≤ τ."""
@@ -164,27 +165,28 @@ class IntegerMatrix:
                 else:
                     left.discard(i)
             if len(again) == len(waiting):
-                raise ProofError(f"k = {k}: feature {again[0]} cannot be dropped")
+                what = self.problem.feature(again[0])
+                raise ProofError(f"k = {k}: {what} cannot be dropped")
             waiting = again
 
     def check_tree(self, record: Record, uppers: dict[int, int], rooms: Rooms) -> None:
         """Read the tree of a record; U_j is `uppers[j]`, in units."""
-        tree, B = self.tree(record.tree, record.k, record.features, uppers)
+        reading = Reading(record.tree, record.depth)
+        tree, B = self.tree(reading, record.k, record.features, uppers)
         tree.node(B, np.arange(len(record.features)), record.k, rooms)
         self.nodes += len(record.tree)
 
     def tree(
         self,
-        nodes: Sequence[Node],
+        reading: Reading,
         k: int,
         features: Sequence[int],
         uppers: dict[int, int],
-        choices: int = 0,
     ) -> tuple[IntegerTree, tuple[list[list[int]], int]]:
         """Return a tree on some features, ready to be read, and its first B."""
         tau = uppers[k]
         chain = {j: tau - upper for j, upper in uppers.items() if upper <= tau}
-        return IntegerTree(nodes, k, chain), self.slack(features, tau)
+        return IntegerTree(reading.nodes, k, chain), self.slack(features, tau)
 
     def slack(
         self, features: Sequence[int], tau: int, is_raised: bool = True

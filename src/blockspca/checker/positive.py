@@ -50,7 +50,7 @@ def inverse_from_above(t: float, M: np.ndarray, error: float) -> np.ndarray:
     if not largest_eigenvalue_is_below(M, t - 2 * s, s / 4):
         raise ProofError("a matrix of a round is not shown to be positive definite")
     N = (t - s) * np.eye(n) - M
-    R = _inverse(N)
+    R = inverse(N)
     R = (R + R.T) / 2
     product = 1.01 * n * UNIT * np.sqrt(np.sum((np.abs(N) @ np.abs(R)) ** 2))
     delta = float(np.sqrt(np.sum((np.eye(n) - N @ R) ** 2)) + above(2 * product, n * n))
@@ -62,7 +62,7 @@ def inverse_from_above(t: float, M: np.ndarray, error: float) -> np.ndarray:
     return R
 
 
-def _inverse(N: np.ndarray) -> np.ndarray:
+def inverse(N: np.ndarray) -> np.ndarray:
     """Return about N⁻¹, for a positive definite N, by halves."""
     n = len(N)
     if n <= SMALL:
@@ -73,9 +73,9 @@ def _inverse(N: np.ndarray) -> np.ndarray:
             R[i] = row
         return R[:, n:]
     h = n // 2
-    P = _inverse(N[:h, :h])
+    P = inverse(N[:h, :h])
     PB = P @ N[:h, h:]
-    S = _inverse(N[h:, h:] - N[h:, :h] @ PB)
+    S = inverse(N[h:, h:] - N[h:, :h] @ PB)
     corner = -PB @ S
     return np.block([[P - corner @ PB.T, corner], [corner.T, S]])
 

@@ -137,6 +137,15 @@ class Problem:
         left = (name for name in range(self.d) if name not in out)
         return {name: place for place, name in enumerate(left)}
 
+    @cached_property
+    def names(self) -> tuple[int, ...]:
+        """The numbers of the features of the records, in their order."""
+        return tuple(self.kept)
+
+    def feature(self, place: int) -> str:
+        """Name a feature of the records, given its position, by its number."""
+        return f"feature {self.names[place]}"
+
     @property
     def vectors(self) -> tuple[Vector, ...]:
         """The vectors of step 1."""

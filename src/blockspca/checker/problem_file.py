@@ -57,18 +57,15 @@ def read_problem(header: dict[str, Any], where: str) -> Problem:
     return problem
 
 
-def least_version(header: dict[str, Any]) -> int:
-    """Return the version that a header needs at least, by the keys that it has."""
+def used_by_header(header: dict[str, Any]) -> list[str]:
+    """Return the keys of a header, and what of them came with a version of its own."""
     constraints, deflated = (header.get(key, {}) for key in ("constraints", "deflated"))
-    if has(constraints, "beside"):
-        return 9
-    if has(constraints, "whole") or (
-        has(deflated, "how") and deflated["how"] in ("hotelling", "orthogonal")
-    ):
-        return 8
-    if {"deflated", "constraints", "raised", "level"} & {*header}:
-        return 7
-    return 2 if "without" in header else 1
+    used = [*header]
+    if type(constraints) is dict:
+        used += constraints
+    if has(deflated, "how") and type(deflated["how"]) is str:
+        used.append(deflated["how"])
+    return used
 
 
 def _data(value: Any, where: str) -> dict[str, Any]:

@@ -37,13 +37,22 @@ from .fields import (
     text,
 )
 from .problem import Problem
-from .problem_file import OPTIONAL, least_version, read_problem
+from .problem_file import OPTIONAL, read_problem, used_by_header
 from .tree_text import Node, read_tree
+from .versions import NEWEST, check_version
 
-NEWEST = 9
-RULES = ("variance", "rows", "average", "tree", "direction", "signs", "group-tree")
-# Rules, and the version from which on they are there.
-LATER_RULES = {"entry": 5, "entry-tree": 6, "compositions": 9}
+RULES = (
+    "variance",
+    "rows",
+    "average",
+    "tree",
+    "direction",
+    "entry",
+    "entry-tree",
+    "group-tree",
+    "compositions",
+    "signs",
+)
 
 
 @dataclass(frozen=True)
@@ -173,9 +182,7 @@ def _header(value: Any, where: str, shape: tuple[int, ...] | None) -> Section:
         raise ProofError(f"{where}: no blockspca-proof of version 1 to {NEWEST}")
     if header["row_list"] < 1:
         raise ProofError(f"{where}: row_list must be at least 1")
-    least = least_version(header)
-    if header["version"] < least:
-        raise ProofError(f"{where}: no blockspca-proof of version {least} to {NEWEST}")
+    check_version(header["version"], used_by_header(header), where)
     problem = read_problem(header, where)
     if shape not in (None, (problem.n, problem.d)):
         raise ProofError(f"the data are {shape}, the proof's {problem.n, problem.d}")
@@ -224,11 +231,9 @@ def _record(value: Any, where: str, section: Section) -> Record:
     if rule == "compositions":
         readers |= COMPOSITIONS
     found = take(value, where, **readers)
-    if found["rule"] not in (*RULES, *LATER_RULES):
+    if found["rule"] not in RULES:
         raise ProofError(f"{where}: the rule {found['rule'][:40]!r} is not known")
-    least = LATER_RULES.get(found["rule"], 1)
-    if section.version < least:
-        raise ProofError(f"{where}: {rule} is of version {least}")
+    check_version(section.version, [found["rule"], *found], where)
     kept = section.kept
     most = section.problem.d if rule == "group-tree" else len(kept)
     if not 1 <= found["k"] <= most:
@@ -277,8 +282,8 @@ def _check_units(features: tuple[int, ...], where: str, section: Section) -> Non
     """A group-tree names every unit that may be added by its smallest feature."""
     problem = section.problem
     constraints = problem.constraints
-    if section.version < 8 or not constraints.whole:
-        raise ProofError(f"{where}: group-tree is of version 8, for whole groups")
+    if not constraints.whole:
+        raise ProofError(f"{where}: group-tree is for whole groups")
     included = {*constraints.include}
     units = {
         place
@@ -293,12 +298,8 @@ def _signs(
     record: Record, found: dict[str, Any], where: str, section: Section
 ) -> Record:
     problem = section.problem
-    if (
-        section.version < 9
-        or not problem.constraints.nonnegative
-        or problem.level is not None
-    ):
-        raise ProofError(f"{where}: signs are of version 9, for no negative loadings")
+    if not problem.constraints.nonnegative or problem.level is not None:
+        raise ProofError(f"{where}: signs is for no negative loadings, without a level")
     added = []
     for item in found["added"]:
         one = take(item, f"{where}, added", features=integers, numbers=reals)
@@ -320,8 +321,6 @@ def _direction_with_rounds(
     direction = _direction(found, where, section)
     if "rounds" not in found:
         return direction
-    if section.version < 4:
-        raise ProofError(f"{where}: rounds are of version 4")
     rounds = tuple(_round(item, where, section) for item in found["rounds"])
     return replace(direction, rounds=rounds)
 
@@ -330,8 +329,8 @@ def _direction(found: dict[str, Any], where: str, section: Section) -> Direction
     rho, rest, weights = found["rho"], found["rest"], found["weights"]
     problem = section.problem
     level = problem.level is not None  # its columns would be longer than n
-    if section.version < 3 or level or not problem.is_semidefinite:
-        raise ProofError(f"{where}: direction is for data, and of version 3")
+    if level or not problem.is_semidefinite:
+        raise ProofError(f"{where}: direction is for data")
     if min(rho, rest, *weights) <= 0:
         raise ProofError(f"{where}: rho, rest and weights must be positive")
     sizes = [len(q) for q in found["directions"]]

@@ -18,24 +18,27 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import Matrix, Number
 from .fields import ProofError
+from .floats import FloatMatrix
 from .groups import Groups, Rooms
 from .integer_tree import IntegerTree, is_positive_semidefinite
+from .integers import IntegerMatrix
 from .positive import largest_eigenvalue_is_below
 from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
 from .tree import Schur, Tree
-from .tree_text import Node
+from .tree_text import Node, Reading
 
 
 def check_signs(
     problem: Problem,
-    matrix: Any,
+    matrix: Matrix[Number],
     record: Record,
-    upper: Any,
-    plain: dict[int, Any],
-    signs: dict[int, Any],
+    upper: Number,
+    plain: dict[int, Number],
+    signs: dict[int, Number],
     kinds: Sequence[Groups],
 ) -> None:
     """Show x'Āx ≤ U x'x for all x ≥ 0 on sets of k features that are allowed.
@@ -43,13 +46,13 @@ def check_signs(
     `plain` are the U of records of all sets, `signs` those by signs.
     """
     included = [problem.kept[i] for i in problem.constraints.include]
-    names = (*included, *record.features)
+    names = tuple(included) + record.features
     if len(included) > record.k:
         raise ProofError(f"k = {record.k}: there is more to include than k")
     _check_features(included, record, len(problem.kept), kinds)
     steps: Tree
     closing: FloatClosing | IntegerClosing
-    if matrix.is_exact:
+    if isinstance(matrix, IntegerMatrix):
         B: Schur = matrix.slack(names, upper)
         chain, more = (
             {k: upper - u for k, u in uppers.items() if u <= upper}
@@ -58,10 +61,11 @@ def check_signs(
         steps = IntegerTree(record.tree, record.k, chain)
         closing = IntegerClosing(matrix, upper)
     else:
-        choices = len(included) + record.depth
+        assert isinstance(matrix, FloatMatrix)
+        reading = Reading(record.tree, len(included) + record.depth)
         with np.errstate(all="ignore"):
             uppers = {**plain, record.k: upper}
-            tree, B = matrix.tree(record.tree, record.k, names, uppers, choices)
+            tree, B = matrix.tree(reading, record.k, names, uppers)
         more = tree.chained({k: float(u) for k, u in signs.items()})
         steps, closing = tree, FloatClosing(matrix, float(upper), record.k)
     rooms = Rooms([one.restricted(names) for one in kinds])
@@ -138,7 +142,7 @@ class SignTree:
         elif node.letter == "N":
             self.close(self.added[node.number], {*P, *F.tolist()})
         elif node.letter == "P":
-            steps.check_positive(B, len(P))
+            steps.check_positive(B)
         elif B is None and rooms.holds(F, m):
             raise steps.fail("L in a bare node")
         elif B is not None and m > 0:
@@ -196,7 +200,7 @@ class FloatClosing:
     each entry of Ā costs kε, as only x with k entries count.
     """
 
-    def __init__(self, matrix: Any, tau: float, k: int) -> None:
+    def __init__(self, matrix: FloatMatrix, tau: float, k: int) -> None:
         self.matrix, self.tau, self.k = matrix, tau, k
 
     def holds(self, added: Added) -> bool:
@@ -215,7 +219,7 @@ class FloatClosing:
 class IntegerClosing:
     """Decides the same exactly."""
 
-    def __init__(self, matrix: Any, tau: int) -> None:
+    def __init__(self, matrix: IntegerMatrix, tau: int) -> None:
         self.matrix, self.tau = matrix, tau
 
     def holds(self, added: Added) -> bool:

@@ -60,7 +60,7 @@ class Tree(ABC):
         """Show `L` for m = 1 or 2; of pairs only those that are true count."""
 
     @abstractmethod
-    def check_positive(self, B: Schur, chosen: int) -> None:
+    def check_positive(self, B: Schur) -> None:
         """Show that τI − B is positive semidefinite."""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Tree(ABC):
         elif node.letter == "L":
             self.last(B, F, m, rooms)
         else:
-            self.check_positive(B, self.k - m)
+            self.check_positive(B)
 
     def dropped(self, B: Schur, F: np.ndarray, m: int) -> tuple[Schur, np.ndarray]:
         """Return a node after `D`."""
