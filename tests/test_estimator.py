@@ -20,7 +20,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import blockspca as bs
-from blockspca import SparsePCA
+from blockspca import Limits, SparsePCA
+from blockspca.limits import DEFAULT_LIMITS
 from blockspca.model_selection.choose_k import FEW, N_PERMUTATIONS
 
 
@@ -482,3 +483,21 @@ def test_the_data_are_made_a_covariance_once(monkeypatch):
     X[:, :12] += 30 * X[:, [0]]
     automatic.fit(X)  # of which a few suffice where it is clear
     assert len(made) == 1 + FEW
+
+
+def test_a_gap_alone_leaves_the_limit_on_nodes_as_it_is():
+    """Fits that were told to accept a gap, as the warning advises, never ended."""
+    limits = SparsePCA(limits=Limits(gap=0.01))._limits()
+    assert (limits.gap, limits.nodes) == (0.01, DEFAULT_LIMITS.nodes)
+    assert SparsePCA(limits=Limits(gap=0.01, time=3.0))._limits().nodes is None
+    assert SparsePCA(limits=Limits())._limits() == Limits()
+    assert SparsePCA(limits=5)._limits() == Limits(time=5)
+
+
+def test_components_that_predict_have_their_largest_loading_positive():
+    X = np.random.default_rng(0).normal(size=(60, 20))
+    X[:, :8] += np.random.default_rng(1).normal(size=(60, 1))
+    for certify in (True, False):
+        model = SparsePCA(3, k=4, scheme="predictive", certify=certify).fit(X)
+        for x in model.components_:
+            assert x[np.abs(x).argmax()] > 0

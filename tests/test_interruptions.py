@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import blockspca as bs
+from blockspca import pipeline
 from blockspca._messages import interruption
+from blockspca.certificate import restated
+from blockspca.certify import constrained
+from blockspca.certify.constrained import solve_constrained
+from blockspca.components.shared_search import SharedSearch
 from blockspca.limits import Budget
 
 COV = np.cov(np.random.default_rng(0).normal(size=(30, 60)).T)
@@ -40,6 +45,53 @@ def test_solve_with_constraints_warns_once() -> None:
     found, said = warned(bs.solve, COV, 8, progress=stop, constraints=rules)
     assert found.status is bs.Status.INTERRUPTED
     assert said == [interruption("solve", [found])]
+
+
+def test_ctrl_c_in_the_problem_without_constraints_ends_the_other_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The price was stopped, and the proof under constraints began."""
+    solve, asked = pipeline.solve, []
+
+    def interrupted(*given: Any, **options: Any) -> bs.Result:
+        return restated(solve(*given, **options), status=bs.Status.INTERRUPTED)
+
+    def recorded(cov: Any, k: int, rules: Any, limits: Any, *given: Any, **named: Any):
+        asked.append(limits.time)
+        return solve_constrained(cov, k, rules, limits, *given, **named)
+
+    monkeypatch.setattr(pipeline, "solve", interrupted)
+    monkeypatch.setattr(constrained, "solve_constrained", recorded)
+    rules = bs.Constraints(nonnegative=True)
+    found, said = warned(solve, COV, 4, constraints=rules)
+    assert asked == [0.0]
+    assert found.status is bs.Status.INTERRUPTED
+    assert (found.x >= 0).all()
+    assert said == [interruption("solve", [found])]
+
+
+def test_ctrl_c_in_a_search_of_shared_sets_keeps_its_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bound of the root was all that was left."""
+    X = np.random.default_rng(4).normal(size=(40, 20))
+    cov, work, seen = bs.Covariance.from_data(X), SharedSearch._work, []
+
+    def stopped(self: SharedSearch, node: Any) -> None:
+        work(self, node)
+        seen.append(self._outward(self.bound))
+        if len(seen) == 30:
+            raise KeyboardInterrupt
+
+    root = bs.solve_shared(cov, 4, 2, limits=bs.Limits(nodes=1))
+    best = bs.solve_shared(cov, 4, 2)
+    assert best.nodes > 40
+    monkeypatch.setattr(SharedSearch, "_work", stopped)
+    found, said = warned(bs.solve_shared, cov, 4, 2)
+    assert found.status is bs.Status.INTERRUPTED
+    assert best.objective <= found.upper_bound * (1 + 1e-12)
+    assert found.upper_bound < root.upper_bound
+    assert len(said) == 1
 
 
 def test_solve_path_counts_what_is_proved() -> None:

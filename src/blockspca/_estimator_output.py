@@ -15,7 +15,7 @@ from ._warnings import warn_caller
 from .certificate import is_left_by_rounding
 from .components import Components
 from .covariance.covariance import Covariance
-from .limits import DEFAULT_LIMITS, PROVED, as_limits
+from .limits import DEFAULT_LIMITS, PROVED
 from .numerics.linalg import rayleigh
 from .result import Result, Status
 
@@ -122,7 +122,7 @@ def write_report(
         path=path_of(
             cov,
             found,
-            as_limits(estimator._limits()),
+            estimator._limits(),
             n_jobs=estimator.n_jobs,
             progress=False,
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -72,7 +73,8 @@ class SparsePCA(
         When to stop, for all components together; a number is seconds. By default
         after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
         features are wanted. Whatever keeps a component from being proved, Ctrl-C too, a
-        ConvergenceWarning says how far the proof has come. ``Limits()`` never stops.
+        ConvergenceWarning says how far the proof has come. A gap alone leaves that
+        limit as it is; ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
     missing : {"raise", "pairwise"}, default="raise"
@@ -247,7 +249,7 @@ class SparsePCA(
         -------
         self
         """
-        budget = Budget(as_limits(self._limits()))
+        budget = Budget(self._limits())
         # One for the choice of k and one for the fit, so that the fit is the same for a
         # k that is passed.
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
@@ -392,8 +394,14 @@ class SparsePCA(
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def _limits(self) -> Limits | float:
-        return DEFAULT_LIMITS if self.limits is None else self.limits
+    def _limits(self) -> Limits:
+        """The limits of a fit: a gap alone says when to stop, and not never to."""
+        if self.limits is None:
+            return DEFAULT_LIMITS
+        limits = as_limits(self.limits)
+        if limits.gap is not None and limits.time is None and limits.nodes is None:
+            return replace(limits, nodes=DEFAULT_LIMITS.nodes)
+        return limits
 
     def _validated(self, X: Any, **options: Any) -> Any:
         allow_nan = self.missing == "pairwise"

@@ -289,11 +289,14 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
         cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
     )
     budget.nodes += free.nodes
+    left = budget.left()
+    if free.status is Status.INTERRUPTED:  # what is known at once, and no more
+        left = replace(left, time=0.0)
     result = solve_constrained(
         cov,
         k,
         rules,
-        budget.left(),
+        left,
         replace(run.options(), prove=certify),
         choose_prover,
         start=run.start,

@@ -92,8 +92,10 @@ def test_the_command_says_what_it_checked(tmp_path, capsys):
     np.save(tmp_path / "A.npy", 2 * A)
     assert main([str(EXAMPLE), str(tmp_path / "A.npy")]) == 1
     assert "REFUSED: these are other data" in capsys.readouterr().out
-    assert main([str(tmp_path / "none"), str(tmp_path / "A.npy")]) == 1
-    assert "REFUSED" in capsys.readouterr().out
+    assert main([str(tmp_path / "none"), str(tmp_path / "A.npy")]) == 2
+    said = capsys.readouterr()
+    assert "none: No such file" in said.err
+    assert "REFUSED" not in said.out
 
 
 def test_the_command_begins_with_a_line_on_a_terminal(tmp_path, monkeypatch, capsys):

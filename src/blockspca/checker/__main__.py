@@ -14,13 +14,14 @@ from .fields import ProofError
 def main(arguments: list[str] | None = None) -> int:
     """Check a proof and print the verdict; return 0 if it holds and 1 if not.
 
-    After Ctrl-C nothing is decided, and 130 is returned, as shells have it.
+    Nothing is decided, and 2 is returned, where there is no such file; after Ctrl-C
+    130, as shells have it.
     """
     parser = argparse.ArgumentParser(
         prog="blockspca.checker",
         description="Check a proof that no k features have more variance than a bound.",
-        epilog="Exit status: 0 if the proof holds, 1 if it is refused, 130 after "
-        "Ctrl-C, when it is neither.",
+        epilog="Exit status: 0 if the proof holds, 1 if it is refused, 2 if a file "
+        "cannot be read, 130 after Ctrl-C, when it is neither.",
     )
     parser.add_argument("proof", help="the proof, as `write_proof` has written it")
     parser.add_argument("data", help="the data: .npy, .npz, .csv, .tsv or .txt")
@@ -42,7 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
         verdict = check_proof(
             content, given.data, exact=given.exact, floats=given.floats
         )
-    except (ProofError, OSError, MemoryError) as error:
+    except OSError as error:  # which says nothing about the proof
+        _say(f"{error.filename}: {error.strerror}", sys.stderr)
+        return 2
+    except (ProofError, MemoryError) as error:
         _say(f"REFUSED: {error}")
         return 1
     except KeyboardInterrupt:

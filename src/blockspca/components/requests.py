@@ -32,7 +32,7 @@ def check_constraints(
     if prediction_of(scheme):
         raise ValueError(
             f"constraints with {scheme!r}: its search does not know them; pass "
-            "prediction=0."
+            'scheme="residual".'
         )
     if is_disjoint(scheme) and rules.include and len(sparsities) > 1:
         raise ValueError(

@@ -217,23 +217,34 @@ class SharedSearch:
         open_nodes = [] if self._closed(root) else [(-root.bound, 0, root)]
         if max_nodes is None:
             max_nodes = self.budget.limits.nodes
-        while open_nodes:
-            stopped = max_nodes is not None and self.nodes >= max_nodes
-            if stopped or self.budget.passed() or self._is_enough(-open_nodes[0][0]):
-                break
-            _, _, node = heapq.heappop(open_nodes)
-            if self._closed(node):
-                continue
-            for child in self._children(node):
-                self._work(child)
-                if not self._closed(child):
-                    heapq.heappush(open_nodes, (-child.bound, next(order), child))
+        split = -np.inf  # the bound of the node that is being split
+        try:
+            while open_nodes:
+                stopped = max_nodes is not None and self.nodes >= max_nodes
+                lowest = self._is_enough(-open_nodes[0][0])
+                if stopped or self.budget.passed() or lowest:
+                    break
+                split = -open_nodes[0][0]
+                _, _, node = heapq.heappop(open_nodes)
+                if self._closed(node):
+                    split = -np.inf
+                    continue
+                for child in self._children(node):
+                    self._work(child)
+                    if not self._closed(child):
+                        heapq.heappush(open_nodes, (-child.bound, next(order), child))
+                split = -np.inf
+        finally:  # also after Ctrl-C, with the node under way as it was
+            self._conclude([split, *(-bound for bound, _, _ in open_nodes)])
+
+    def _conclude(self, open_bounds: list[float]) -> None:
+        """Bound opt_r(k) by the nodes that are open, and by what was closed."""
+        if self.nodes <= 1 and max(open_bounds) == -np.inf:
+            return
         # What was closed is at or below the target of its time, hence of the last.
-        bounds = [self.settled, *(-bound for bound, _, _ in open_nodes)]
+        bounds = [self.settled, *open_bounds]
         if self.nodes > 1:
             bounds.append(self._target)
-        if not open_nodes and self.nodes <= 1:
-            return
         self.bound = min(self.bound, self._outward(max(bounds)))
         self.budget.nodes += self.nodes
 

@@ -229,7 +229,7 @@ def _without_proof(
         bound, name = obvious.least(k)
         bound = max(bound, objective)
         found = Result(
-            x=with_sign(x),
+            x=x,
             support=np.flatnonzero(x),
             objective=objective,
             upper_bound=bound,
@@ -272,6 +272,7 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
         return [restated(found, status=Status.INTERRUPTED)]
     if chosen is None:  # no time, or nothing to begin with
         return in_turn(call, starts, 1.0)
+    chosen = np.array([with_sign(x) for x in chosen])
     if not prove:
         results = _without_proof(call, chosen, deadline)
         if results is not None:

@@ -19,7 +19,7 @@ from .generalised_variance import log_volume
 from .joint import budget_of_sweeps
 from .joint_start import begun_together
 from .solving import HALF, SolveAgain, SolveWithin, shared_out
-from .sweeps import NotAmongTheOthers, SweepGoal, swept, total
+from .sweeps import NotAmongTheOthers, SweepGoal, swept, total, unproved
 from .variance import score_covariance
 
 AS_MUCH = 1e-12  # of a sum: less is its rounding
@@ -36,7 +36,7 @@ def swept_again(
     together = begun_together(cov, results, scheme, solve_one)
     again = replace(call, budget=budget_of_sweeps(budget, scheme))
     try:
-        found = _swept_by_product(again, results, together, sweeps)
+        found, together = _swept_by_product(again, results, together, sweeps)
         if found is None and again.budget.stop_reason() is not None:
             return None  # nothing is left for a proof of others
         if found is None:
@@ -58,14 +58,24 @@ def swept_again(
 
 def _swept_by_product(
     again: SolveAgain, results: list[Result], together: list[Result], sweeps: int
-) -> list[Result] | None:
-    """Raise the product of variances; None if that is not it, or their sum falls."""
+) -> tuple[list[Result] | None, list[Result]]:
+    """Raise the product of variances; None if that is not it, or their sum falls.
+
+    The second is the set with the largest sum on the way, to begin with.
+    """
     cov, scheme = again.cov, again.scheme
+    best = together
     scores = score_covariance(cov, np.array([result.x for result in together]))
     if not getattr(scheme, "multiplies_variances", False) or not np.isfinite(
         log_volume(scores)
     ):
-        return None
+        return None, best
+
+    def look(current: list[Result]) -> None:
+        nonlocal best
+        if total(cov, current, scheme) > total(cov, best, scheme):
+            best = [unproved(result, result.x, cov) for result in current]
+
     rules = again.options.get("constraints")
     goal = SweepGoal(
         scheme,
@@ -74,14 +84,14 @@ def _swept_by_product(
         stop=again.budget.passed,
     )
     try:
-        found = swept(cov, together, goal, sweeps, again)
+        found = swept(cov, together, goal, sweeps, again, look)
     except NotAmongTheOthers as error:
         if error.interrupted:
             raise
-        return None
+        return None, best
     before = total(cov, results, scheme)
     if total(cov, found, scheme) >= before - AS_MUCH * abs(before):
-        return list(found)
+        return list(found), best
     if again.interrupted:
-        return [restated(one, status=Status.INTERRUPTED) for one in results]
-    return None
+        return [restated(one, status=Status.INTERRUPTED) for one in results], best
+    return None, best

@@ -133,6 +133,7 @@ def swept(
     goal: SweepGoal,
     sweeps: int,
     solve_again: SolveAgain,
+    on_the_way: Callable[[list[Result]], None] = lambda current: None,
 ) -> tuple[Result, ...]:
     """Return the components after at most so many sweeps, each certified.
 
@@ -148,6 +149,8 @@ def swept(
     solve_again : callable (index, given, x, last) -> Result
         Solves the problem of component `index`; x are its present loadings, and `last`
         says that no sweep follows.
+    on_the_way : callable
+        Is shown each set that is better than the one before, not yet proved.
 
     Raises
     ------
@@ -188,6 +191,7 @@ def swept(
             if goal.rises(cov, trial, current):
                 proved_for[id(new.x)] = _vectors(current, j)
                 current, changed = _ordered(cov, trial, scheme), True
+                on_the_way(current)
             else:
                 current[j] = _with_old(cov, current, j, new, scheme)
                 proved_for[id(x)] = _vectors(current, j)
