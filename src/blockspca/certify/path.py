@@ -254,9 +254,8 @@ class PathProver:
                 break
         if k == self.single_k:
             self.prove_by_itself(k, wanted)
-        elif not duals_first and not self.chain.is_proved(
-            k, max(wanted, self.settings.chainless_from_gap)
-        ):
+        far = max(wanted, self.settings.chainless_from_gap)
+        if k != self.single_k and not (duals_first or self.chain.is_proved(k, far)):
             self.bound_without_chain(k, wanted)
         for gap in gaps:
             self.attempt(k, gap)
