@@ -221,8 +221,8 @@ class SharedSearch:
         try:
             while open_nodes:
                 stopped = max_nodes is not None and self.nodes >= max_nodes
-                lowest = self._is_enough(-open_nodes[0][0])
-                if stopped or self.budget.passed() or lowest:
+                enough = self._is_enough(-open_nodes[0][0])
+                if stopped or enough or self.budget.passed():
                     break
                 split = -open_nodes[0][0]
                 _, _, node = heapq.heappop(open_nodes)
