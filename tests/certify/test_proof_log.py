@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -64,6 +65,7 @@ def test_origin_is_what_was_passed_in(sparse, center):
     given = sp.csr_matrix(X) if sparse else X.copy()
     cov = bs.Covariance.from_data(given, center=center, ddof=0)
     if not sparse:
+        cov.data_origin.refuse_changed()
         given[:] = 0.0
     assert cov.data_origin.to_dict() == {
         "sha256": data_sha256(X),
@@ -75,6 +77,58 @@ def test_origin_is_what_was_passed_in(sparse, center):
         "ddof": 0,
     }
     assert cov.formed().data_origin is cov.data_origin
+
+
+def _flip(X):
+    X *= -1
+
+
+def _constant_shift(X):
+    X += 2.0**20  # nearly the same C
+
+
+def _one_ulp(X):
+    X[3, 2] = np.nextafter(X[3, 2], np.inf)
+
+
+def _gap(X):
+    X[0, 0] = np.nan
+
+
+@pytest.mark.filterwarnings("ignore:scale=True")
+@pytest.mark.parametrize("scale", [True, False])
+@pytest.mark.parametrize("change", [_flip, _constant_shift, _one_ulp, _gap])
+def test_data_that_changed_have_no_proof(change, scale):
+    X = np.random.default_rng(3).normal(size=(30, 6))
+    X[:, 4] = 1.0
+    given = X.copy()
+    cov = bs.Covariance.from_data(given, scale=scale)
+    change(given)
+    before = bs.solve(cov, 2)
+    assert (
+        before.objective
+        == bs.solve(bs.Covariance.from_data(X, scale=scale), 2).objective
+    )
+    with pytest.raises(bs.DataChangedError, match="proof"):
+        bs.solve(cov, 2, proof=True)
+    with pytest.raises(bs.DataChangedError, match="proof"):
+        pickle.loads(pickle.dumps(cov)).data_origin.to_dict()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, "F", pd.DataFrame, list])
+def test_data_may_change_once_a_proof_was_asked_for(kind):
+    X = np.random.default_rng(3).integers(-9, 9, size=(30, 6)).astype(float)
+    if kind in (pd.DataFrame, list):
+        given = pd.DataFrame(X) if kind is pd.DataFrame else X.tolist()
+    else:
+        given = X.copy(order="F") if kind == "F" else X.astype(kind)
+    cov = bs.Covariance.from_data(given)
+    other = pickle.loads(pickle.dumps(cov))
+    assert other.data_origin.to_dict()["sha256"] == data_sha256(X)
+    path = bs.solve_path(cov, 3, proof=True)
+    if isinstance(given, np.ndarray):
+        given[:] = 0
+    assert path.proof.sections[0].header["data"]["sha256"] == data_sha256(X)
 
 
 def test_origin_of_a_matrix_that_is_not_quite_symmetric():

@@ -39,6 +39,8 @@ def check_recordable(cov: Covariance, certify: bool) -> None:
     refuse_unrecordable(cov, ())
     if not certify:
         raise ValueError("proof=True with certify=False: pass one of them.")
+    assert cov.data_origin is not None
+    cov.data_origin.refuse_changed()
 
 
 def recorded(

@@ -109,10 +109,9 @@ def _shown(section: Section, problem: Problem, result: Result) -> float | None:
 def _numbers(cov: Covariance, data: Any) -> np.ndarray | None:
     """The numbers that were passed in, where somebody kept them."""
     if data is None:
-        origin = cov.data_origin
-        if origin is None or isinstance(origin.numbers, str):
+        data = None if cov.data_origin is None else cov.data_origin.kept
+        if data is None:
             return None
-        data = origin.numbers
     if hasattr(data, "to_memory"):  # a table in a file
         data = data.to_memory()
     if is_sparse(data):

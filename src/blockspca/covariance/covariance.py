@@ -145,15 +145,18 @@ class Covariance:
         Parameters
         ----------
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
-            Rows are samples. Data in memory are copied, and X may be changed later.
-            Sparse data stays sparse: centring is done on the covariance, as a rank-one
-            term. Tables in files of more than 256 MiB as float64 stay there and are
-            read in blocks of rows: memory-mapped arrays, X of a backed AnnData, arrays
-            and groups of h5py and Zarr. A dask array, of dense or CSR chunks of rows
-            and columns, stays where it is: dask tasks compute what is needed of it. If
-            these change later, `solve` and `verify` raise `DataChangedError`. Arrays of
-            CuPy, matrices of cupyx and CUDA tensors of torch are scanned, or A formed
-            of them, on their GPU (extra `gpu`); chunks of dask may be such arrays.
+            Rows are samples. Data in memory are copied, and X may be changed later: but
+            for a proof, which names the numbers of X. An array is held on to until a
+            call with proof=True asks for them; if it has changed by then, that raises
+            `DataChangedError`. Sparse data stays sparse: centring is done on the
+            covariance, as a rank-one term. Tables in files of more than 256 MiB as
+            float64 stay there and are read in blocks of rows: memory-mapped arrays, X
+            of a backed AnnData, arrays and groups of h5py and Zarr. A dask array, of
+            dense or CSR chunks of rows and columns, stays where it is: dask tasks
+            compute what is needed of it. If these change later, `solve` and `verify`
+            raise `DataChangedError`. Arrays of CuPy, matrices of cupyx and CUDA tensors
+            of torch are scanned, or A formed of them, on their GPU (extra `gpu`);
+            chunks of dask may be such arrays.
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool

@@ -43,7 +43,7 @@ def source_of(
         )
     X, names = split_names(X)
     X, on_device = on_host(X)
-    X = opened(X)
+    given = X = opened(X)
     sparse, in_place = is_sparse(X), stays_in_place(X)
     if not in_place:
         X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
@@ -68,7 +68,11 @@ def source_of(
         source = _in_memory(numeric_array(values, "X"), prepare, missing)
     if on_device and isinstance(source, (DenseDataSource, SparseDataSource)):
         source.on_device = True
-    return refuse_overflow(source), names, data_origin(X, source, prepare)
+    # Of another type, the array itself and not our copy of it; a table may be turned
+    # into another layout later, which adds up in another order.
+    kept = given if isinstance(given, np.ndarray) and not in_place else X
+    origin = data_origin(kept, source, prepare)
+    return refuse_overflow(source), names, origin
 
 
 def opened(X: Any) -> Any:

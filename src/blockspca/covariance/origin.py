@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._validation import is_sparse, numeric_array
-from .ingest import Preparation
+from .fingerprint import DataChangedError
+from .ingest import Preparation, dense_data
 from .sources import DenseDataSource, MappedDataSource, Source, SparseDataSource
 from .sparse_chunks import SparseChunksSource
 
@@ -49,13 +51,56 @@ def _row_blocks(Y: Any, step: int) -> Iterator[np.ndarray]:
         yield np.asarray(block.toarray() if is_sparse(Y) else block, dtype=np.float64)
 
 
+class GivenData:
+    """Dense data as they were passed in, which others may change: hashed when asked.
+
+    A hash takes as long as a small solve, and most are not asked for one. It is that of
+    the data which were solved: what a source is made of is computed again and must be
+    the same, bit for bit. Data that have changed have no hash any more.
+    """
+
+    def __init__(self, X: Any, source: DenseDataSource, prepare: Preparation) -> None:
+        self._kept: tuple[Any, DenseDataSource, Preparation] | None
+        self._kept = X, source, prepare
+        self._sha256: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the hash, and not the data a second time."""
+        with suppress(DataChangedError):
+            self.sha256()
+        return {"_kept": None, "_sha256": self._sha256}
+
+    def sha256(self) -> str:
+        """Return the hash; from then on the data are not held on to."""
+        if self._sha256 is None:
+            self._sha256 = self._hash()
+            self._kept = None
+        return self._sha256
+
+    def _hash(self) -> str:
+        if self._kept is not None:
+            X, source, prepare = self._kept
+            # what was said of columns without variance is not said again
+            prepare = replace(prepare, constant="ignore")
+            with suppress(TypeError, ValueError):  # no longer data to be solved
+                values = numeric_array(X, "X")
+                found = data_sha256(values)
+                if source.is_same(dense_data(values, prepare)):
+                    return found
+        raise DataChangedError(
+            "X has changed since Covariance.from_data read it, so that a proof cannot "
+            "name its numbers. Make the covariance again, and leave X as it is until "
+            "a call with proof=True has begun."
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Where A comes from, in the words of the proof format."""
 
     kind: str  #: {"matrix", "data"}
-    #: The hash of the data; or the data themselves, where they are kept anyway, to be
-    #: hashed when somebody asks.
+    #: The hash of the data; or the data, to be hashed when somebody asks: themselves,
+    #: where they are kept anyway, or as `GivenData`.
     numbers: Any = field(repr=False)
     n: int
     d: int
@@ -64,11 +109,26 @@ class Origin:
     scale: bool = False
     ddof: int = 1
 
+    @property
+    def kept(self) -> Any:
+        """The data, where they are kept as they were; else None."""
+        return None if isinstance(self.numbers, (str, GivenData)) else self.numbers
+
+    def refuse_changed(self) -> None:
+        """Raise if data in memory have changed; from then on they may."""
+        if isinstance(self.numbers, GivenData):
+            self.numbers.sha256()
+
+    def sha256(self) -> str:
+        """Return the hash of the data."""
+        if isinstance(self.numbers, GivenData):
+            return self.numbers.sha256()
+        return self.numbers if self.kept is None else data_sha256(self.kept)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the header of a proof says about the data."""
-        numbers = self.numbers
         said: dict[str, Any] = {
-            "sha256": numbers if isinstance(numbers, str) else data_sha256(numbers),
+            "sha256": self.sha256(),
             "kind": self.kind,
             "n": self.n,
             "d": self.d,
@@ -90,7 +150,7 @@ def matrix_origin(given: Any, own: Any, is_same: bool) -> Origin:
 def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
     """Say which data a source was made from; None if the format has no word for them.
 
-    Data that the source has changed, or does not keep, are hashed at once.
+    `X` is what was passed in, and as such kept where the source has numbers of its own.
     """
     numbers: Any = None
     if isinstance(source, SparseChunksSource):
@@ -100,7 +160,7 @@ def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
     elif isinstance(source, MappedDataSource):
         numbers = X
     elif isinstance(source, DenseDataSource):
-        numbers = data_sha256(numeric_array(X, "X"))
+        numbers = GivenData(X, source, prepare)
     if numbers is None:
         return None
     center, scale, ddof = prepare.center, prepare.scale, int(prepare.ddof)

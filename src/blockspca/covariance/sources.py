@@ -152,6 +152,14 @@ class DenseDataSource:
         self._diagonal: FloatArray = known
         self.uncentred = known if uncentred is None else uncentred
 
+    def is_same(self, other: DenseDataSource) -> bool:
+        """Whether all numbers are those of another one."""
+        return (
+            np.array_equal(self.C, other.C)
+            and np.array_equal(self._diagonal, other._diagonal)
+            and np.array_equal(self.uncentred, other.uncentred)
+        )
+
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
 
