@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -317,3 +319,16 @@ def test_chunks_that_do_not_fit():
         Covariance.from_chunks([])
     with pytest.raises(ValueError, match="missing or infinite"):
         Covariance.from_chunks([X + np.nan])
+
+
+def test_whole_rows_of_sparse_data_are_those_of_parts_and_pickled_once():
+    X = sp.random(40, 30, density=0.3, random_state=0, format="csr")
+    cov = bs.Covariance.from_data(X, scale=True)
+    every = np.arange(30)
+    before = len(pickle.dumps(cov))
+    whole = cov.rows(slice(3, 9))
+    np.testing.assert_array_equal(whole, cov.submatrix(np.arange(3, 9), every))
+    assert len(pickle.dumps(cov)) == before
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(cov)).rows(slice(3, 9)), whole
+    )
