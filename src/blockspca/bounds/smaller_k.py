@@ -55,19 +55,17 @@ def bound_from_smaller_k(
     >>> round(bound_from_smaller_k(4, [0, 1, 2, 3], 1.0, is_psd=True), 6)
     4.0
     """
-    m = np.arange(1, k)
-    u = np.asarray(upper, dtype=np.float64)[1:k]
-    known = np.isfinite(u)
-    m, u = m[known], u[known]
     least = np.inf
-    several = m > 1
-    if several.any():
-        ratio = (k - 1) / (m[several] - 1)
-        above = u[several]
+    if k == 1:
+        return least
+    u = np.array(upper[1:k], dtype=np.float64)
+    u[~np.isfinite(u)] = np.inf  # and so is what it entails
+    if k > 2:
+        ratio, above = (k - 1) / np.arange(1, k - 1), u[1:]
         values = lowest + ratio * (above - lowest)
         rounding = 8 * EPS * ratio * (np.abs(above) + abs(lowest))
         least = float((values + rounding).min())
-    if is_psd and len(m):
-        values = k / m * u
+    if is_psd:
+        values = k / np.arange(1, k) * u
         least = min(least, float((values + 8 * EPS * np.abs(values)).min()))
     return least

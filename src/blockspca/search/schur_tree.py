@@ -47,7 +47,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,7 +63,14 @@ _FIRST_ENTRIES = 2**23  # of A, for the nodes of the first slice to look at
 _SERIAL_NODES = 4000  # a proof this small is not worth a thread
 _PARALLEL_SLICE = 2000  # nodes of a thread before it hears that another has found
 
-_ANY_ROOM = np.ones(1, dtype=np.int64)  # where there are no groups; not written to
+# Where there are no groups, or sets to list; not written to
+_ANY_ROOM = np.ones(1, dtype=np.int64)
+_NO_SETS = np.zeros((0, 1), dtype=np.int64)
+
+
+@lru_cache(maxsize=256)  # of the few sizes that the trees of a path have
+def _no_labels(n: int) -> NDArray[np.int64]:
+    return np.full(n, -1)
 
 
 @cache
@@ -131,10 +138,10 @@ class ProofTree:
         lists: int = 0,
     ) -> None:
         n = len(matrix)
-        self._listed = np.zeros((lists, k), dtype=np.int64)
+        self._listed = np.zeros((lists, k), dtype=np.int64) if lists else _NO_SETS
         self.groups = groups
         if groups is None:
-            self._groups = np.full(n, -1), _ANY_ROOM
+            self._groups = _no_labels(n), _ANY_ROOM
         else:
             self._groups = groups.label, groups.room
         self.matrix, self.k, self.tau, self.upper = matrix, k, tau, upper
