@@ -235,9 +235,8 @@ class PathProver:
         """Close k at the wanted gap, by way of coarser ones if that takes long.
 
         A short attempt at the wanted gap; short ones at coarser gaps, until one fails;
-        then, if a short one leaves k far off, the bounds that need no chain; then as
-        long as it takes. A matrix of few features has the bounds without a chain before
-        sets are grown.
+        then the bounds that need no chain; then as long as it takes. A matrix of few
+        features has the bounds without a chain before sets are grown.
         """
         if self.gap is not None and self.tighten_beyond_gap(k, self.gap):
             return
@@ -256,8 +255,7 @@ class PathProver:
         if k == self.single_k:
             self.prove_by_itself(k, wanted)
         far = max(wanted, self.settings.chainless_from_gap)
-        # The gaps on the way are far apart: the one that failed does not say so.
-        if not (k == self.single_k or duals_first or self.attempt(k, far, rounds=1)):
+        if k != self.single_k and not (duals_first or self.chain.is_proved(k, far)):
             self.bound_without_chain(k, wanted)
         for gap in gaps:
             self.attempt(k, gap)
