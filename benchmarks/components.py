@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import blockspca as bs
+from blockspca.components.scheme_names import as_scheme
 from blockspca.components.variance import (
     adjusted_variance,
     predicted,
@@ -42,12 +43,14 @@ SCHEMES = {
     "orthogonal": bs.Orthogonalised(),
     "hotelling": bs.HotellingDeflation(),
     "residual": bs.ResidualDeflation(),
+    "auto": as_scheme("auto"),  # the default of SparsePCA
     "residual, disjoint": bs.ResidualDeflation(disjoint=True),
     "predictive": bs.ResidualDeflation(prediction=2.5, above_lasso=True),
 }
 
 #: What is compared with scikit-learn: a scheme, whether it is proved, and sweeps.
 PREDICTING = {
+    "auto": ("auto", True, 0),
     "residual": ("residual", True, 0),
     "residual, sweeps": ("residual", True, 10),
     "predictive": ("predictive", True, 0),
@@ -216,7 +219,8 @@ def report(options: Options) -> Report:
     for path in sorted(sizes, key=lambda path: (sizes[path], path)):
         if sizes[path] > (most if options.quick else PREDICTED_ENTRIES):
             break
-        rows += predicting(path)
-        print(*[f"{row['method']}: {row}" for row in rows[-6:]], sep="\n", flush=True)
+        new = predicting(path)
+        print(*[f"{row['method']}: {row}" for row in new], sep="\n", flush=True)
+        rows += new
     found.add("Components that predict", COLUMNS, rows)
     return found

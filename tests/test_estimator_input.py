@@ -29,9 +29,10 @@ def X() -> np.ndarray:
 def test_schemes_by_name(X, name):
     cov = bs.Covariance.from_data(X)
     found = bs.solve_components(cov, 3, 2, scheme=name, certify=False)
-    assert scheme_name(found.scheme) == scheme_name(as_scheme(name))
+    named = "residual" if name == "auto" else name  # no set dominates these
+    assert scheme_name(found.scheme) == scheme_name(as_scheme(named))
     model = SparsePCA(2, k=3, scheme=name, certify=False).fit(X)
-    assert scheme_name(model.solution_.scheme) == scheme_name(as_scheme(name))
+    assert scheme_name(model.solution_.scheme) == scheme_name(as_scheme(named))
     assert as_scheme(model.solution_.scheme) is model.solution_.scheme
 
 

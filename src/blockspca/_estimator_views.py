@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._estimator_input import is_precomputed
 from ._validation import is_sparse
-from .components.scheme_names import SCHEMES, as_scheme
-from .components.schemes import scheme_name
+from .components.scheme_names import IN_TURN, as_scheme
+from .components.schemes import in_turn_only, scheme_name
 from .constraints import Constraints, checked
 
 if TYPE_CHECKING:
@@ -206,14 +206,15 @@ def _state_of(estimator: Any, contrast: bool, coloured: bool) -> State:
             "without them to explore."
         )
     rules = checked(known, d, estimator.results_[0].feature_names, None)
-    wanted = scheme_name(as_scheme(estimator.scheme, "residual"))
+    # The page solves one after the other, and looks for no set that dominates.
+    wanted = scheme_name(in_turn_only(as_scheme(estimator.scheme, "auto")))
     scheme = next(
-        (name for name, make in SCHEMES.items() if scheme_name(make()) == wanted), None
+        (name for name in IN_TURN if scheme_name(as_scheme(name)) == wanted), None
     )
     if scheme is None:
         raise ValueError(
             f"scheme = {estimator.scheme!r} is not on the page; fit with one of "
-            f"{sorted(SCHEMES)}."
+            f"{sorted(IN_TURN)}."
         )
     most = known.max_per_group
     asked = {

@@ -31,7 +31,7 @@ from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
 from .components import Components, solve_components
-from .components.requests import features_wanted, prediction_of
+from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
@@ -84,7 +84,9 @@ class SparsePCA(
         What to do with features that are constant if `scale` is True: ignored, they
         get no loading, and scale_ 1.
     scheme : scheme or str, default=None
-        How components relate: "residual" (`ResidualDeflation()`) by default;
+        How components relate: "auto" by default, which is "residual"
+        (`ResidualDeflation()`, each component the best that the earlier ones leave)
+        unless another set has no less adjusted variance and clearly more R²;
         "predictive", "disjoint", "residual-disjoint", "projection", "orthogonal",
         "uncorrelated", "hotelling", or an object such as `DisjointSupports()`; see
         `solve_components`.
@@ -259,7 +261,7 @@ class SparsePCA(
         self._labels = column_labels(X, feature_names)
         X = self._validated(X, reset=True, ensure_min_samples=1 if precomputed else 2)
         names = check_names(self._labels, X.shape[1])
-        scheme = as_scheme(self.scheme, "residual")
+        scheme = as_scheme(self.scheme, "auto")
         with allowed_threads(check_n_jobs(self.n_jobs)):
             cov = covariance_of(self, X, precomputed, names, self._data)
             if background is not None:
@@ -297,7 +299,7 @@ class SparsePCA(
                 self.results_,
                 m,
                 by_default=self.limits is None,
-                by_choice=prediction_of(self.solution_.scheme) > 0,
+                by_choice=is_chosen_together(self.solution_),
             )
         return self
 

@@ -18,7 +18,7 @@ from .declaring import option
 from .display import Display
 from .h5ad import refuse_other_than_h5ad, write_h5ad
 from .options import File, Force, ProofFile, ReadOptions, ShowOptions, SolveOptions
-from .solving import ComponentOptions, Fit, SchemeName, end
+from .solving import ComponentOptions, Fit, SchemeName, end_of
 
 if TYPE_CHECKING:
     from ..components import Components
@@ -102,7 +102,7 @@ def fit(
     else:
         for line in [*lines(found), *written]:
             display.say(line)
-    end(found.components.results, display, solving, found.interrupted)
+    end_of(found, display, solving)
 
 
 def _write(found: Fit, summary: dict[str, Any], writing: WriteOptions) -> list[str]:
@@ -183,6 +183,7 @@ def summarise(found: Fit, folder: Path | None) -> dict[str, Any]:
         "prices": [price_row(result) for result in components.results],
         "explained_variance_ratio": share,
         "r2": r2,
+        "in_turn": in_turn_row(components),
         "total_variance": components.total_variance,
         "joint_upper_bound": components.joint_upper_bound,
         "joint_gap": components.joint_gap,
@@ -190,6 +191,14 @@ def summarise(found: Fit, folder: Path | None) -> dict[str, Any]:
         "seconds": found.seconds,
         "verify": verify_commands(found, folder),
     }
+
+
+def in_turn_row(components: Components) -> dict[str, float] | None:
+    """What the components would have been one after the other, if others were taken."""
+    if components.in_turn is None:
+        return None
+    share = float(components.in_turn.explained_variance_ratio.sum())
+    return {"explained_variance_ratio": share, "r2": components.in_turn.r2}
 
 
 def verify_commands(found: Fit, folder: Path | None = None) -> tuple[str, ...]:
@@ -241,6 +250,7 @@ def certificates(found: Fit) -> dict[str, str]:
 def lines(found: Fit) -> list[str]:
     """Say what was found."""
     from .._messages import count, percent, proof_in_words
+    from ..components.shown import in_place_of
 
     components, loaded = found.components, found.loaded
     n, d = loaded.table.shape
@@ -272,7 +282,10 @@ def lines(found: Fit) -> list[str]:
         f"Predicted from the scores: {percent(components.r2)} of the variance of all "
         f"{count(d, 'feature')}."
     )
-    return [*said, "", f"{explained}.", predicted]
+    said += ["", f"{explained}.", predicted]
+    if components.in_turn is not None:
+        said += [in_place_of(components.in_turn)]
+    return said
 
 
 def variance_in_words(components: Components, index: int) -> str:

@@ -15,7 +15,13 @@ from .fit import saying_instead
 from .inspecting import InspectOptions, inspect
 from .loading import Loaded
 from .options import File, Force, ReadOptions, ShowOptions, SolveOptions
-from .solving import ComponentOptions, Fit, end, say_interrupted, was_interrupted
+from .solving import (
+    ComponentOptions,
+    Fit,
+    end_of,
+    say_interrupted,
+    was_interrupted,
+)
 
 if TYPE_CHECKING:
     from ..sparsity_path import SparsityPath
@@ -65,7 +71,7 @@ def report(
     with saying_instead(found, display):
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
-    end(found.components.results, display, solving, interrupted)
+    end_of(found, display, solving, interrupted)
 
 
 def _without_path(solving: SolveOptions) -> SolveOptions:

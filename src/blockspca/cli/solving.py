@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 class SchemeName(str, Enum):
     """How a further component depends on the earlier ones."""
 
+    AUTO = "auto"
     DISJOINT = "disjoint"
     PROJECTION = "projection"
     ORTHOGONAL = "orthogonal"
@@ -48,7 +49,8 @@ SchemeOption = Annotated[
     typer.Option(
         "--scheme",
         help="How a component depends on the earlier ones: residual counts what their "
-        "scores do not explain, as SparsePCA does; disjoint uses no feature twice.",
+        "scores do not explain; auto, as SparsePCA, does so unless another set clearly "
+        "predicts more; disjoint uses no feature twice.",
     ),
 ]
 
@@ -59,7 +61,7 @@ class ComponentOptions:
 
     k: Sparsity
     n_components: NComponents = 1
-    scheme: SchemeOption = SchemeName.RESIDUAL
+    scheme: SchemeOption = SchemeName.AUTO
 
     def sparsity(self) -> int | float | list[int | float] | None:
         """Return k as numbers, and auto as None."""
@@ -168,6 +170,8 @@ def fit_components(
     if not was_interrupted(components.results):
         with display.working("Comparing with PCA"), suppress(KeyboardInterrupt):
             pca = pca_variances(loaded.cov, len(components))
+    if scheme is SchemeName.AUTO and components.in_turn is None:
+        scheme = SchemeName.RESIDUAL
     found = Fit(loaded, components, scheme, n_components, pca, seconds)
     if found.interrupted:
         say_interrupted(display, len(components), n_components)
@@ -215,11 +219,17 @@ def end(
     display: Display,
     solving: SolveOptions,
     interrupted: bool = False,
+    by_choice: bool = False,
 ) -> NoReturn:
-    """End a command with the code that its results amount to; say what stopped it."""
+    """End a command with the code that its results amount to; say what stopped it.
+
+    `by_choice` where components are not meant to be optimal, only bounded.
+    """
     from ..limits import PROVED, Status
 
     results = list(results)
+    if by_choice:
+        results = [one for one in results if one.status is not Status.FEASIBLE]
     statuses = {result.status for result in results}
     for said in why_not_proved(results, solving):
         display.note(said)
@@ -227,6 +237,22 @@ def end(
         raise typer.Exit(ExitCode.INTERRUPTED)
     proved = statuses <= {*PROVED}
     raise typer.Exit(ExitCode.OK if proved else ExitCode.NOT_PROVED)
+
+
+def end_of(
+    found: Fit, display: Display, solving: SolveOptions, interrupted: bool = False
+) -> NoReturn:
+    """End a command that has fitted components."""
+    from ..components.requests import is_chosen_together
+
+    components = found.components
+    end(
+        components.results,
+        display,
+        solving,
+        interrupted or found.interrupted,
+        by_choice=is_chosen_together(components),
+    )
 
 
 def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:

@@ -1,8 +1,8 @@
 """Components that predict, from several sets to begin with.
 
 Residual deflation's, rotated eigenvectors and a lasso's, each cut to k features, are
-raised to the goal (`prediction`), and the best is searched further. Nothing is proved
-here.
+raised to the goal (`prediction`), and the best is searched further. Or they are raised
+until they dominate a set that is given. Nothing is proved here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Deadline
 from ..numerics.rounding import power_of_two
 from .core import Measured
-from .goal import Goal
+from .goal import USUAL, Goal
 from .prediction import MUCH, Prediction
 from .variance import adjusted_variance, by_size, score_covariance
 
@@ -82,16 +82,7 @@ def more_predictive(
             warn_caller(NOT_COMPARED)
         return given
     goal, rng = Goal(weight), as_generator(rng)
-    vectors = [*search.directions(), *search.rotated_directions(), *lasso]
-    starts = [search.cut(V) for V in vectors]
-    if given is not None:
-        starts.insert(0, search.cut(given))
-    try:
-        if given is not None:
-            vectors.append(search.timely(given.T).T)
-        enclosed = search.enclose(vectors, starts)
-    except OutOfTime:
-        enclosed = []
+    starts, enclosed = _begun(search, lasso, given)
     best = None
     if enclosed:
         best = _best([search.raised(V, goal) for V in enclosed], goal)
@@ -104,6 +95,57 @@ def more_predictive(
     if best is None:
         return given
     return _in_order(cov, best.V, sparsities)
+
+
+def dominating(
+    cov: Covariance,
+    given: FloatArray,
+    sparsities: Sequence[int],
+    disjoint: bool,
+    deadline: Deadline,
+    memory: int | None = None,
+) -> FloatArray | None:
+    """Return components, (m, d), with no less adjusted variance and R² than given ones.
+
+    Of such sets it is one with much of both; the given ones, if no other is found, and
+    None where time or memory is too short to look for one. The other parameters are
+    those of `more_predictive`.
+    """
+    try:
+        if not load(*KERNELS, seconds=deadline.remaining()):
+            return None
+        search = Prediction(cov, sparsities, disjoint, deadline, memory, spare=False)
+        lasso = search.lasso_sets()
+    except OutOfTime:
+        return None
+    starts, enclosed = _begun(search, lasso, given)
+    if not enclosed:
+        return None
+    named = search.measure(starts[0])
+    above = (named.adjusted, named.predicted)
+    goal = Goal(USUAL, above=above, ceiling=search.ceiling())
+    best = _best([search.raised(V, goal) for V in enclosed], goal)
+    best = _held(search, search.grown(best, goal), goal, enclosed, named)
+    return _in_order(cov, best.V, sparsities)
+
+
+def _begun(
+    search: Prediction, lasso: Sequence[FloatArray], given: FloatArray | None
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Return the sets to begin with, a given one first, and those within the core.
+
+    None of them is where the time is up.
+    """
+    vectors = [*search.directions(), *search.rotated_directions(), *lasso]
+    starts = [search.cut(V) for V in vectors]
+    if given is not None:
+        starts.insert(0, search.cut(given))
+    try:
+        if given is not None:
+            vectors.append(search.timely(given.T).T)
+        return starts, search.enclose(vectors, starts)
+    except OutOfTime:
+        return starts, []
 
 
 def _above(
@@ -137,16 +179,27 @@ def _above(
         best = search.grown(best, goal)
         if rng is not None:
             best = search.grown(search.searched(best, goal, rng), goal)
+    return _held(search, best, goal, starts, named)
+
+
+def _held(
+    search: Prediction,
+    best: Measured,
+    goal: Goal,
+    starts: Sequence[FloatArray],
+    named: Measured,
+) -> Measured:
+    """Return the best, if it has what the named set has; else another, or that."""
     if goal.holds(best.adjusted, best.predicted):
         return best
     # The named set is one of the best itself, and there is little to choose; or the
     # time is up. From the named set a hard bound is kept by every turn.
     strict = replace(goal, strict=True)
     ends = [search.raised(V, strict) for V in [best.V, *starts]]
-    if any(V is lasso[place] for V in starts):
-        ends.append(search.raised(lasso[place], replace(strict, hard=True)))
+    if any(V is named.V for V in starts):
+        ends.append(search.raised(named.V, replace(strict, hard=True)))
     held = [one for one in ends if goal.holds(one.adjusted, one.predicted)]
-    return _best(held or [named], free)
+    return _best(held or [named], replace(goal, above=None))
 
 
 def _best(found: Sequence[Measured], goal: Goal) -> Measured:

@@ -129,6 +129,11 @@ def is_disjoint(scheme: Any) -> bool:
     return isinstance(scheme, DisjointSupports) or getattr(scheme, "disjoint", False)
 
 
+def is_chosen_together(found: Any) -> bool:
+    """Tell whether components are to be bounded, and not each the best there is."""
+    return found.in_turn is not None or prediction_of(found.scheme) > 0
+
+
 def prediction_of(scheme: Any) -> float:
     """Return the weight that a scheme gives to R²; 0 of those that do not know it."""
     return float(getattr(scheme, "prediction", 0.0))

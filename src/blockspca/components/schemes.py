@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -151,6 +151,8 @@ def scheme_name(scheme: Scheme, swept: bool = False) -> str:
         chosen = ["disjoint=True"] if scheme.disjoint else []
         chosen += [f"prediction={scheme.prediction:g}"] if scheme.prediction else []
         chosen += ["above_lasso=True"] if scheme.above_lasso else []
+        share = scheme.unless_dominated
+        chosen += [] if share is None else [f"unless_dominated={share:g}"]
         name += f"({', '.join(chosen)})" if chosen else ""
     return name + SWEPT if swept else name
 
@@ -262,6 +264,13 @@ class ResidualDeflation(_Deflation):
         many features: where the weight alone would give up too much of the one or gain
         too little of the other, it does not decide. If time ends before there is a
         lasso, a warning says so. Only with `prediction`.
+    unless_dominated : float, optional
+        Components that are found one after the other may be dominated: another set has
+        no less adjusted variance, and predicts more. With a share such as 0.02 one is
+        looked for, and taken if its R² is larger by more than that share. Its
+        components are bounded as with `prediction`, and `Components.in_turn` has those
+        in whose place they are. None: it is not looked for. Nor is it under constraints
+        or with sweeps.
 
     Notes
     -----
@@ -298,6 +307,7 @@ class ResidualDeflation(_Deflation):
     disjoint: bool = False
     prediction: float = 0.0
     above_lasso: bool = False
+    unless_dominated: float | None = None
 
     def __post_init__(self) -> None:
         check_flag(self.disjoint, "disjoint")
@@ -307,6 +317,15 @@ class ResidualDeflation(_Deflation):
             raise ValueError(
                 "above_lasso=True with prediction = 0: every component has the largest "
                 "adjusted variance then; pass a weight, such as prediction=2.5."
+            )
+        if self.unless_dominated is None:
+            return
+        share = check_real(self.unless_dominated, "unless_dominated", minimum=0.0)
+        object.__setattr__(self, "unless_dominated", share)
+        if weight:
+            raise ValueError(
+                f"unless_dominated = {share:g} with prediction = {weight:g}: these "
+                "components are changed together as it is; pass one of the two."
             )
 
     def check(self, sparsities: Sequence[int], n_features: int) -> None:
@@ -358,6 +377,13 @@ class ResidualDeflation(_Deflation):
             return None
         then, now = self.closed(cov, earlier[:i]), self.closed(cov, earlier)
         return 0.0 if np.isin(then, now).all() else None
+
+
+def in_turn_only(scheme: Scheme) -> Scheme:
+    """Return the scheme that looks for no set that dominates its components."""
+    if isinstance(scheme, ResidualDeflation):
+        return replace(scheme, unless_dominated=None)
+    return scheme
 
 
 class HotellingDeflation(_Deflation):

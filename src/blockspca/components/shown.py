@@ -35,6 +35,8 @@ def as_html(found: Components) -> str:
     caption = f"{len(found)} sparse components"
     if not np.isnan(found.r2):
         caption += f", whose scores predict {found.r2:.1%} of the variance"
+    if found.in_turn is not None:
+        caption += f". {in_place_of(found.in_turn)}"
     return table(headings, rows, caption)
 
 
@@ -50,4 +52,16 @@ def as_text(found: Components) -> str:
         f"{found.joint_upper_bound:.6g} of {found.total_variance:.6g} is possible"
         + ("" if np.isnan(found.r2) else f"; their scores predict {found.r2:.2%}")
     )
+    if found.in_turn is not None:
+        lines.append(in_place_of(found.in_turn))
     return "\n".join(lines)
+
+
+def in_place_of(in_turn: Components) -> str:
+    """Say why components that are proved to be the best in turn were not taken."""
+    share = float(in_turn.explained_variance_ratio.sum())
+    return (
+        "Chosen together: found one after the other, each the best that the earlier "
+        f"ones leave, components have no more of the variance, {share:.2%}, and "
+        f"predict {in_turn.r2:.2%}."
+    )

@@ -38,11 +38,12 @@ from .requests import (
     prediction_of,
 )
 from .scheme_names import as_scheme
-from .schemes import Scheme, scheme_name
+from .schemes import Scheme, in_turn_only, scheme_name
 from .shown import as_html, as_text
 from .solving import HALF, SolveAgain, chosen_together, in_turn
 from .sweeping import swept_again
 from .sweeps import others
+from .undominated import unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
 
 
@@ -82,6 +83,9 @@ class Components(MayHaveProof):
         Where components were solved again, given the others (`sweeps`): the first one
         before that. It is certified for A itself, which the joint bound needs. The
         problem of each of the `results` then is what *all* others leave of A.
+    in_turn : Components or None
+        Where this set was taken because it dominates the components found one after the
+        other (`ResidualDeflation(unless_dominated=…)`): those, with their proofs.
     joint_proof : SharedSupport, JointEntries, JointSplit or None
         What the joint bound rests on, unless it is in closed form.
     proof : Proof or None
@@ -106,6 +110,7 @@ class Components(MayHaveProof):
     joint_proof: JointProof | None = None
     proof: Proof | None = None
     is_contrast: bool = False
+    in_turn: Components | None = None
 
     def __len__(self) -> int:
         return len(self.results)
@@ -317,8 +322,8 @@ def solve_components(
     n_components : int
     scheme : scheme or str, optional
         `DisjointSupports()` ("disjoint") by default; `ResidualDeflation()`
-        ("residual", "residual-disjoint", "predictive"), `ProjectionDeflation()`
-        ("projection"),
+        ("residual", "residual-disjoint", "predictive", "auto"),
+        `ProjectionDeflation()` ("projection"),
         `Orthogonalised()` ("orthogonal"), `UncorrelatedScores()` ("uncorrelated"),
         `HotellingDeflation()` ("hotelling").
     sweeps : int
@@ -391,6 +396,7 @@ def solve_components(
             results = chosen_together(call, starts)
         else:
             results = in_turn(call, starts, HALF if sweeps else 1.0)
+        scheme, results, replaced = unless_dominated(call, results, sweeps)
         # After Ctrl-C there is no second look at any component.
         again = None
         if sweeps and results[-1].status is not Status.INTERRUPTED:
@@ -402,6 +408,8 @@ def solve_components(
         found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
     if Status.INTERRUPTED in found.statuses and not is_nested_call():
         warn_caller(interruption("solve_components", found.results, len(sparsities)))
+    if replaced:
+        found = replace(found, in_turn=_replaced(found, cov, replaced))
     if not proof:
         return found
     record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
@@ -413,6 +421,25 @@ def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     if result.certificate is None or (index == 0 and not swept):
         return result
     return restated(result, component=index + 1, scheme=scheme_name(scheme, swept))
+
+
+def _replaced(found: Components, cov: Covariance, results: list[Result]) -> Components:
+    """Return the components found in turn, in whose place others were taken.
+
+    The joint bound is for all sets with the same sparsities, and so for these.
+    """
+    scheme = in_turn_only(found.scheme)
+    components = np.array([result.x for result in results])
+    scores = score_covariance(cov, components)
+    return replace(
+        found,
+        results=tuple(placed(r, j, scheme, False) for j, r in enumerate(results)),
+        components=components,
+        explained_variance=np.diagonal(scores).copy(),
+        adjusted_explained_variance=adjusted_variance(scores),
+        scheme=scheme,
+        r2=predicted(cov, components),
+    )
 
 
 def collect(

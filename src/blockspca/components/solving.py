@@ -272,8 +272,16 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
         return [restated(found, status=Status.INTERRUPTED)]
     if chosen is None:  # no time, or nothing to begin with
         return in_turn(call, starts, 1.0)
+    return bounded(call, chosen, deadline)
+
+
+def bounded(call: SolveAgain, chosen: FloatArray, deadline: Deadline) -> list[Result]:
+    """Return chosen components, each with a bound for its problem, or an obvious one.
+
+    Without proofs, they have to be what time allowed until the deadline.
+    """
     chosen = np.array([with_sign(x) for x in chosen])
-    if not prove:
+    if not call.options.get("certify", True):
         results = _without_proof(call, chosen, deadline)
         if results is not None:
             return results

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._messages import proof_in_words
 from ..components.recording import recordable_names
-from ..components.scheme_names import SCHEMES
+from ..components.scheme_names import IN_TURN
 from ..inspection.alternatives import Alternatives
 from ..inspection.importance import FeatureImportance
 from ..inspection.stability import Stability
@@ -42,7 +42,7 @@ def hello(dataset: Dataset, state: State) -> dict[str, Any]:
         "path_k": min(PATH_K, d),
         "max_k": min(MAX_K, d),
         "max_components": min(MAX_COMPONENTS, d),
-        "schemes": list(SCHEMES),
+        "schemes": list(IN_TURN),
         "recordable": recordable_names(),
         "groups": len({label for label in dataset.group_labels if label}),
         "background": dataset.background is not None,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ..components.scheme_names import SCHEMES
+from ..components.scheme_names import IN_TURN
 
 #: Of what a page may ask for: more would hold up everybody else on the server.
 MAX_K = 200
@@ -38,7 +38,7 @@ class State:
 
     k: int = 5
     n_components: int = 1
-    scheme: str = "residual"  #: A name of `components.scheme_names.SCHEMES`
+    scheme: str = "residual"  #: One of `components.scheme_names.IN_TURN`
     scale: bool = False  #: whether features are divided by their standard deviations
     #: `include`, `exclude`: features by index, ascending.
     include: tuple[int, ...] = ()
@@ -169,8 +169,8 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _scheme(value: Any) -> str:
-    if not isinstance(value, str) or value not in SCHEMES:
-        known = ", ".join(SCHEMES)
+    if not isinstance(value, str) or value not in IN_TURN:
+        known = ", ".join(IN_TURN)
         raise StateError(f"scheme = {str(value)[:40]!r} is not one of {known}.")
     return str(value)
 

@@ -12,6 +12,7 @@ import numpy as np
 from .._messages import count, gap_in_percent, percent, proof_in_words
 from ..certificate import BoundName, Certificate, StepClaim
 from ..components.joint import adds_plain
+from ..components.shown import in_place_of
 from ..result import Result, Status
 from .inspection import about_alternatives, about_stability, importance_rows
 
@@ -73,6 +74,8 @@ def summary(report: Report) -> list[str]:
         said.insert(
             1, f"These are {m} of {report.n_requested} components asked for{ended}."
         )
+    if components.in_turn is not None:
+        said.append(in_place_of(components.in_turn))
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
         some = f"No {m} components of as many features, however chosen, explain"

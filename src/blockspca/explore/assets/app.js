@@ -16,7 +16,6 @@ const SCHEMES = {
   hotelling: "Earlier components are subtracted; for comparison with other software.",
   residual: "Each component explains most of what earlier scores leave.",
   "residual-disjoint": "Most of what earlier scores leave, with features of its own.",
-  predictive: "Some of that is given up so that scores predict more of all features.",
   uncorrelated: "Scores are uncorrelated.",
 };
 

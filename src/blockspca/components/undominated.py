@@ -1,0 +1,80 @@
+"""Components found in turn, unless another set clearly dominates them.
+
+One after the other, each component is the best that the earlier ones leave, and proved
+to be. The set need not be good: another one may have no less adjusted variance and
+predict more of all features, R². Where that is clearly more it is worth a set of which
+less is proved; its components have bounds, and those found in turn are kept beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._kernels.joint_constants import ROUNDED
+from .._validation import FloatArray
+from ..certificate import restated
+from ..covariance.covariance import Covariance
+from ..limits import Deadline
+from ..result import Result, Status
+from .predictive import dominating
+from .requests import is_disjoint
+from .schemes import ResidualDeflation, Scheme, in_turn_only
+from .solving import HALF, SolveAgain, bounded, shared_out
+from .variance import adjusted_variance, predicted, score_covariance
+
+
+def unless_dominated(
+    call: SolveAgain, results: list[Result], sweeps: int
+) -> tuple[Scheme, list[Result], list[Result]]:
+    """Return the components to take, with their scheme and those that they replace.
+
+    Those found in turn replace none, and their scheme is the one that looks for no
+    others. So it is under constraints and before sweeps: no set is known that would
+    keep the ones, or be kept by the others.
+    """
+    scheme = call.scheme
+    if not isinstance(scheme, ResidualDeflation) or scheme.unless_dominated is None:
+        return scheme, results, []
+    found = None
+    whole = len(results) == len(call.sparsities) > 1
+    interrupted = results[-1].status is Status.INTERRUPTED
+    if whole and not (sweeps or interrupted or "constraints" in call.options):
+        try:
+            found = _dominating(call, results, scheme.unless_dominated)
+        except KeyboardInterrupt:
+            interrupted = True
+    if found is not None and found[-1].status is Status.INTERRUPTED:
+        found, interrupted = None, True
+    if found is not None:
+        return scheme, found, results
+    if interrupted:  # what was being looked for is not known; these are
+        results = [restated(one, status=Status.INTERRUPTED) for one in results]
+    return in_turn_only(scheme), results, []
+
+
+def _dominating(
+    call: SolveAgain, results: list[Result], share: float
+) -> list[Result] | None:
+    """Return a set that dominates the given one, with an R² larger by the share."""
+    cov, memory = call.cov, call.budget.limits.memory
+    given = np.array([result.x for result in results])
+    added, r2 = _added(cov, given), predicted(cov, given)
+    deadline = Deadline(shared_out(call.budget, 1, HALF).time)
+    if not (added > 0 and r2 > 0) or deadline.passed():
+        return None
+    disjoint = is_disjoint(call.scheme)
+    chosen = dominating(cov, given, call.sparsities, disjoint, deadline, memory)
+    if chosen is None or not predicted(cov, chosen) > (1 + share) * r2:
+        return None
+    found = bounded(call, chosen, deadline)
+    if found[-1].status is Status.INTERRUPTED:
+        return found
+    # One that adds nothing is replaced by what its problem leaves: the set may be
+    # another one than was chosen.
+    taken = np.array([result.x for result in found])
+    as_much = _added(cov, taken) >= (1 - ROUNDED) * added
+    return found if as_much and predicted(cov, taken) > (1 + share) * r2 else None
+
+
+def _added(cov: Covariance, components: FloatArray) -> float:
+    return float(adjusted_variance(score_covariance(cov, components)).sum())
