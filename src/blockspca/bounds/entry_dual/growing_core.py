@@ -182,6 +182,8 @@ class GrowingCore:
             return
         self.pairs = Pairs(listed.rows, listed.columns, listed.values / self.unit)
         self.level = level
+        if not deadline.affords(self._proof_seconds(self.core)):
+            return  # of thousands of features: what is found could not be proved
         fits = 1 < len(self.support) <= self._largest_core() // 2
         if fits and self.objective > 0 and self.mean_entry > 0:
             self.point = self._from_component(deadline)
@@ -464,9 +466,8 @@ class GrowingCore:
         record = self._record(point, core)
         # What was reserved for it may have been used up by the last step; without the
         # proof that step, and all before it, would be lost.
-        known = np.isfinite(self.best.value)
         seconds = self._proof_seconds(core)
-        if known and not deadline.affords(seconds - _GRACE - _GRACE_SHARE * seconds):
+        if not deadline.affords(seconds - _GRACE - _GRACE_SHARE * seconds):
             return
         value = proved_value(self.cov, self.k, record, self.pairs)
         if value < self.best.value:
