@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 import blockspca as bs
 import blockspca.scan.passes as passes
-from blockspca._kernels import columntops, rowtops, sparse_tops
+from blockspca._kernels import columntops, corrected_tops, rowtops, sparse_tops
 from blockspca.blocks.threshold_path import IncompletePathError, path_from_scan
-from blockspca.scan.lists import MemoryLimitError, Scan, scan
+from blockspca.components.scheme_names import as_scheme
+from blockspca.covariance.derived import restricted
+from blockspca.covariance.residual import residual
+from blockspca.scan.lists import MemoryLimitError, Scan, scan, scan_kernels
 
 DENSE_SETS = (
     *("Leukemia", "Lymphoma2", "Prostate", "Arcene_train_valid", "alon_colon"),
@@ -250,7 +253,7 @@ def test_solve_refuses_a_memory_limit_that_is_too_small():
 @pytest.fixture
 def interpreted_helpers(monkeypatch):
     """Helpers that only compiled code may call, as Python for the sources that do."""
-    for module in (rowtops, columntops, sparse_tops):
+    for module in (rowtops, columntops, sparse_tops, corrected_tops):
         for name in ("insert", "_insert", "_largest", "_largest_excess"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, getattr(module, name).py_func)
@@ -273,6 +276,85 @@ def test_kernels_equal_their_python_source():
         for compiled, plain in zip(*results, strict=True):
             np.testing.assert_array_equal(compiled, plain)
         assert len(kernel.signatures) == 1
+
+
+def left_by(cov: bs.Covariance, scheme: str, m: int) -> bs.Covariance:
+    """What m components of two features leave of A."""
+    found = bs.solve_components(cov, 2, m, scheme=scheme, certify=False)
+    if scheme == "residual-disjoint":  # the part of it that is solved
+        rest = np.setdiff1d(np.arange(cov.n_features), np.concatenate(found.supports))
+        return restricted(residual(cov, found.components), rest)
+    return as_scheme(scheme).problem(cov, found.results)
+
+
+@pytest.mark.parametrize("scheme", ["residual", "residual-disjoint", "hotelling"])
+@pytest.mark.parametrize("kind", ["real", "counts", "signs", "constant columns"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_what_deflation_leaves_of_sparse_data(scheme, kind, scale):
+    rng = np.random.default_rng(KINDS.index(kind))
+    seen = 0
+    for _ in range(12):
+        X = random_data(kind, rng)
+        X *= rng.random(X.shape) < 0.5  # samples that have no feature in common
+        if np.ptp(X, axis=0).astype(bool).sum() < 8:
+            continue
+        data = exactly_sparse(X, rng)
+        cov = bs.Covariance.from_data(data, scale=scale, constant="ignore")
+        problem = left_by(cov, scheme, int(rng.integers(1, 4)))
+        if problem.sparse_correction() is None:  # no score is left to regress on
+            continue
+        assert scan_kernels(problem) == ("corrected_tops",)
+        d = problem.n_features
+        A = problem.submatrix(np.arange(d))
+        width = int(rng.integers(1, d))
+        assert_lists(scan(problem, width), A, np.arange(d))
+        some = np.sort(rng.permutation(d)[: max(2, d // 2)])
+        part = scan(problem, min(width, len(some) - 1), features=some)
+        assert_lists(part, A[np.ix_(some, some)], np.arange(len(some)))
+        seen += 1
+    assert seen > 3
+
+
+def test_an_entry_at_its_bound_is_listed():
+    """Features that are the same have |A_ij| = sqrt(A_ii A_jj) to the last bit."""
+    rng = np.random.default_rng(5)
+    X = np.repeat(rng.poisson(0.4, size=(30, 6)).astype(float), 4, axis=1)
+    cov = bs.Covariance.from_data(sp.csr_array(X))
+    problem = left_by(cov, "residual", 1)
+    found = scan(problem, 3)
+    A = problem.submatrix(np.arange(24))
+    assert_lists(found, A, np.arange(24))
+    same = np.abs(found.values[:, :3] - found.diagonal[:, None])
+    assert same.max() <= found.rounding
+
+
+@pytest.mark.usefixtures("interpreted_helpers")
+def test_the_corrected_kernel_equals_its_python_source():
+    rng = np.random.default_rng(1)
+    X = sp.csr_array(rng.poisson(0.3, size=(12, 30)).astype(float))
+    C = X.tocsc()
+    features = rng.random((30, 4))
+    features[:, 3] = -np.sort(-features[:, 3])
+    left, right = rng.normal(size=(2, 30, 2))
+    results = []
+    for kernel in (
+        corrected_tops.add_corrected,
+        corrected_tops.add_corrected.py_func,
+    ):
+        lists = np.zeros((30, 6)), np.full((30, 6), -1)
+        total = np.zeros(30)
+        kernel(
+            *(3, 25),
+            *(X.indptr.astype(np.int64), X.indices, X.data),
+            *(C.indptr.astype(np.int64), C.indices, C.data),
+            *(features, left, right, np.arange(30)[::-1].copy(), total),
+            *lists,
+        )
+        assert not total.any()
+        results.append(lists)
+    for compiled, plain in zip(*results, strict=True):
+        np.testing.assert_array_equal(compiled, plain)
+    assert len(corrected_tops.add_corrected.signatures) == 1
 
 
 @pytest.mark.usefixtures("interpreted_helpers")

@@ -20,6 +20,7 @@ SCANNING = (
     "columntops",
     "single_tops",
     "sparse_tops",
+    "corrected_tops",
     "sparse_gram",
     "sparse_columns",
 )

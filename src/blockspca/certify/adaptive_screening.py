@@ -124,7 +124,9 @@ class Candidates:
             size = 2 * len(self.screening.candidates) + missing
             features = None
             # Of sparse data a part costs nearly as much as the whole.
-            most = self._cov.n_features // (8 if self._cov.sparse_data() else 2)
+            cov = self._cov
+            is_sparse = cov.sparse_data() or cov.sparse_correction()
+            most = cov.n_features // (8 if is_sparse else 2)
             if size <= most:
                 features = self._largest_variances(size)
             with all_threads():

@@ -364,6 +364,11 @@ class Covariance:
         parts = getattr(self._source, "sparse_parts", None)
         return None if parts is None else parts()
 
+    def sparse_correction(self) -> tuple[Any, ...] | None:
+        """Return X, μ, D, L and R if A is that of sparse data less L R' + R L'."""
+        parts = getattr(self._source, "sparse_correction", None)
+        return None if parts is None else parts()
+
     def dense_factor(self) -> FloatArray | None:
         """Return C of A = C'C if it is a dense array in memory; do not write to it."""
         source = self._source

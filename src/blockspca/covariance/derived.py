@@ -263,6 +263,14 @@ class SubsetSource:
         X, mean, factor = parts
         return X[:, self.keep], mean[self.keep], factor[self.keep]
 
+    def sparse_correction(self) -> tuple[Any, ...] | None:
+        """As that of the base, of the features kept."""
+        found = getattr(self.base, "sparse_correction", lambda: None)()
+        if found is None:
+            return None
+        X, *others = found
+        return X[:, self.keep], *(values[self.keep] for values in others)
+
     def entry_error(self) -> float:
         return self.base.entry_error()
 
@@ -375,6 +383,11 @@ class LowRankSource(WithoutFactor):
             term += np.multiply.outer(right[rows], left[columns])
             block -= term
         return block
+
+    def sparse_correction(self) -> tuple[Any, ...] | None:
+        """X, μ and D of the base, if it is made from sparse data, and L and R."""
+        parts = sparse_parts(self.base)
+        return None if parts is None else (*parts, self.left, self.right)
 
     def matvec(self, x: FloatArray) -> FloatArray:
         correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)

@@ -2,7 +2,8 @@
 
 From them follow screening (design: r_m(i) of every row), every edge stronger than
 `Scan.complete_above`, and max |A_ij|. A itself is never formed: dense data go through
-BLAS in tiles, sparse data through a kernel that costs Σ_s nnz(x_s)².
+BLAS in tiles, sparse data, and what deflation leaves of them, through kernels that cost
+Σ_s nnz(x_s)².
 """
 
 from __future__ import annotations
@@ -135,6 +136,8 @@ def scan_kernels(cov: Covariance) -> tuple[str, ...]:
     """Return the modules of `_kernels` that a scan uses."""
     if cov.sparse_data() is not None:
         return ("sparse_tops",)
+    if cov.sparse_correction() is not None:
+        return ("corrected_tops",)
     if cov.in_memory:
         return ("rowtops",)
     if cov.dense_factor() is not None and cov.n_features >= SINGLE_FROM:

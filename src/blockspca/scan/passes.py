@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource
+from ..numerics.rounding import EPS
 from ..numerics.threads import scan_threads
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
@@ -101,6 +102,11 @@ class Pass:
             nonzeros = sparse[0].nnz
             self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
             return lambda: self.sparse_data(*sparse)
+        left_over = self.cov.sparse_correction()
+        if left_over is not None:
+            per_feature = self.threads + 12 + 4 * left_over[3].shape[1]
+            self.fit(40 * left_over[0].nnz + 8 * self.d * per_feature)
+            return lambda: self.corrected_sparse_data(*left_over)
         if self.single_pays():
             if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
                 self.fit(20 * self.d * (self.width + SPARE))  # what comes back
@@ -326,23 +332,59 @@ class Pass:
         """Sparse data: rows of X'X by the samples that have the feature."""
         from .._kernels.sparse_tops import add_products
 
-        n = X.shape[0]
-        if self.features is not None:
-            X, mean, factor = (
-                X[:, self.features],
-                mean[self.features],
-                factor[self.features],
-            )
-        shift = mean * factor * np.sqrt(n)
+        X, mean, factor = self.scanned(X, mean, factor)
+        shift = mean * factor * np.sqrt(X.shape[0])
         # By falling mean, so that what the means subtract bounds whole stretches of a
         # row.
         order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
+        nonnegative = X.nnz == 0 or X.data.min() >= 0
+        largest = float(factor.max()) if nonnegative else np.inf
+        self.sparse_rows(
+            add_products, X, order, factor[order], shift[order], order, largest
+        )
+
+    def corrected_sparse_data(
+        self,
+        X: Any,
+        mean: FloatArray,
+        factor: FloatArray,
+        left: FloatArray,
+        right: FloatArray,
+    ) -> None:
+        """Sparse data less a low rank, as residual components have them."""
+        from .._kernels.corrected_tops import add_corrected
+
+        X, mean, factor, left, right = self.scanned(X, mean, factor, left, right)
+        shift = mean * factor * np.sqrt(X.shape[0])
+        # |A_ij| ≤ sqrt(A_ii A_jj) is so of the exact matrix, whose variances are off by
+        # the error of an entry; the rest is rounding of roots and of norms.
+        deviation = np.full(self.d, np.inf)
+        if self.cov.known_psd:
+            deviation = np.sqrt(np.maximum(self.diagonal, 0.0) + self.cov.entry_error)
+        norm = np.linalg.norm(np.column_stack([shift, left, right]), axis=1)
+        features = np.column_stack([factor, shift, deviation, norm])
+        features[:, 2:] *= 1 + (2 * left.shape[1] + 8) * EPS
+        order = np.argsort(-norm, kind="stable").astype(np.int64)
+        per_feature = map(
+            np.ascontiguousarray, (features[order], left[order], right[order])
+        )
+        self.sparse_rows(add_corrected, X, order, *per_feature, order)
+
+    def scanned(self, X: Any, *per_feature: FloatArray) -> tuple[Any, ...]:
+        """Columns of X, and what belongs to each, of the features that are scanned."""
+        if self.features is None:
+            return X, *per_feature
+        return X[:, self.features], *(values[self.features] for values in per_feature)
+
+    def sparse_rows(
+        self, add: Callable[..., None], X: Any, order: NDArray[np.int64], *others: Any
+    ) -> None:
+        """Enter rows by a kernel that takes X by samples and by features, in order."""
         self.check_within_task()  # each of these takes a part of a second
         by_feature = X.tocsc()[:, order]
         self.check_within_task()
         by_sample = by_feature.tocsr()
         by_sample.sum_duplicates()
-        nonnegative = by_feature.nnz == 0 or by_feature.data.min() >= 0
         layout = (
             by_sample.indptr.astype(np.int64),
             by_sample.indices.astype(np.int32, copy=False),
@@ -350,10 +392,7 @@ class Pass:
             by_feature.indptr.astype(np.int64),
             by_feature.indices.astype(np.int32, copy=False),
             by_feature.data.astype(np.float64, copy=False),
-            factor[order],
-            shift[order],
-            order,
-            float(factor.max()) if nonnegative else np.inf,
+            *others,
         )
         self.check_within_task()
         cost = self.pair_counts(by_sample, by_feature)
@@ -362,7 +401,7 @@ class Pass:
 
         def worker() -> Callable[[tuple[int, int]], None]:
             total = np.zeros(self.d)
-            return lambda rows: add_products(*rows, *layout, total, *lists)
+            return lambda rows: add(*rows, *layout, total, *lists)
 
         self.distribute(list(pairwise(bounds.tolist())), worker)
 
