@@ -46,7 +46,7 @@ class DualClaim:
 
 
 class SharedSearch:
-    """The dual at the root, and nodes where there are few features.
+    """The dual at the root, then nodes for few features, or a closer bound for many.
 
     Attributes
     ----------
