@@ -125,7 +125,7 @@ def test_large_problems_have_a_bound_that_can_be_checked(kind):
         found.certificate,
         dual=replace(
             found.certificate.dual,
-            point=replace(point, multiplier=point.multiplier / 2),
+            point=replace(point, N=point.N / 2),
         ),
     )
     with pytest.raises(bs.VerificationError, match="above the claimed"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ from ..numerics.rounding import EPS
 from ..numerics.upper_eigenvalues import ky_fan_ceiling
 from ..result import OPTIMAL_GAP
 from .shared_choice import SharedChoice
-from .shared_dual import DualPoint, SharedAscent, SharedNode, begin, proved_at
+from .shared_copies import CopiesPoint, proved_by_copies
+from .shared_descent import SHORTEST, CopiesDescent
+from .shared_dual import CLAIMED, DualPoint, SharedAscent, SharedNode, begin, proved_at
 from .shared_heuristic import SharedHeuristic, SharedSet
 
 DUAL, SEARCH = "direction dual", "branch and bound"
@@ -33,18 +35,18 @@ SHARE = 0.5  # of the first density on the directions of the start
 
 @dataclass(frozen=True)
 class DualClaim:
-    """ρ and the density of a bound, with the features whose columns it is about.
+    """The point of a bound, with the features whose columns it is about.
 
     Which those are depends on the set from which the search began, `start`.
     """
 
     features: tuple[int, ...]
-    point: DualPoint
+    point: DualPoint | CopiesPoint
     start: tuple[int, ...]
 
 
 class SharedSearch:
-    """The dual at the root, and nodes where there are few features.
+    """The dual at the root, then nodes for few features, or a closer bound for many.
 
     Attributes
     ----------
@@ -183,6 +185,51 @@ class SharedSearch:
         features = tuple(int(f) for f in self.problem.features)
         assert ascent.best is not None
         self.root_claim = DualClaim(features, ascent.best, self.start)
+        if steps is None and not self.is_small:
+            self._descend(root, ascent.best)
+
+    def _descend(self, root: SharedNode, point: DualPoint) -> None:
+        """Go on from a point of the dual with the bound that is closer."""
+        problem, claim = self.problem, self.root_claim
+        assert problem is not None
+        assert claim is not None
+        columns = problem.columns.take(root.undecided)
+        m = int((columns.norms > SHORTEST * point.multiplier).sum())
+        memory = self.budget.limits.memory
+        if not CopiesDescent.is_affordable(columns.shape[0], m, memory):
+            return
+        inside = problem.columns.take(root.inside)
+        descent = CopiesDescent(columns, self._still(root), self.r, point, inside)
+        gap = self.budget.limits.gap or OPTIMAL_GAP / 2
+        objective = self.best.objective
+        try:
+            descent.run(self._inward(objective + gap * abs(objective)), self.budget)
+        finally:  # also after Ctrl-C
+            if descent.best is not None and descent.value < root.bound:
+                bound = self._proved_at(root, descent.best, CLAIMED)
+                if bound < root.bound:
+                    root.bound, self.bound = bound, self._outward(bound)
+                    self.root_claim = replace(claim, point=descent.best)
+
+    def _proved_at(
+        self, root: SharedNode, point: DualPoint | CopiesPoint, margin: float
+    ) -> float:
+        """Return what a point proves of the columns, with so many margins."""
+        problem = self.problem
+        assert problem is not None
+        columns = problem.columns.take(root.undecided)
+        inside = problem.columns.take(root.inside)
+        left = self._still(root)
+        if isinstance(point, CopiesPoint):
+            least = problem.min_multiplier
+            return proved_by_copies(columns, left, self.r, point, inside, least, margin)
+        base, size = np.zeros((columns.shape[0],) * 2), 0.0
+        if len(root.inside):
+            base = inside.gram(np.ones(len(root.inside)))
+            size = float((inside.sizes**2).sum())
+        return proved_at(
+            columns, left, self.r, point, base, size, len(root.inside), margin
+        )
 
     def _is_enough(self, bound: float) -> bool:
         gap = self.budget.limits.gap or OPTIMAL_GAP / 2
@@ -361,22 +408,18 @@ class SharedSearch:
         if problem is None or tuple(problem.features.tolist()) != claim.features:
             return np.inf
         root = self._root(problem)
-        if root is None or claim.point.multiplier < problem.min_multiplier:
+        if root is None:
             return np.inf
-        if not _is_density(claim.point.density, problem.columns.shape[0]):
+        point, n = claim.point, problem.columns.shape[0]
+        if isinstance(point, CopiesPoint):
+            usable = point.is_for(n, len(root.undecided))
+        else:
+            usable = point.multiplier >= problem.min_multiplier
+            usable = usable and _is_density(point.density, n)
+        if not usable:
             return np.inf
-        base, size = np.zeros((problem.columns.shape[0],) * 2), 0.0
-        if len(root.inside):
-            inside = problem.columns.take(root.inside)
-            base = inside.gram(np.ones(len(root.inside)))
-            size = float((inside.sizes**2).sum())
-        columns = problem.columns.take(root.undecided)
-        left = self._still(root)
         with single_threaded():
-            bound = proved_at(
-                columns, left, self.r, claim.point, base, size, len(root.inside)
-            )
-        return self._outward(bound)
+            return self._outward(self._proved_at(root, point, 1.0))
 
 
 def _is_density(density: Density, n: int) -> bool:

@@ -44,8 +44,8 @@ UNPROVED = "none"
 class SharedClaim:
     """opt_r(k) ≤ upper_bound over the sets that keep the constraints, and by what.
 
-    For the direction dual, `dual` has ρ and the density that prove it at the root; for
-    the search, `nodes` says how large it was.
+    For the direction dual, `dual` has the point that proves it at the root; for the
+    search, `nodes` says how large it was.
     """
 
     upper_bound: float
@@ -278,10 +278,12 @@ def solve_shared(
     Sets are found by alternating ascent (`shared_heuristic`); the bound is the least of
     closed forms (`shared_bounds`) and of the direction dual with a Ky Fan sum
     (`shared_dual`), of which every point is a proof. Up to 60 features a branch and
-    bound with it follows, so that small problems end as optimal; larger ones as
-    feasible, with the gap that the dual leaves. Features that are kept out are no part
-    of the problem. The branch and bound knows the limits on groups, the dual of larger
-    problems does not: its bound holds with them, and leaves a larger gap.
+    bound with it follows, so that small problems end as optimal; in larger ones a
+    descent on a closer bound (`shared_copies`), after which they are feasible with the
+    gap that it leaves. `Limits(gap=…)` ends it earlier. It is left out where samples
+    times features, of those that can matter, are more than 2¹⁸. Features that are kept
+    out are no part of the problem. The branch and bound knows the limits on groups, the
+    bounds of larger problems do not: they hold with them, and leave a larger gap.
 
     Examples
     --------
