@@ -74,6 +74,7 @@ def test_ctrl_c_in_a_search_of_shared_sets_keeps_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The bound of the root was all that was left."""
+    monkeypatch.setattr("blockspca.components.shared_support.TREE_UP_TO", 0)
     X = np.random.default_rng(4).normal(size=(40, 20))
     cov, work, seen = bs.Covariance.from_data(X), SharedSearch._work, []
 

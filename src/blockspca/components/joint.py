@@ -23,8 +23,9 @@ from .joint_split import JointSplit, joint_split
 from .orthogonal import Orthogonalised
 from .requests import is_disjoint
 from .shared_heuristic import SharedSet
+from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
-from .shared_support import SharedSupport, bound_shared
+from .shared_support import bound_shared
 from .solving import shared_out
 from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
 
