@@ -468,7 +468,7 @@ def choose_prover(
     settings = settings or SETTINGS
     if k_max < settings.single_k_from:
         is_one = 1 < k_min == k_max  # the duals need two
-        are_cheap = cov.n_features <= settings.duals_below_up_to
+        are_cheap = cov.n_varying <= settings.duals_below_up_to
         if is_one and (timed or are_cheap):
             return Prover.SINGLE_K_THEN_CHAIN
         return Prover.CHAIN
