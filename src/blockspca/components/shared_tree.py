@@ -88,6 +88,8 @@ class SetTree:
         if choice.limits is not None:
             self.label, self.room = choice.limits.label[self.order], choice.limits.room
         self.nodes = self.work = 0
+        #: Called after each batch of nodes
+        self.tell: Callable[[], None] = lambda: None
         self.largest = -np.inf
 
     def _in_order(self, A: FloatArray) -> NDArray[np.intp]:
@@ -162,6 +164,7 @@ class SetTree:
                 rows, new = self._children(sets, sums, level)
                 if len(rows):
                     stack.append((sets, rows, new))
+            self.tell()
             if stack and (self.work > most_work or deadline.passed()):
                 return False
         return True
@@ -264,9 +267,9 @@ def largest_of_all(
         better = SharedSet.of(tree.choice.cov, support, tree.r)
         if better.objective > best.objective:
             best = better
-        tell(best, tree.nodes)
         return level()
 
+    tree.tell = lambda: tell(best, tree.nodes)
     if not tree.run(level(), deadline, most_work, found, most_nodes):
         return best, np.inf
     return best, max(level(), tree.largest)
