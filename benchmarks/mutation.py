@@ -207,6 +207,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
         "adversarial/test_golden_joint",
         "components/test_shared_support",
     ),
+    "components/shared_tree.py": ("components/test_shared_tree",),
     "certify/nonnegative.py": (
         "adversarial/test_golden_joint",
         "certify/test_nonnegative",

@@ -74,6 +74,7 @@ def test_ctrl_c_in_a_search_of_shared_sets_keeps_its_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The bound of the root was all that was left."""
+    monkeypatch.setattr("blockspca.components.shared_support.TREE_UP_TO", 0)
     X = np.random.default_rng(4).normal(size=(40, 20))
     cov, work, seen = bs.Covariance.from_data(X), SharedSearch._work, []
 
@@ -119,6 +120,52 @@ def test_an_estimator_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _, said = warned(bs.SparsePCA(3, k=8).fit, X)
     assert len(said) == 1
     assert "Only 1 of 3 components were found" in said[0]
+
+
+def interrupted_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Interrupt the second look at the limits; later ones are counted."""
+    check, asked = Budget.check, []
+
+    def interrupt(self: Budget) -> None:
+        asked.append(1)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        check(self)
+
+    monkeypatch.setattr("blockspca.limits.Budget.check", interrupt)
+    return asked
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1])
+def test_ctrl_c_ends_a_grid_search(
+    monkeypatch: pytest.MonkeyPatch, n_jobs: int | None
+) -> None:
+    """Each fit took it for itself, and the search went on."""
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+
+    asked = interrupted_once(monkeypatch)
+    X = np.random.default_rng(0).normal(size=(30, 80))
+    pipeline = make_pipeline(bs.SparsePCA(2))
+    search = GridSearchCV(pipeline, {"sparsepca__k": [4, 5, 6]}, cv=2, n_jobs=n_jobs)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X)
+    assert len(asked) < 20  # of the first of seven fits
+
+
+def test_ctrl_c_in_a_fit_of_ones_own_keeps_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sklearn.pipeline import make_pipeline
+
+    X = np.random.default_rng(0).normal(size=(30, 80))
+    for model in (bs.SparsePCA(2, k=5), make_pipeline(bs.SparsePCA(2, k=5))):
+        with monkeypatch.context() as patched:
+            interrupted_once(patched)
+            with pytest.warns(UserWarning, match="interrupted"):
+                model.fit(X)
+        last = model[-1] if hasattr(model, "steps") else model
+        assert "interrupted" in last.status_  # how a loop of one's own tells
 
 
 def test_a_shared_path_ends_at_the_k_that_is_stopped(

@@ -88,10 +88,16 @@ def meant(name: str, names: Iterable[str]) -> str:
     "did you mean 'G0003'?"
     >>> meant("sex", ["age", "height"])
     "the names are 'age', 'height'."
+    >>> meant("age, height", ["age", "height", "sex"])
+    "'age' and 'height' are names; give each by itself."
     """
     import difflib
 
     names = list(names)
+    parts = [part.strip() for part in name.split(",")]
+    if len(parts) > 1 and set(parts) <= set(names):
+        listed = f"{', '.join(map(repr, parts[:-1]))} and {parts[-1]!r}"
+        return f"{listed} are names; give each by itself."
     plain = _plain(name)
     same = [other for other in names if _plain(other) == plain]
     if same:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from types import FrameType
 
 #: Files of this package, and of scikit-learn, which wraps `fit`, are nobody's own code.
 _HERE = str(Path(__file__).parent)
+_LOOPS = ("sklearn.model_selection", "joblib.")
 _PACKAGES = (_HERE, "/sklearn/", "\\sklearn\\")
 
 
@@ -29,6 +31,26 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     ):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def is_one_of_many_fits() -> bool:
+    """Tell whether a search of scikit-learn, or a loop of joblib, calls from above.
+
+    Neither sees that a fit which returns was interrupted, and goes on with the next.
+
+    Examples
+    --------
+    >>> from blockspca._warnings import is_one_of_many_fits
+    >>> is_one_of_many_fits()
+    False
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__") or ""
+        if module.startswith(_LOOPS):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def is_nested_call() -> bool:

@@ -30,12 +30,13 @@ from ._estimator_views import Views
 from ._samples import projected, total_squares
 from ._sklearn import validated
 from ._validation import FloatArray, check_n_jobs, check_names
+from ._warnings import is_one_of_many_fits
 from .components import Components, solve_components
 from .components.requests import features_wanted, is_chosen_together
 from .components.scheme_names import as_scheme
 from .components.variance import adjusted_variance
 from .constraints import Constraints
-from .limits import DEFAULT_LIMITS, Budget, Limits, as_limits
+from .limits import DEFAULT_LIMITS, Budget, Limits, Status, as_limits
 from .numerics.threads import allowed_threads
 
 
@@ -73,7 +74,8 @@ class SparsePCA(
         When to stop, for all components together; a number is seconds. By default
         after 200 000 nodes of proof: seconds, or minutes where 30 of some thousand
         features are wanted. Whatever keeps a component from being proved, Ctrl-C too, a
-        ConvergenceWarning says how far the proof has come. A gap alone leaves that
+        ConvergenceWarning says how far the proof has come; inside a search of
+        `sklearn.model_selection` Ctrl-C ends the search. A gap alone leaves that
         limit as it is; ``Limits()`` never stops.
     scale : bool, default=False
         Divide each feature by its standard deviation (PCA of correlations).
@@ -292,6 +294,8 @@ class SparsePCA(
             constraints=self.constraints,
             start=start,
         )
+        if Status.INTERRUPTED in self.solution_.statuses and is_one_of_many_fits():
+            raise KeyboardInterrupt  # which is meant for all of them
         publish(self, self.solution_)
         self._seconds = budget.elapsed()
         if self.certify:

@@ -118,7 +118,7 @@ def solve(
     """
     budget = Budget(as_limits(limits))  # first of all: the first call imports a lot
     cut_short = times_cut_short()
-    from .certify.proof_log import check_recordable, recorded
+    from .certify.proof_log import check_recordable, recorded, recording_limits
 
     cov = as_covariance(cov)
     refuse_constant(cov)
@@ -152,7 +152,7 @@ def solve(
     if result.status in PROVED:
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if proof:
-        record = partial(recorded, cov, [result], budget.limits)
+        record = partial(recorded, cov, [result], recording_limits(budget))
         return replace(result, proof=Proof.deferred(record))
     return result
 
@@ -396,7 +396,7 @@ def solve_path(
     n_jobs = check_n_jobs(n_jobs)
     given = _check_start(start, cov, k_max)
     if check_flag(proof, "proof"):
-        from .certify.proof_log import check_recordable, recorded
+        from .certify.proof_log import check_recordable, recorded, recording_limits
 
         check_recordable(cov, True)
     with allowed_threads(n_jobs), as_listener(progress) as callback:
@@ -419,7 +419,7 @@ def solve_path(
     if proof:
         # another path: one that held on to itself would be freed late
         values = SparsityPath(results, cov).values()
-        record = partial(recorded, cov, values, budget.limits)
+        record = partial(recorded, cov, values, recording_limits(budget))
         path.proof = Proof.deferred(record)
     return path
 
@@ -468,7 +468,7 @@ def choose_prover(
     settings = settings or SETTINGS
     if k_max < settings.single_k_from:
         is_one = 1 < k_min == k_max  # the duals need two
-        are_cheap = cov.n_features <= settings.duals_below_up_to
+        are_cheap = cov.n_varying <= settings.duals_below_up_to
         if is_one and (timed or are_cheap):
             return Prover.SINGLE_K_THEN_CHAIN
         return Prover.CHAIN

@@ -145,7 +145,7 @@ class MayHaveProof:
 
         What the solve has shown is put into the words of the format here, unless
         somebody has looked at `proof` before: a search of what each k leaves, which
-        may take a fifth of a limit on time.
+        may take what a solve has left of a limit on time, and a fifth of it at least.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class MayHaveProof:
         ------
         ValueError
             If there is no proof, the format has no words for it, or A could not be read
-            again in a fifth of the time that the solve had.
+            again in that time.
 
         Examples
         --------

@@ -52,6 +52,41 @@ def test_fit_keeps_them_and_says_what_they_cost(here, capsys):
     assert "constraints: kept" in capsys.readouterr().out
 
 
+def fitted(capsys: pytest.CaptureFixture[str], *options: str) -> set[str]:
+    assert run(["fit", "data.csv", "-k", "3", "--json", *options]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["components"]
+    return set(row["loadings"])
+
+
+def test_features_with_commas_between_them(here, capsys):
+    """As -k 5,4 and --start a,b are; one by one they may be repeated."""
+    both = fitted(capsys, "--include", "f2,f7")
+    assert {"f2", "f7"} <= both
+    assert fitted(capsys, "--include", "f2", "--include", "f7") == both
+    assert fitted(capsys, "--include", "f2, f7,") == both
+    free = sorted(fitted(capsys))
+    others = fitted(capsys, "--exclude", ",".join(free[:2]))
+    assert not others & set(free[:2])
+
+
+def test_a_name_may_have_a_comma(here, capsys):
+    content = Path("data.csv").read_text()
+    names = 'f0,f1,f2,"f7,8",' + ",".join(NAMES[4:])
+    Path("data.csv").write_text("\n".join([names, *content.split("\n")[1:]]))
+    assert "f7,8" in fitted(capsys, "--include", "f7,8")
+    assert {"f7,8", "f2"} <= fitted(capsys, "--include", "f7,8", "--include", "f2")
+    assert {"f7", "f8"} <= fitted(capsys, "--include", "f7, f8")
+    assert "f7,8" not in fitted(capsys, "--exclude", "f7,8")
+    fitted(capsys, "--start", "f7,8")
+    assert "f7,8" in fitted(capsys, "--start", "f7,8", "--min-overlap", "1")
+
+
+def test_numbers_with_commas_where_there_are_no_names(here, capsys):
+    content = Path("data.csv").read_text()
+    Path("data.csv").write_text(content.split("\n", 1)[1])
+    assert {"2", "7"} <= fitted(capsys, "--include", "2,7")
+
+
 def test_path_and_report(here, capsys):
     assert run(["path", "data.csv", "--k-max", "4", "--nonnegative"]) == 0
     assert "optimal" in capsys.readouterr().out
@@ -72,6 +107,8 @@ def test_path_and_report(here, capsys):
         ("--include nothing", "the names begin with 'f0'"),
         ("--include ff1", "did you mean 'f1'"),
         ("--include f1 --exclude f1", "both have 'f1'"),
+        ("--include f1,ff2", "did you mean 'f2'"),
+        ("--drop f1,f2", "'f1' and 'f2' are names; give each by itself"),
     ],
 )
 def test_mistakes(here, capsys, options, said):

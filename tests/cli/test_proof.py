@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import blockspca as bs
+from blockspca.certify import proof_log
 from blockspca.certify.verification import VerificationError
+from blockspca.cli.compiling import compile_before
+from blockspca.cli.display import Display
 from blockspca.cli.main import app
+from blockspca.cli.options import ShowOptions, SolveOptions
+from blockspca.limits import Budget
 
 
 @pytest.fixture
@@ -35,6 +41,50 @@ def test_proof_is_written(table, tmp_path, command, ks):
     again = CliRunner().invoke(app, words)
     assert again.exit_code != 0  # the file exists
     assert CliRunner().invoke(app, [*words, "--force"]).exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["fit -k 2 -n 2", "path --k-max 3"])
+def test_a_time_limit_covers_the_writing(table, tmp_path, monkeypatch, command):
+    """It came on top: a fifth, and for later components as much again."""
+    given: list[float] = []
+    record = proof_log.record_proof
+
+    def recorded(cov, results, budget, *more):
+        given.append(budget.limits.time)
+        return record(cov, results, budget, *more)
+
+    monkeypatch.setattr(proof_log, "record_proof", recorded)
+    name, *options = command.split()
+    words = [name, str(table), *options, "--time", "60", "--proof"]
+    done = CliRunner().invoke(app, [*words, str(tmp_path / "out.proof")])
+    assert done.exit_code == 0, done.output
+    assert 10 <= given[0] < 50  # of 50 s that the solve had, it took a moment
+    assert given[-1] < 50
+
+
+def test_how_the_time_is_shared():
+    whole = bs.Limits(time=6.0, nodes=7)
+    mine = proof_log.time_to_solve(whole)
+    assert (mine.time, mine.nodes) == (pytest.approx(5.0), 7)
+    budget = Budget(mine)
+    assert proof_log.recording_limits(budget).time == pytest.approx(5.0, abs=0.5)
+    budget.end()  # all of it is used
+    assert proof_log.recording_limits(budget).time == pytest.approx(1.0)
+    assert proof_log.time_to_solve(bs.Limits(nodes=7)) == bs.Limits(nodes=7)
+    assert proof_log.recording_limits(Budget(bs.Limits(nodes=7))).time is None
+
+
+def test_what_writes_proofs_is_compiled_before_the_time_counts(table, monkeypatch):
+    loaded: list[str] = []
+    monkeypatch.setattr(
+        "blockspca._kernels.loading.load", lambda *names: loaded.extend(names)
+    )
+    cov = bs.Covariance.from_matrix(np.eye(3))
+    display = Display(ShowOptions(quiet=True))
+    compile_before(SolveOptions(time=1.0), cov, display)
+    assert "tree_log" not in loaded
+    compile_before(SolveOptions(time=1.0), cov, display, proof=True)
+    assert "tree_log" in loaded
 
 
 def test_proof_of_what_cannot_be_recorded_is_an_error(table, tmp_path):

@@ -97,6 +97,23 @@ def test_a_limit_on_nodes_reaches_the_joint_bound():
     assert proofs[2].nodes in (5, 6)  # children come in pairs
 
 
+def test_nodes_are_for_a_root_that_lowers_the_bound_or_for_sweeps():
+    """They were most of the time of two components, and gained nothing."""
+    cov, found = solved(SCHEMES[1])
+    budget = Budget(bs.Limits())
+    root = joint_proof(cov, found.results, budget, (0.0, np.inf))
+    assert root.nodes == 1
+    total = root.objective  # so that there is a gap to close
+    for known, is_swept, searched in (
+        (root.upper_bound * (1 + 1e-6), False, True),
+        (root.upper_bound * (1 - 1e-6), False, False),
+        (root.upper_bound * (1 - 1e-6), True, True),
+    ):
+        between = (total, known)
+        proof = joint_proof(cov, found.results, budget, between, is_swept)
+        assert (proof.nodes > 1) == searched
+
+
 def test_a_branch_and_bound_is_made_where_it_can_close_the_gap():
     cov, found = solved(SCHEMES[1])
     shared = found.joint_proof

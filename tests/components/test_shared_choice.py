@@ -39,6 +39,7 @@ def exhaustive(A: np.ndarray, k: int, r: int, constraints: bs.Constraints) -> fl
     )
 
 
+@pytest.mark.usefixtures("searches")
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("seed", range(2))
 def test_the_optimum_by_brute_force(name, seed):

@@ -46,6 +46,7 @@ def matrix(seed: int, d: int) -> np.ndarray:
     return (A + A.T) / 2
 
 
+@pytest.mark.usefixtures("searches")
 @pytest.mark.parametrize("seed", range(18))
 @pytest.mark.parametrize(("d", "k", "r"), [(6, 3, 2), (8, 4, 3), (10, 5, 2), (7, 2, 1)])
 def test_the_optimum_by_brute_force(seed, d, k, r):
@@ -83,6 +84,7 @@ def test_every_bound_is_one(seed):
             assert search.bound >= best - 1e-14 * abs(best)
 
 
+@pytest.mark.usefixtures("searches")
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_features_that_are_kept_in(seed):
     A = matrix(seed, 8)

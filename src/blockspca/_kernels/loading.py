@@ -24,6 +24,8 @@ SCANNING = (
     "sparse_gram",
     "sparse_columns",
 )
+#: What the proofs of `write_proof` are recorded by, besides those of the scan.
+RECORDED_BY = ("screen", "tree_log")
 #: What named solvers and schemes and recorded proofs use besides.
 OTHERS = (
     "opening",

@@ -295,8 +295,10 @@ class _Run:
         cov, k = self.problem.cov, self.problem.k
         if not cov.known_psd or cov.n_samples is None:
             return False
-        columns = min(float(k), cov.n_features / cov.n_samples)
-        reached = columns * float(cov.diagonal().min(initial=np.inf))
+        # of the columns that vary: the others have no part in that solution
+        varying = cov.diagonal()[cov.diagonal() != 0]
+        columns = min(float(k), len(varying) / cov.n_samples)
+        reached = columns * float(varying.min(initial=np.inf))
         known = min(self.known).value
         gap = known - self.problem.target
         # Without a target any gain is one; an infinite gap would rule it out for good.

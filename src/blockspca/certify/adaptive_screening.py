@@ -65,7 +65,7 @@ class Candidates:
         self._callback = callback
         size = max(settings.first_candidates, 6 * k_max)
         # Of a matrix that may be indefinite, variances do not bound the other entries.
-        partly = cov.known_psd and cov.n_features > max(
+        partly = cov.known_psd and cov.n_varying > max(
             settings.scan_all_up_to, 2 * size
         )
         features = self._largest_variances(size) if partly else None
@@ -126,7 +126,7 @@ class Candidates:
             # Of sparse data a part costs nearly as much as the whole.
             cov = self._cov
             is_sparse = cov.sparse_data() or cov.sparse_correction()
-            most = cov.n_features // (8 if is_sparse else 2)
+            most = cov.n_varying // (8 if is_sparse else 2)
             if size <= most:
                 features = self._largest_variances(size)
             with all_threads():

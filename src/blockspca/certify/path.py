@@ -242,7 +242,7 @@ class PathProver:
             return
         wanted = self.gap or 0.0
         gaps = [*(gap for gap in self.settings.coarse_gaps if gap > wanted), wanted]
-        duals_first = self.settings.duals_before_growth(k, self.cov.n_features)
+        duals_first = self.settings.duals_before_growth(k, self.cov.n_varying)
         if duals_first:
             if self.attempt(k, wanted, rounds=1, grow=False):
                 return
@@ -284,7 +284,7 @@ class PathProver:
         settings, budget = self.settings, self.budget
         bound = NamedBound(np.inf, BoundName.NONE)
         # Of few features by steps; of more it is a look for so many seconds.
-        by_steps = settings.duals_before_growth(k, self.cov.n_features)
+        by_steps = settings.duals_before_growth(k, self.cov.n_varying)
         try:
             bound = best_bound(
                 self.cov,
@@ -398,7 +398,7 @@ class PathProver:
                 continue
             matrix = incumbents.pool.submatrix(survivors)
             proof = proof or self.step_proof(k)
-            proof.blind = 2 * len(survivors) > self.cov.n_features
+            proof.blind = 2 * len(survivors) > self.cov.n_varying
             proof.grows = grow
             outcome = proof.search(matrix, tau, rounds, self.groups_among(survivors))
             if outcome.exhausted:

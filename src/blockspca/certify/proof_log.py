@@ -12,12 +12,13 @@ and the proof then says less than the result, which its message tells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.loading import load
+from .._kernels.loading import RECORDED_BY, load
 from ..certificate import StepClaim
 from ..covariance.covariance import Covariance
 from ..limits import Budget, LimitReached, Limits
@@ -30,8 +31,27 @@ from .proof_records import Recording
 from .proof_subject import Deflated, Subject, constrained_subject, free_subject
 from .refusals import NoTimeToRecord, NotRecordable
 
-# Share of a time limit that recording may take on top of it.
+# Share of a time limit that recording may take on top of it, where the solve has used
+# all of it; the command line leaves that much for it.
 RECORDING = 0.2
+
+
+def recording_limits(budget: Budget) -> Limits:
+    """Return the limits of recording what a solve has shown that ends now.
+
+    What it has left of its time, but at least a fifth of all.
+    """
+    given, left = budget.limits, budget.remaining()
+    if given.time is None or left is None:
+        return given
+    return replace(given, time=max(RECORDING * given.time, left))
+
+
+def time_to_solve(limits: Limits) -> Limits:
+    """Return the limits of a solve whose recording is to end within these, too."""
+    if limits.time is None:
+        return limits
+    return replace(limits, time=limits.time / (1 + RECORDING))
 
 
 def check_recordable(cov: Covariance, certify: bool) -> None:
@@ -50,7 +70,7 @@ def recorded(
     without: NDArray[np.intp] | Sequence[int] = (),
     deflated: Deflated | None = None,
 ) -> Proof:
-    """Record the proof of results, in a fifth of the time that was given for them.
+    """Record the proof of results.
 
     Data that are read in place have to be what they were.
 
@@ -61,18 +81,17 @@ def recorded(
     results : iterable of Result
         Ascending in k; those of a path may be made here.
     limits : Limits
-        Of the solve.
+        Of the recording, see `recording_limits`.
     without : sequence of int
         Features that results without constraints may not use.
     deflated : Deflated, optional
         What the results are about, where that is not A.
     """
-    seconds = None if limits.time is None else RECORDING * limits.time
     cov.check_unchanged()
     cov = cov.formed()
     # The prover of a single k loads neither, which takes a second where others wait.
-    load(*scan_kernels(cov), "screen", "tree_log")
-    budget = Budget(Limits(time=seconds, memory=limits.memory))
+    load(*scan_kernels(cov), *RECORDED_BY)
+    budget = Budget(Limits(time=limits.time, memory=limits.memory))
     return record_proof(cov, list(results), budget, without, deflated)
 
 
@@ -162,8 +181,8 @@ def _recorded_section(
         )
     except LimitReached:  # before A was read
         raise NoTimeToRecord(
-            "a fifth of limits.time did not suffice to read A once more; solve again "
-            "with more."
+            "the time that was left, or a fifth of all, did not suffice to read A once "
+            "more; solve again with more time."
         ) from None
     with single_threaded():
         recording = Recording(subject, results, steps, budget, candidates)

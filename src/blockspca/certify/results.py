@@ -182,7 +182,7 @@ class _Call:
         with_chain = options.prover is Prover.SINGLE_K_THEN_CHAIN
         part = None
         if with_chain:
-            part = options.settings.first_of_chain(k, self.cov.n_features, limits)
+            part = options.settings.first_of_chain(k, self.cov.n_varying, limits)
         if part is not None and self.may_be_at_once():
             return self.prove_at_once(budget)
         if part is not None:

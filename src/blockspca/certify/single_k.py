@@ -100,7 +100,7 @@ def _started(
         cov,
         k,
         limits=replace(limits, time=share, nodes=None),
-        n_starts=settings.starts_of(cov.n_features),
+        n_starts=settings.starts_of(cov.n_varying),
     )
     best = _on(cov, np.flatnonzero(found.x), "power steps")
     if given is not None and 0 < len(given) <= k:

@@ -26,12 +26,16 @@ def compile(show: ShowOptions) -> None:
     display.say("Everything is compiled.")
 
 
-def compile_before(solving: SolveOptions, cov: Covariance, display: Display) -> None:
-    """Compile what solving needs before a limit on time begins to count."""
+def compile_before(
+    solving: SolveOptions, cov: Covariance, display: Display, proof: bool = False
+) -> None:
+    """Compile what solving, or a proof, needs before a limit on time begins."""
     if solving.time is None:  # what is needed is compiled when it is
         return
-    from .._kernels.loading import PROVING, load
+    from .._kernels.loading import PROVING, RECORDED_BY, load
     from ..scan.lists import scan_kernels
 
+    more = RECORDED_BY if proof else ()
+
     with display.working("Loading the solver (the first time, it is compiled)"):
-        load(*PROVING, *scan_kernels(cov))
+        load(*PROVING, *scan_kernels(cov), *more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,14 @@ class ConstraintOptions:
     """Features in or out, groups, signs."""
 
     include: list[str] | None = _option(
-        "A feature that must be in; may be repeated.", None
+        "Features that must be in, with commas; may be repeated.",
+        None,
+        metavar="NAMES",
     )
     exclude: list[str] | None = _option(
-        "A feature that must stay out; may be repeated.", None
+        "Features that must stay out, with commas; may be repeated.",
+        None,
+        metavar="NAMES",
     )
     groups: str | None = _option(
         "A text file with a feature and its group a line, or, of an h5ad file, a "
@@ -66,6 +71,8 @@ class ConstraintOptions:
         assert self.start is not None
         names = loaded.cov.feature_names
         known = set(names if names is not None else range(loaded.cov.n_features))
+        if self.start in known:  # a name may have commas
+            return [[self.start]]
         supports = [
             [_feature(text, names is not None) for text in support]
             for support in read_supports(self.start)
@@ -102,8 +109,8 @@ class ConstraintOptions:
             if isinstance(groups, dict):
                 groups = {_feature(key, named): label for key, label in groups.items()}
         return Constraints(
-            include=[_feature(text, named) for text in self.include or ()],
-            exclude=[_feature(text, named) for text in self.exclude or ()],
+            include=_features(self.include, names),
+            exclude=_features(self.exclude, names),
             groups=groups,
             max_per_group=self.max_per_group,
             whole_groups=self.whole_groups,
@@ -126,6 +133,17 @@ class ConstraintOptions:
                 "solve one component after the other in Python, each with its own"
             )
         return {"overlap_with": supports[0], "min_overlap": self.min_overlap}
+
+
+def _features(
+    given: Sequence[str] | None, names: Sequence[str] | None
+) -> list[int | str]:
+    """Features as they are typed: a name as it is, or several with commas."""
+    known, chosen = frozenset(names or ()), []
+    for text in given or ():
+        parts = [text] if text in known else text.split(",")
+        chosen += [part.strip() if len(parts) > 1 else part for part in parts]
+    return [_feature(text, names is not None) for text in chosen if text]
 
 
 def _feature(text: str, named: bool) -> int | str:

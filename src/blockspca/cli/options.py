@@ -34,7 +34,8 @@ ProofFile = Annotated[
     Path | None,
     typer.Option(
         "--proof",
-        help="A file for a proof that needs no blockspca to be checked.",
+        help="A file for a proof that needs no blockspca to be checked; --time covers "
+        "its writing, for which a sixth is kept.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
@@ -169,11 +170,18 @@ class SolveOptions:
         "Most threads; 1 is one core, -1 all.", None, "--jobs", "-j"
     )
 
-    def limits(self) -> Any:
-        """Return them as the library's `Limits`; without any, its default."""
+    def limits(self, proof: bool = False) -> Any:
+        """Return them as the library's `Limits`; without any, its default.
+
+        Where a proof is written afterwards, time is kept for that.
+        """
         from ..limits import DEFAULT_LIMITS, Limits
 
         limits = Limits(time=self.time, nodes=self.nodes, gap=self.gap)
+        if proof and self.time is not None:
+            from ..certify.proof_log import time_to_solve
+
+            return time_to_solve(limits)
         return DEFAULT_LIMITS if limits == Limits() else limits
 
 

@@ -50,7 +50,7 @@ def path(
     from .loading import load
 
     loaded = load(file, reading, display)
-    compile_before(solving, loaded.cov, display)
+    compile_before(solving, loaded.cov, display, proof is not None)
     with display.solving() as progress:
         from ..pipeline import solve_path
 
@@ -58,7 +58,7 @@ def path(
         results = solve_path(
             loaded.cov,
             asked.k_max or min(10, d),
-            limits=solving.limits(),
+            limits=solving.limits(proof is not None),
             n_jobs=solving.jobs,
             progress=progress,
             constraints=constraining.read(loaded),

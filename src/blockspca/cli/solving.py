@@ -143,8 +143,8 @@ def fit_components(
         from ..components.scheme_names import as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
-    compile_before(solving, loaded.cov, display)
-    budget = Budget(solving.limits())
+    compile_before(solving, loaded.cov, display, proof)
+    budget = Budget(solving.limits(proof))
     if k is None:
         chosen = _choose(loaded, asked, budget, solving.jobs, display)
         k = [*chosen.ks]

@@ -8,7 +8,8 @@ from .schemes import (
     ResidualDeflation,
     Scheme,
 )
-from .shared_support import SharedSupport, solve_shared, solve_shared_path
+from .shared_result import SharedSupport
+from .shared_support import solve_shared, solve_shared_path
 from .solve import Components, solve_components
 from .uncorrelated import UncorrelatedScores
 

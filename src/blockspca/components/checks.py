@@ -19,7 +19,7 @@ from .joint_entries import JointEntries
 from .joint_split import JointSplit
 from .orthogonal import Orthogonalised
 from .schemes import DisjointSupports, Scheme, scheme_name
-from .shared_support import SharedSupport
+from .shared_result import SharedSupport
 from .uncorrelated import UncorrelatedScores
 from .variance import (
     ENTRIES,

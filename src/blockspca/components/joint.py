@@ -23,8 +23,9 @@ from .joint_split import JointSplit, joint_split
 from .orthogonal import Orthogonalised
 from .requests import is_disjoint
 from .shared_heuristic import SharedSet
+from .shared_result import SharedSupport
 from .shared_search import SEARCH_UP_TO
-from .shared_support import SharedSupport, bound_shared
+from .shared_support import bound_shared
 from .solving import shared_out
 from .variance import ENTRIES, SHARED, SPLIT, as_strict_as, joint_upper_bound
 
@@ -108,7 +109,8 @@ def joint_claim(
 
     bound, name = least()
     if prove:
-        shared = joint_proof(cov, results, budget, (total, bound))
+        between = (total, bound)
+        shared = joint_proof(cov, results, budget, between, first is not None)
         if shared is not None and shared.upper_bound < bound:
             proofs[SHARED] = shared
             bound, name = least(shared.upper_bound)
@@ -142,6 +144,7 @@ def joint_proof(
     results: Sequence[Result],
     budget: Budget,
     between: tuple[float, float],
+    is_swept: bool = False,
 ) -> SharedSupport | None:
     """Bound opt_m(Σ k_j), or return None where that is not worth its time.
 
@@ -152,12 +155,18 @@ def joint_proof(
     ----------
     between : (float, float)
         What the components have together, and the least joint bound that is known.
+    is_swept : bool
+        Whether a good set was asked for, and not one component after the other.
 
     Notes
     -----
     What the features of the components have as one set, F, is at most opt_m(Σ k_j). So
     nothing is gained if the bound that is known is below F; and a branch and bound,
     which ends at F at the best, is made only if that can close a good part of the gap.
+    Without sweeps the root must be below the known bound, too: a hundred nodes
+    seldom make up for it (normIonosphere, two components of five features: 0.76 of 0.77
+    s of processor time, for nothing; of 18 problems with 13 to 54 features one gained,
+    1.5 of 39 %).
     """
     m, d = len(results), cov.n_features
     k = min(d, sum(result.k for result in results))
@@ -179,6 +188,7 @@ def joint_proof(
     # it.
     root = bound_shared(cov, k, m, start, budget, 1, steps)
     best = min(known, root.upper_bound)
-    if nodes == 1 or not best - root.objective > WORTH * (best - total):
+    behind = root.upper_bound >= known and not is_swept
+    if nodes == 1 or behind or not best - root.objective > WORTH * (best - total):
         return root
     return bound_shared(cov, k, m, start, budget, nodes, steps)

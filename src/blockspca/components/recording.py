@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..certificate import BoundName
-from ..certify.proof_log import RECORDING, check_recordable, recorded
+from ..certify.proof_log import check_recordable, recorded
 from ..certify.proof_records import said_of_weaker
 from ..certify.proof_subject import Deflated, deflated_by, said_constraints
 from ..certify.refusals import NotRecordable
@@ -30,7 +30,7 @@ from ..certify.results import certified_results
 from ..covariance.covariance import Covariance
 from ..covariance.derived import correction_error, projected
 from ..covariance.residual import regressed, residual
-from ..limits import Limits
+from ..limits import Deadline, Limits
 from ..proof_file import Proof
 from ..result import Result, Status
 from .orthogonal import Orthogonalised, penalty_of
@@ -96,23 +96,30 @@ def recorded_apart(
     """Record the proof of each component, about what the earlier ones leave.
 
     About what all the others leave, if they were `swept`. A time limit is for all of
-    them together.
+    them together; what one does not need the next ones have.
     """
-    if limits.time is not None:
-        limits = replace(limits, time=limits.time / len(results))
+    deadline = Deadline(limits.time)
     formed, proof = cov.formed(), Proof(())
     for j, result in enumerate(results):
         left, used = _left_for(formed, results, j, scheme, swept)
-        found = recorded(formed, [result], limits, used, left)
-        if found.message and _is_by_others(result) and not len(used):
-            own = recorded(
-                formed, [_bounded_alone(result, left, limits)], limits, (), left
-            )
+        again = _is_by_others(result) and not len(used)
+        parts = (3 if again else 1) + len(results) - j - 1
+        found = recorded(formed, [result], _part(limits, deadline, parts), used, left)
+        if found.message and again:
+            alone = _bounded_alone(result, left, _part(limits, deadline, parts - 1))
+            part = _part(limits, deadline, parts - 2)
+            own = recorded(formed, [alone], part, (), left)
             if _bound_shown(own) < _bound_shown(found):
                 said = said_of_weaker(result, _bound_shown(own))
                 found = replace(own, message=said)
         proof += found
     return proof
+
+
+def _part(limits: Limits, deadline: Deadline, parts: int) -> Limits:
+    """One of so many equal parts of the time that is left."""
+    seconds = deadline.remaining()
+    return replace(limits, time=None if seconds is None else seconds / parts)
 
 
 def _is_by_others(result: Result) -> bool:
@@ -129,8 +136,6 @@ def _is_by_others(result: Result) -> bool:
 def _bounded_alone(result: Result, left: Deflated, limits: Limits) -> Result:
     """The component with the bound of its matrix, for all vectors on it."""
     k, known = result.k, {result.k: result.support.tolist()}
-    seconds = None if limits.time is None else RECORDING * limits.time
-    limits = replace(limits, time=seconds)
     alone: Result = certified_results(left.cov, range(k, k + 1), limits, known)[k]
     assert alone.certificate is not None
     return with_bound(result, Status.FEASIBLE, *alone.certificate.steps)

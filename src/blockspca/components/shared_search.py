@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -73,6 +74,8 @@ class SharedSearch:
         self.best, self.budget, self.heuristic = best, budget, heuristic
         self.start = tuple(int(i) for i in best.support)
         self.bound, self.nodes = np.inf, 0
+        #: Told of the bound of the root, and of the open nodes, as the search goes on
+        self.tell: Callable[[float], None] = lambda bound: None
         self.root_claim: DualClaim | None = None
         self.settled = -np.inf
         self.claimed: float | None = None  # a bound that is to be confirmed
@@ -177,6 +180,7 @@ class SharedSearch:
             if ascent.best is None:
                 return
             self._draw(ascent.best.density)
+            self.tell(self._outward(root.bound))
             over = ascent.has_converged or self.budget.passed()
             if over or self._is_enough(root.bound):
                 break
@@ -272,6 +276,7 @@ class SharedSearch:
                 if stopped or enough or self.budget.passed():
                     break
                 split = -open_nodes[0][0]
+                self.tell(self._outward(split))
                 _, _, node = heapq.heappop(open_nodes)
                 if self._closed(node):
                     split = -np.inf

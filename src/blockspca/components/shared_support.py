@@ -4,238 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._messages import interruption
-from .._validation import (
-    FloatArray,
-    check_n_jobs,
-    check_positive_integer,
-    check_sparsity,
-)
+from .._validation import check_n_jobs, check_positive_integer, check_sparsity
 from .._warnings import is_nested_call, warn_caller
-from ..certify.verification import Verification, require
 from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
-from ..limits import Budget, Limits, Status, as_limits
+from ..limits import Budget, Deadline, Limits, Status, as_limits
+from ..numerics.blas import single_threaded
 from ..numerics.linalg import with_sign
-from ..numerics.rounding import EPS, rounding_of_forms
 from ..numerics.threads import allowed_threads
-from ..result import (
-    is_optimal_gap,
-    is_within_gap,
-    refuse_unproved,
-    relative_gap,
-)
-from ..rules import Rules
+from ..progress import Event, Listener, as_listener, silent
+from ..result import OPTIMAL_GAP, is_optimal_gap, is_within_gap
 from .shared_bounds import closed_forms
 from .shared_choice import SharedChoice, shared_rules
 from .shared_heuristic import SharedHeuristic, SharedSet
-from .shared_search import DUAL, SEARCH, DualClaim, SharedSearch
+from .shared_result import NODE_WORK, UNPROVED, SharedClaim, SharedSupport
+from .shared_search import DUAL, SEARCH, SharedSearch
+from .shared_tree import TREE, TREE_UP_TO, SetTree, largest_of_all
 
-UNPROVED = "none"
-
-
-@dataclass(frozen=True)
-class SharedClaim:
-    """opt_r(k) ≤ upper_bound over the sets that keep the constraints, and by what.
-
-    For the direction dual, `dual` has the point that proves it at the root; for the
-    search, `nodes` says how large it was.
-    """
-
-    upper_bound: float
-    bound_name: str
-    dual: DualClaim | None = None
-    nodes: int = 0
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SharedSupport:
-    """r components on one set of k features, with what is known about them.
-
-    Attributes
-    ----------
-    support : array of int
-        The k features, ascending.
-    components : array of shape (n_components, n_features)
-        The leading eigenvectors of A on the support: orthonormal rows.
-    variances : array of shape (n_components,)
-        Their eigenvalues, descending. Scores are uncorrelated: they may be added up.
-    objective : float
-        Σ variances = F_r(S), the sum of the r largest eigenvalues of A_SS.
-    upper_bound : float
-        Proved: no k features that keep the constraints have a larger one.
-    status : Status
-        `optimal` if the two meet within 1e-9 of the objective.
-    certificate : SharedClaim
-        What `verify` needs to check the bound again.
-    nodes : int
-        Of the search.
-    rules : Rules or None
-        Which features may be together, by index; None for all.
-    """
-
-    support: NDArray[np.intp]
-    components: FloatArray
-    variances: FloatArray
-    objective: float
-    upper_bound: float
-    status: Status
-    k: int
-    n_features: int
-    certificate: SharedClaim
-    include: tuple[int, ...] = ()
-    nodes: int = 0
-    time: float = 0.0
-    total_variance: float = 0.0
-    feature_names: tuple[str, ...] | None = field(default=None)
-    rules: Rules | None = None
-
-    def __post_init__(self) -> None:
-        refuse_unproved(self.status, self.objective, self.upper_bound)
-
-    @property
-    def n_components(self) -> int:
-        return len(self.components)
-
-    @property
-    def gap(self) -> float:
-        """(upper_bound − objective) / |objective|."""
-        return relative_gap(self.objective, self.upper_bound)
-
-    @property
-    def bound_name(self) -> str:
-        return self.certificate.bound_name
-
-    @property
-    def features(self) -> list[str]:
-        """The names of the features, in the order of the matrix."""
-        names = self.feature_names
-        return [str(int(i)) if names is None else names[i] for i in self.support]
-
-    def __repr__(self) -> str:
-        return (
-            f"SharedSupport(k={self.k}, n_components={self.n_components}, "
-            f"objective={self.objective:.6g}, upper_bound={self.upper_bound:.6g}, "
-            f"status={self.status})"
-        )
-
-    def verify(self, cov: Covariance | Any, *, max_nodes: int = 20_000) -> Verification:
-        """Check the components, their objective and the bound against the matrix.
-
-        Parameters
-        ----------
-        cov : Covariance or symmetric matrix
-        max_nodes : int
-            A larger search is listed in `unchecked`.
-
-        Raises
-        ------
-        VerificationError
-            Naming the claim that failed.
-        """
-        cov = as_covariance(cov).formed()
-        checks = [self._check_components(cov)]
-        claim = self.certificate
-        require(
-            claim.upper_bound == self.upper_bound,
-            "the result and its certificate do not say the same",
-        )
-        unchecked: list[str] = []
-        said = f"at most {claim.upper_bound:.12g}, by {claim.bound_name}"
-        if claim.bound_name == UNPROVED:
-            require(claim.upper_bound == np.inf, "a bound that nothing proves")
-        else:
-            proved = self._proved(cov, max_nodes)
-            if proved is None:
-                unchecked.append(f"{said}: more nodes are needed to search again")
-            else:
-                require(
-                    claim.upper_bound >= proved,
-                    f"the bound by {claim.bound_name} is {proved:.17g}, above the "
-                    f"claimed {claim.upper_bound:.17g}",
-                )
-                checks.append(said)
-        cov.check_unchanged()
-        return Verification(
-            upper_bound=np.inf if unchecked else claim.upper_bound,
-            checks=tuple(checks),
-            unchecked=tuple(unchecked),
-        )
-
-    def _check_components(self, cov: Covariance) -> str:
-        """Feasible, orthonormal, and of the objective that is claimed."""
-        rows, support = self.components, self.support
-        require(
-            rows.shape == (len(self.variances), cov.n_features)
-            and self.n_features == cov.n_features,
-            "the components are of another length",
-        )
-        require(len(support) <= self.k, f"{len(support)} features for k = {self.k}")
-        outside = np.delete(np.arange(cov.n_features), support)
-        require(not rows[:, outside].any(), "a loading outside the support")
-        require(set(self.include) <= set(support.tolist()), "a feature is not kept in")
-        if self.rules is not None:
-            require(
-                self.rules.n_features == cov.n_features
-                and self.rules.include == self.include,
-                "the constraints are those of another problem",
-            )
-            objection = self.rules.objection(support, self.k)
-            require(not objection, f"the set breaks a constraint: {objection}")
-        r = len(rows)
-        skew = float(np.abs(rows @ rows.T - np.eye(r)).max())
-        allowed = (8 * len(support) + 64) * EPS
-        require(skew <= allowed, f"the components are not orthonormal, by {skew:.3g}")
-        within = cov.submatrix(support)
-        V = rows[:, support]
-        values = np.einsum("ji,ji->j", V @ within, V)
-        rounding = np.diagonal(rounding_of_forms(V, within, cov.entry_error))
-        require(
-            bool((np.abs(values - self.variances) <= rounding).all())
-            and abs(self.objective - values.sum()) <= rounding.sum() * (1 + r * EPS),
-            f"the variances add up to {values.sum():.17g}, not {self.objective:.17g}",
-        )
-        require(
-            self.upper_bound >= values.sum() - rounding.sum(),
-            "the bound is below the objective",
-        )
-        return f"components: {r} on {len(support)} features, orthonormal"
-
-    def _proved(self, cov: Covariance, max_nodes: int) -> float | None:
-        claim, r, k = self.certificate, self.n_components, self.k
-        budget = Budget(Limits())
-        choice = SharedChoice.of(cov, self._rules())
-
-        def begun(support: NDArray[np.intp]) -> SharedSearch:
-            start = SharedSet.of(choice.cov, support, r)
-            return SharedSearch(choice, k, r, start, budget)
-
-        if claim.bound_name == DUAL:
-            require(claim.dual is not None, "the direction dual without its point")
-            assert claim.dual is not None
-            start = np.array(claim.dual.start, dtype=np.intp)
-            return begun(start).bound_of(claim.dual)
-        if claim.bound_name == SEARCH:
-            search = begun(choice.places(self.support))
-            holds = search.proves(claim.upper_bound, max_nodes)
-            if holds is None:
-                return None
-            return claim.upper_bound if holds else np.inf
-        known = closed_forms(choice.cov, k, r, budget, margin=1.0)
-        require(claim.bound_name in known, f"there is no bound {claim.bound_name!r}")
-        return known[claim.bound_name]
-
-    def _rules(self) -> Rules | None:
-        """The constraints, also of a result that was stored without the rest."""
-        if self.rules is None and self.include:
-            return Rules(self.n_features, self.include)
-        return self.rules
+# Which of the two searches ends first is not known before: 5 of 60 features of noise
+# take the enumeration 0.1 s and the branch and bound more than a minute, 20 of 40 with
+# four factors are proved by the latter alone.
+# So they take turns, the first two short ones.
+FIRST_WORK = 125 * NODE_WORK  # of the enumeration
+FIRST_NODES = 300  # of the branch and bound: 1 to 4 s
+SECOND_WORK = 10_000 * NODE_WORK  # of the enumeration, 40 s
+TREE_SHARE = 0.25  # of the time that is left, for the enumeration
 
 
 def solve_shared(
@@ -248,6 +48,7 @@ def solve_shared(
     start: Sequence[int | str] | None = None,
     limits: Limits | None = None,
     n_jobs: int | None = None,
+    progress: Listener | bool | None = None,
 ) -> SharedSupport:
     """Find k features whose first r components have the largest variance, with a bound.
 
@@ -272,18 +73,24 @@ def solve_shared(
         Time, nodes and gap for the whole call.
     n_jobs : int, optional
         Most threads of BLAS.
+    progress : bool or callable, optional
+        True logs to standard error; a callable is told of `Event`s. Without it a line
+        appears after five seconds where somebody watches; False is silent.
 
     Notes
     -----
     Sets are found by alternating ascent (`shared_heuristic`); the bound is the least of
-    closed forms (`shared_bounds`) and of the direction dual with a Ky Fan sum
-    (`shared_dual`), of which every point is a proof. Up to 60 features a branch and
-    bound with it follows, so that small problems end as optimal; in larger ones a
-    descent on a closer bound (`shared_copies`), after which they are feasible with the
-    gap that it leaves. `Limits(gap=…)` ends it earlier. It is left out where samples
-    times features, of those that can matter, are more than 2¹⁸. Features that are kept
-    out are no part of the problem. The branch and bound knows the limits on groups, the
-    bounds of larger problems do not: they hold with them, and leave a larger gap.
+    closed forms (`shared_bounds`), of an enumeration of all sets that closes most of
+    them many at a time (`shared_tree`, up to 1,000 features, for half a second), and of
+    the direction dual with a Ky Fan sum (`shared_dual`), of which every point is a
+    proof. Up to 60 features a branch and bound with it follows, in turns with the
+    enumeration, so that small problems end as optimal; in larger ones that the
+    enumeration does not settle a descent on a closer bound (`shared_copies`), after
+    which they are feasible with the gap that it leaves. `Limits(gap=…)` ends it
+    earlier. It is left out where samples times features, of those that can matter, are
+    more than 2¹⁸. Features that are kept out are no part of the problem. Both searches
+    know the limits on groups, the bounds of larger problems do not: they hold with
+    them, and leave a larger gap.
 
     Examples
     --------
@@ -315,11 +122,11 @@ def solve_shared(
     given = None
     if start is not None:
         given = _checked_features(start, "start", k, cov)
-    with allowed_threads(check_n_jobs(n_jobs)):
+    with allowed_threads(check_n_jobs(n_jobs)), as_listener(progress) as tell:
         cov = cov.formed(budget, budget.limits.memory)
         choice = SharedChoice.of(cov, rules)
         place = None if given is None else choice.places(given)
-        found = _solve(choice, k, r, place, budget)
+        found = _solve(choice, k, r, place, budget, tell)
     if found.status in (Status.OPTIMAL, Status.GAP_LIMIT):
         cov.check_unchanged()  # nothing is proved of data that changed meanwhile
     if found.status is Status.INTERRUPTED and not is_nested_call():
@@ -333,11 +140,11 @@ def _solve(
     r: int,
     start: NDArray[np.intp] | None,
     budget: Budget,
+    tell: Listener,
 ) -> SharedSupport:
     cov, heuristic = choice.cov, SharedHeuristic(choice, k, r)
     best = SharedSet.of(cov, heuristic.top(cov.diagonal()), r)
-    claim = SharedClaim(np.inf, UNPROVED)
-    search: SharedSearch | None = None
+    run = _Run(choice, k, r, best, budget, heuristic, tell)
     interrupted = True
     with suppress(KeyboardInterrupt):
         starts = heuristic.starts()
@@ -345,52 +152,149 @@ def _solve(
             scores = np.zeros(cov.n_features)
             scores[start] = 1.0
             starts.insert(0, heuristic.top(scores))
-        best = heuristic.best_of([best.support, *starts], budget)
-        claim = _closed_form(cov, k, r, budget)
-        if not _is_enough(best, claim, budget):
-            search = SharedSearch(choice, k, r, best, budget, heuristic)
-            search.run()
+        run.best = heuristic.best_of([best.support, *starts], budget)
+        run.claim = _closed_form(cov, k, r, budget)
+        run.search_in_turns()
         interrupted = False
-    return _result(choice, k, best, claim, search, budget, interrupted)
+    found = run.result(interrupted)
+    with suppress(KeyboardInterrupt):  # there is nothing left to be stopped
+        tell(run.event(found.upper_bound, found.status))
+    return found
 
 
-def _result(
-    choice: SharedChoice,
-    k: int,
-    best: SharedSet,
-    claim: SharedClaim,
-    search: SharedSearch | None,
-    budget: Budget,
-    interrupted: bool,
-) -> SharedSupport:
-    """Put together what was found and what was proved, by whichever is less."""
-    nodes = 0
-    if search is not None:
-        nodes = search.nodes
-        best = max(best, search.best, key=lambda s: s.objective)
-        if search.bound < claim.upper_bound:
-            name = SEARCH if search.nodes > 1 else DUAL
-            claim = SharedClaim(search.bound, name, search.root_claim, nodes)
-    objective = best.objective
-    bound = max(claim.upper_bound, objective)
-    claim = SharedClaim(bound, claim.bound_name, claim.dual, claim.nodes)
-    vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
-    return SharedSupport(
-        support=choice.features[best.support],
-        components=choice.rows(best.support, vectors),
-        variances=best.values,
-        objective=objective,
-        upper_bound=bound,
-        status=_status(objective, bound, budget, interrupted),
-        k=k,
-        n_features=choice.n_features,
-        certificate=claim,
-        include=tuple(choice.features[choice.include].tolist()),
-        nodes=nodes,
-        time=budget.elapsed(),
-        total_variance=choice.total_variance,
-        feature_names=choice.feature_names,
-    )
+class _Run:
+    """The best set and the least bound so far, and the searches that improve them."""
+
+    def __init__(
+        self,
+        choice: SharedChoice,
+        k: int,
+        r: int,
+        best: SharedSet,
+        budget: Budget,
+        heuristic: SharedHeuristic | None = None,
+        tell: Listener = silent,
+    ) -> None:
+        self.choice, self.k, self.r, self.best = choice, k, r, best
+        self.budget, self.heuristic, self.tell = budget, heuristic, tell
+        self.claim = SharedClaim(np.inf, UNPROVED)
+        self.nodes = 0
+
+    def search_in_turns(self) -> None:
+        """Enumerate and branch in turn, until one of the two ends or a limit does."""
+        applies = self.choice.cov.n_features <= TREE_UP_TO
+        if applies and not self._is_over():
+            self.enumerate_sets(FIRST_WORK, OPTIMAL_GAP / 2)
+        if self._is_over():
+            return
+        search = self.branch(FIRST_NODES if applies else None)
+        if not search.is_small or search.nodes < FIRST_NODES or self._is_over():
+            return
+        if applies:
+            # The gap that is asked for, but for what rounding may make of it.
+            gap = (self.budget.limits.gap or 0.0) * (1 - 1e-6)
+            self.enumerate_sets(SECOND_WORK, max(gap, OPTIMAL_GAP / 2))
+            if not self._is_over():
+                self.branch(None)
+
+    def enumerate_sets(self, most_work: int, slack: float) -> None:
+        """Look at all sets in the tree, for part of the time and of the nodes left."""
+        budget, most_nodes = self.budget, self.budget.nodes_left // 2
+        tree = SetTree(self.choice, self.k, self.r)
+
+        def told(best: SharedSet, nodes: int) -> None:
+            self.best = best
+            self.tell(self.event(nodes=nodes))
+
+        deadline = Deadline(budget.share(TREE_SHARE, np.inf))
+        try:
+            with single_threaded():
+                self.best, bound = largest_of_all(
+                    tree, self.best, slack, deadline, most_work, most_nodes, told
+                )
+        finally:
+            self.nodes += tree.nodes
+            budget.nodes += tree.nodes
+        if bound < self.claim.upper_bound:
+            self.claim = SharedClaim(bound, TREE, nodes=tree.nodes)
+
+    def branch(self, nodes: int | None, steps: int | None = None) -> SharedSearch:
+        """Bound by the dual, and by branch and bound where there are few features."""
+        if self.budget.limits.nodes is not None:
+            nodes = min(self.budget.nodes_left, nodes or self.budget.nodes_left)
+        search = SharedSearch(
+            self.choice, self.k, self.r, self.best, self.budget, self.heuristic
+        )
+
+        def told(bound: float) -> None:
+            self.best = search.best
+            bound = min(bound, self.claim.upper_bound)
+            self.tell(self.event(bound, nodes=search.nodes))
+
+        search.tell = told
+        try:
+            search.run(nodes, steps)
+        finally:  # also after Ctrl-C
+            self.nodes += search.nodes
+            self.best = max(self.best, search.best, key=lambda s: s.objective)
+            if search.bound < self.claim.upper_bound:
+                name = SEARCH if search.nodes > 1 else DUAL
+                self.claim = SharedClaim(
+                    search.bound, name, search.root_claim, search.nodes
+                )
+        return search
+
+    def _is_over(self) -> bool:
+        """Whether the bound is close enough, or a limit is reached."""
+        gap, objective = self.budget.limits.gap, self.best.objective
+        bound = max(self.claim.upper_bound, objective)
+        return (
+            is_optimal_gap(objective, bound)
+            or (gap is not None and is_within_gap(objective, bound, gap))
+            or (self.claim.dual is not None and self.budget.stop_reason() is not None)
+        )
+
+    def event(
+        self,
+        bound: float | None = None,
+        status: Status | None = None,
+        nodes: int = 0,
+    ) -> Event:
+        """What is known, to be shown; the nodes are those of a search under way."""
+        return Event(
+            stage="proof",
+            done=int(status is not None),
+            total=1,
+            k=self.k,
+            objective=self.best.objective,
+            upper_bound=self.claim.upper_bound if bound is None else bound,
+            nodes=self.nodes + nodes,
+            elapsed=self.budget.elapsed(),
+            status=status,
+        )
+
+    def result(self, interrupted: bool) -> SharedSupport:
+        """Put together what was found and what was proved."""
+        choice, best = self.choice, self.best
+        objective = best.objective
+        bound = max(self.claim.upper_bound, objective)
+        vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
+        return SharedSupport(
+            support=choice.features[best.support],
+            components=choice.rows(best.support, vectors),
+            variances=best.values,
+            objective=objective,
+            upper_bound=bound,
+            status=_status(objective, bound, self.budget, interrupted),
+            k=self.k,
+            n_features=choice.n_features,
+            certificate=replace(self.claim, upper_bound=bound),
+            include=tuple(choice.features[choice.include].tolist()),
+            nodes=self.nodes,
+            time=self.budget.elapsed(),
+            total_variance=choice.total_variance,
+            feature_names=choice.feature_names,
+        )
 
 
 def bound_shared(
@@ -419,10 +323,10 @@ def bound_shared(
     heuristic = SharedHeuristic(choice, k, r)
     starts = [heuristic.top(scores), *heuristic.starts()]
     best = heuristic.best_of(starts, budget, exchange=False)
-    claim = _closed_form(cov, k, r, budget)
-    search = SharedSearch(choice, k, r, best, budget)
-    search.run(nodes, steps)
-    return _result(choice, k, best, claim, search, budget, False)
+    run = _Run(choice, k, r, best, budget)
+    run.claim = _closed_form(cov, k, r, budget)
+    run.branch(nodes, steps)
+    return run.result(interrupted=False)
 
 
 def _closed_form(cov: Covariance, k: int, r: int, budget: Budget) -> SharedClaim:
@@ -470,14 +374,6 @@ def solve_shared_path(
                 warn_caller(interruption(f"solve_shared_path, at k = {k},", [path[k]]))
             break
     return path
-
-
-def _is_enough(best: SharedSet, claim: SharedClaim, budget: Budget) -> bool:
-    gap = budget.limits.gap
-    bound = max(claim.upper_bound, best.objective)
-    return is_optimal_gap(best.objective, bound) or (
-        gap is not None and is_within_gap(best.objective, bound, gap)
-    )
 
 
 def _status(objective: float, bound: float, budget: Budget, stopped: bool) -> Status:

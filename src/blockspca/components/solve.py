@@ -15,6 +15,7 @@ from .._messages import interruption
 from .._validation import FloatArray, check_count, check_flag, check_n_jobs, pandas_for
 from .._warnings import is_nested_call, warn_caller
 from ..certificate import restated
+from ..certify.proof_log import recording_limits
 from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
@@ -412,7 +413,8 @@ def solve_components(
         found = replace(found, in_turn=_replaced(found, cov, replaced))
     if not proof:
         return found
-    record = partial(recorded_apart, cov, named, budget.limits, scheme, is_swept)
+    left = recording_limits(budget)
+    record = partial(recorded_apart, cov, named, left, scheme, is_swept)
     return replace(found, proof=Proof.deferred(record))
 
 

@@ -252,6 +252,13 @@ class Covariance:
         return self._source.n_features
 
     @property
+    def n_varying(self) -> int:
+        """Features that vary, by which work is measured; d if A may be indefinite."""
+        if not self.known_psd:  # then there may be entries beside a variance of 0
+            return self.n_features
+        return int(np.count_nonzero(self.diagonal()))
+
+    @property
     def n_samples(self) -> int | None:
         return self._source.n_samples
 

@@ -100,7 +100,7 @@ def norms_above(sums: FloatArray, count: int, error: float) -> FloatArray:
 
 
 def _added_by_coupling(
-    a: FloatArray | float, coupling: FloatArray | float, b: float
+    a: FloatArray | float, coupling: FloatArray | float, b: FloatArray | float
 ) -> FloatArray:
     """Return g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2, and 0 for c = 0.
 
@@ -127,15 +127,15 @@ def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
 
 
 def larger_root_above(
-    a: FloatArray | float, coupling: FloatArray | float, b: float
+    a: FloatArray | float, coupling: FloatArray | float, b: FloatArray | float
 ) -> FloatArray:
     """Bound the larger eigenvalue of [[a, c], [c, b]] with c² = coupling ≥ 0.
 
     It is max(a, b) + g with g = c² / (h + sqrt(h² + c²)), h = |a − b| / 2: in this form
     nothing cancels, however far apart a and b are. Five operations on positive numbers
-    give g to 5 eps; the sum errs by u of itself.
+    give g to 5 eps; the sum errs by u of itself. Of arrays b is finite.
     """
-    if b == math.inf:
+    if np.ndim(b) == 0 and b == math.inf:
         return np.full(np.broadcast(a, coupling).shape, math.inf)
     growth = _added_by_coupling(a, coupling, b)
     return increased(np.maximum(a, b) + growth * (1 + 8 * EPS))

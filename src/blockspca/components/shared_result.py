@@ -1,0 +1,233 @@
+"""One set of k features for r components: what is found, and how it is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import FloatArray
+from ..certify.verification import Verification, require
+from ..covariance.covariance import Covariance, as_covariance
+from ..limits import Budget, Limits, Status
+from ..numerics.rounding import EPS, rounding_of_forms
+from ..result import refuse_unproved, relative_gap
+from ..rules import Rules
+from .shared_bounds import closed_forms
+from .shared_choice import SharedChoice
+from .shared_heuristic import SharedSet
+from .shared_search import DUAL, SEARCH, DualClaim, SharedSearch
+from .shared_tree import CHECKED, TREE, TREE_UP_TO, SetTree, proves
+
+UNPROVED = "none"
+#: Of the enumeration, that takes as long as a node of the branch and bound: 4 ms.
+NODE_WORK = 400_000
+
+
+@dataclass(frozen=True)
+class SharedClaim:
+    """opt_r(k) ≤ upper_bound over the sets that keep the constraints, and by what.
+
+    For the direction dual, `dual` has the point that proves it at the root; for
+    searches, `nodes` says how large they were.
+    """
+
+    upper_bound: float
+    bound_name: str
+    dual: DualClaim | None = None
+    nodes: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedSupport:
+    """r components on one set of k features, with what is known about them.
+
+    Attributes
+    ----------
+    support : array of int
+        The k features, ascending.
+    components : array of shape (n_components, n_features)
+        The leading eigenvectors of A on the support: orthonormal rows.
+    variances : array of shape (n_components,)
+        Their eigenvalues, descending. Scores are uncorrelated: they may be added up.
+    objective : float
+        Σ variances = F_r(S), the sum of the r largest eigenvalues of A_SS.
+    upper_bound : float
+        Proved: no k features that keep the constraints have a larger one.
+    status : Status
+        `optimal` if the two meet within 1e-9 of the objective.
+    certificate : SharedClaim
+        What `verify` needs to check the bound again.
+    nodes : int
+        Of the search.
+    rules : Rules or None
+        Which features may be together, by index; None for all.
+    """
+
+    support: NDArray[np.intp]
+    components: FloatArray
+    variances: FloatArray
+    objective: float
+    upper_bound: float
+    status: Status
+    k: int
+    n_features: int
+    certificate: SharedClaim
+    include: tuple[int, ...] = ()
+    nodes: int = 0
+    time: float = 0.0
+    total_variance: float = 0.0
+    feature_names: tuple[str, ...] | None = field(default=None)
+    rules: Rules | None = None
+
+    def __post_init__(self) -> None:
+        refuse_unproved(self.status, self.objective, self.upper_bound)
+
+    @property
+    def n_components(self) -> int:
+        return len(self.components)
+
+    @property
+    def gap(self) -> float:
+        """(upper_bound − objective) / |objective|."""
+        return relative_gap(self.objective, self.upper_bound)
+
+    @property
+    def bound_name(self) -> str:
+        return self.certificate.bound_name
+
+    @property
+    def features(self) -> list[str]:
+        """The names of the features, in the order of the matrix."""
+        names = self.feature_names
+        return [str(int(i)) if names is None else names[i] for i in self.support]
+
+    def __repr__(self) -> str:
+        return (
+            f"SharedSupport(k={self.k}, n_components={self.n_components}, "
+            f"objective={self.objective:.6g}, upper_bound={self.upper_bound:.6g}, "
+            f"status={self.status})"
+        )
+
+    def verify(self, cov: Covariance | Any, *, max_nodes: int = 20_000) -> Verification:
+        """Check the components, their objective and the bound against the matrix.
+
+        Parameters
+        ----------
+        cov : Covariance or symmetric matrix
+        max_nodes : int
+            A larger search is listed in `unchecked`. Nodes of the enumeration are
+            smaller, and count by their work.
+
+        Raises
+        ------
+        VerificationError
+            Naming the claim that failed.
+        """
+        cov = as_covariance(cov).formed()
+        checks = [self._check_components(cov)]
+        claim = self.certificate
+        require(
+            claim.upper_bound == self.upper_bound,
+            "the result and its certificate do not say the same",
+        )
+        unchecked: list[str] = []
+        said = f"at most {claim.upper_bound:.12g}, by {claim.bound_name}"
+        if claim.bound_name == UNPROVED:
+            require(claim.upper_bound == np.inf, "a bound that nothing proves")
+        else:
+            proved = self._proved(cov, max_nodes)
+            if proved is None:
+                unchecked.append(f"{said}: more nodes are needed to search again")
+            else:
+                require(
+                    claim.upper_bound >= proved,
+                    f"the bound by {claim.bound_name} is {proved:.17g}, above the "
+                    f"claimed {claim.upper_bound:.17g}",
+                )
+                checks.append(said)
+        cov.check_unchanged()
+        return Verification(
+            upper_bound=np.inf if unchecked else claim.upper_bound,
+            checks=tuple(checks),
+            unchecked=tuple(unchecked),
+        )
+
+    def _check_components(self, cov: Covariance) -> str:
+        """Feasible, orthonormal, and of the objective that is claimed."""
+        rows, support = self.components, self.support
+        require(
+            rows.shape == (len(self.variances), cov.n_features)
+            and self.n_features == cov.n_features,
+            "the components are of another length",
+        )
+        require(len(support) <= self.k, f"{len(support)} features for k = {self.k}")
+        outside = np.delete(np.arange(cov.n_features), support)
+        require(not rows[:, outside].any(), "a loading outside the support")
+        require(set(self.include) <= set(support.tolist()), "a feature is not kept in")
+        if self.rules is not None:
+            require(
+                self.rules.n_features == cov.n_features
+                and self.rules.include == self.include,
+                "the constraints are those of another problem",
+            )
+            objection = self.rules.objection(support, self.k)
+            require(not objection, f"the set breaks a constraint: {objection}")
+        r = len(rows)
+        skew = float(np.abs(rows @ rows.T - np.eye(r)).max())
+        allowed = (8 * len(support) + 64) * EPS
+        require(skew <= allowed, f"the components are not orthonormal, by {skew:.3g}")
+        within = cov.submatrix(support)
+        V = rows[:, support]
+        values = np.einsum("ji,ji->j", V @ within, V)
+        rounding = np.diagonal(rounding_of_forms(V, within, cov.entry_error))
+        require(
+            bool((np.abs(values - self.variances) <= rounding).all())
+            and abs(self.objective - values.sum()) <= rounding.sum() * (1 + r * EPS),
+            f"the variances add up to {values.sum():.17g}, not {self.objective:.17g}",
+        )
+        require(
+            self.upper_bound >= values.sum() - rounding.sum(),
+            "the bound is below the objective",
+        )
+        return f"components: {r} on {len(support)} features, orthonormal"
+
+    def _proved(self, cov: Covariance, max_nodes: int) -> float | None:
+        claim, r, k = self.certificate, self.n_components, self.k
+        budget = Budget(Limits())
+        choice = SharedChoice.of(cov, self._rules())
+
+        def begun(support: NDArray[np.intp]) -> SharedSearch:
+            start = SharedSet.of(choice.cov, support, r)
+            return SharedSearch(choice, k, r, start, budget)
+
+        if claim.bound_name == DUAL:
+            require(claim.dual is not None, "the direction dual without its point")
+            assert claim.dual is not None
+            start = np.array(claim.dual.start, dtype=np.intp)
+            return begun(start).bound_of(claim.dual)
+        if claim.bound_name == SEARCH:
+            search = begun(choice.places(self.support))
+            holds = search.proves(claim.upper_bound, max_nodes)
+            if holds is None:
+                return None
+            return claim.upper_bound if holds else np.inf
+        if claim.bound_name == TREE:
+            few = choice.cov.n_features <= TREE_UP_TO
+            require(few, "an enumeration of too many features")
+            tree = SetTree(choice, k, r, CHECKED)
+            holds = proves(tree, claim.upper_bound, max_nodes * NODE_WORK)
+            if holds is None:
+                return None
+            return claim.upper_bound if holds else np.inf
+        known = closed_forms(choice.cov, k, r, budget, margin=1.0)
+        require(claim.bound_name in known, f"there is no bound {claim.bound_name!r}")
+        return known[claim.bound_name]
+
+    def _rules(self) -> Rules | None:
+        """The constraints, also of a result that was stored without the rest."""
+        if self.rules is None and self.include:
+            return Rules(self.n_features, self.include)
+        return self.rules
