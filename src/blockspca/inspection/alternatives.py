@@ -39,6 +39,7 @@ from ..certify.options import ProofOptions
 from ..certify.results import certified_results
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
+from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover, solve
 from ..result import OPTIMAL_GAP, Result
@@ -359,4 +360,4 @@ class _Search:
 def best_value(cov: Covariance, support: NDArray[np.intp]) -> float:
     """λmax(A_SS) as LAPACK has it."""
     within = cov.submatrix(support)
-    return float(np.linalg.eigvalsh((within + within.T) / 2)[-1])
+    return float(symmetric_eigenvalues((within + within.T) / 2)[-1])
