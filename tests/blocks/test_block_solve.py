@@ -484,3 +484,14 @@ def test_no_worker_is_started_that_would_begin_after_the_end(monkeypatch):
             limits=bs.Limits(time=1),
         )
         assert found.objective == pytest.approx(12.5, rel=0.05)
+
+
+@pytest.mark.parametrize("tiny", [1e-20, 1e-300])
+def test_entries_between_blocks_count_also_where_they_are_less_than_an_ulp(tiny):
+    """λmax = 1 + tiny, for which the next number above 1 is the least bound."""
+    A = np.array([[1.0, tiny], [tiny, 1.0]])
+    found = bs.solve(A, 2, threshold=0.5, certify=False)
+    assert 1.0 < found.upper_bound < 1.0 + 1e-15
+    assert found.status is bs.Status.OPTIMAL
+    alone = bs.solve(np.eye(2), 2, threshold=0.5, certify=False)
+    assert alone.upper_bound == 1.0

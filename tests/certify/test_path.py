@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -430,3 +431,48 @@ def test_rows_are_tried_before_the_survivors_are_too_many():
     path = certified_path(cov, 20, limits=Limits(memory=10**6))
     assert all(step.status is Status.OPTIMAL for step in path.values())
     assert len(np.unique(path[20].support // 50)) == 1
+
+
+def is_above(A: np.ndarray, S: tuple[int, ...], level: float) -> bool:
+    """Whether λmax(A_SS) > level, by the pivots of level I − A_SS, in fractions."""
+    M = [[Fraction(level) * (i == j) - Fraction(A[i, j]) for j in S] for i in S]
+    left = list(range(len(S)))
+    while left:
+        p = max(left, key=lambda i: M[i][i])
+        if M[p][p] <= 0:
+            return any(M[i][j] for i in left for j in left)
+        left.remove(p)
+        for i in left:
+            share = M[i][p] / M[p][p]
+            for j in left:
+                M[i][j] -= share * M[p][j]
+    return False
+
+
+@pytest.mark.parametrize(
+    "A",
+    [
+        # variances 1e-320 of the largest covariance, where they have four digits
+        [[1.1e-20, 1e300, 0.0], [1e300, 1.3e-20, 0.0], [0.0, 0.0, 1.2e-20]],
+        [[-1.5e-271, 8e270, 1.0], [8e270, -8e270, 1.0], [1.0, 1.0, -2e-271]],
+        # a covariance whose square, which is all that it adds, is no number
+        [[0.0, 2.4e-181], [2.4e-181, -1.25]],
+        # all that counts is below the normal numbers
+        [[-8e-323, 6e-323, 8e-323], [6e-323, 0.0, 8.5e-314], [8e-323, 8.5e-314, -1.0]],
+        # squares that vanish beside the largest entry, and do not without it
+        [[-1.0, 0.75, 8.5e270], [0.75, 8.5e270, 1.0], [8.5e270, 1.0, 1.04e271]],
+    ],
+)
+def test_bounds_hold_where_numbers_in_units_lose_their_digits(A: list) -> None:
+    matrix = np.array(A)
+    d = len(matrix)
+    for k, result in bs.solve_path(matrix, d).items():
+        within = matrix[np.ix_(result.support, result.support)]
+        x = result.x[result.support]
+        assert result.objective == pytest.approx(x @ within @ x, rel=1e-9, abs=1e-322)
+        enough = result.objective + 1.001e-9 * abs(result.objective)
+        for S in itertools.combinations(range(d), k):
+            assert not is_above(matrix, S, result.upper_bound)
+            if result.status is Status.OPTIMAL:
+                assert not is_above(matrix, S, enough)
+        assert bs.verify(result, matrix).checks

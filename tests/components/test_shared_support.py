@@ -197,3 +197,20 @@ def test_the_ky_fan_ceiling(seed):
         ceiling = ky_fan_ceiling(B, r)
         size = float(np.abs(B).sum())
         assert exact - 1e-14 * size <= ceiling <= exact + 1e-11 * size
+
+
+def test_eigenvalues_that_lapack_loses_are_no_bound():
+    """λmax = 1.2345678; without eigenvectors it was found 1e-9 of it lower."""
+    a, b, c = 2.9134143481250804e-157, 3.596807542253215e-157, 2.7784484368563475e-163
+    A = np.array(
+        [
+            [-2.08383632764226e-163, 1.2345678, c, a],
+            [1.2345678, -b, a, c],
+            [c, a, -a, 0.0],
+            [a, c, 0.0, 0.0],
+        ]
+    )
+    assert bs.solve_shared(A, 3, 1).upper_bound >= 1.2345678
+    # opt(2) = c²/a is no number, and above 0
+    tiny = np.array([[-6e-91, 1.9e-211], [1.9e-211, 0.0]])
+    assert bs.solve_shared(tiny, 2, 1).upper_bound > 0

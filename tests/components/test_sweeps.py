@@ -344,3 +344,12 @@ def test_features_to_include_that_are_closed_leave_the_components_as_they_are():
             A, 2, 3, scheme="residual", sweeps=2, constraints=rules
         )
     assert np.array_equal(again.components, found.components)
+
+
+@pytest.mark.parametrize("scheme", ["disjoint", "residual", "orthogonal", "hotelling"])
+def test_one_component_has_no_others_to_be_solved_given(scheme: str) -> None:
+    """Its certificate was for what others leave, and `verify` refused the matrix."""
+    A = np.diag([5.0, 4.0, 3.0]) + 1.0
+    found = bs.solve_components(A, 2, 1, scheme=scheme, sweeps=2)
+    assert found.first is None
+    assert all(check.complete for check in found.verify(A))

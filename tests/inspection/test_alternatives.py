@@ -111,3 +111,15 @@ def test_nothing_is_coupled() -> None:
     found = bs.alternatives(np.diag([3.0, 2.0, 1.0, 1.0]), 2, within=0)
     assert found.complete or found.message
     assert 0 in found.supports[0]
+
+
+def test_sets_that_are_as_good_as_the_best_are_listed_one_by_one() -> None:
+    """x'Ax of the best set is an ulp above that of the others, which are no less."""
+    A = np.diag([-2.0, -2.0, 4.0, -2.0, 4.0])
+    rows, columns = [0, 0, 0, 1, 1, 2, 2, 3], [1, 2, 4, 2, 4, 3, 4, 4]
+    A[rows, columns] = A[columns, rows] = [1, 1, 1, -2, -2, 1, -1, 1]
+    for size in (1.0, 1e100):
+        found = bs.alternatives(size * A, 3, within=0)
+        assert found.complete
+        expected = [[0, 2, 4], [1, 2, 4], [2, 3, 4]]  # 2 and 4 reach 5 alone
+        assert sorted(s.tolist() for s in found.supports) == expected

@@ -43,3 +43,20 @@ def test_two_hundred_by_six_hundred() -> None:
     found = bs.restricted_isometry(Phi, 5)
     assert found.proved
     assert found.largest.nodes + found.smallest.nodes < 200_000
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-160, 1e160, 1e300])
+def test_units_of_columns_do_not_matter(size: float) -> None:
+    """Also where squares of entries overflow, or have few digits, or none."""
+    Phi = np.random.default_rng(0).normal(size=(6, 5))
+    expected = by_brute_force(Phi, 2)
+    Phi[:, ::2] *= size
+    found = bs.restricted_isometry(Phi, 2)
+    assert found.proved
+    assert found.lower == pytest.approx(expected, abs=1e-8)
+    assert found.upper >= expected - 1e-12
+
+
+def test_products_that_overflow_are_refused() -> None:
+    with pytest.raises(ValueError, match="divide Phi by a constant"):
+        bs.restricted_isometry(1e200 * np.eye(3), 1, normalise=False)

@@ -278,3 +278,39 @@ def test_text_among_numbers_is_told_from_names(tmp_path, text, said):
     with pytest.raises(ReadError) as refused:
         read_table(file)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("gap", ["NA", "", ".", "?"])
+def test_a_first_row_with_a_gap_is_a_sample(tmp_path, gap):
+    """It was taken for names, and the sample was lost without a word."""
+    text = f"1.5,{gap},2.5\n2.5,1,3.5\n"
+    table = assert_read_silently(tmp_path, text, na=["?"])
+    assert table.feature_names is None
+    np.testing.assert_array_equal(table.values, [[1.5, np.nan, 2.5], [2.5, 1, 3.5]])
+    with pytest.raises(ReadError, match="its first row, 1, NA, 3, may be names or"):
+        read(tmp_path, "1,NA,3\n2,4,5\n")
+    named = read(tmp_path, "1,NA,3\n2,4,5\n", header=True)
+    assert named.feature_names == ("1", "NA", "3")
+    with pytest.warns(ReadNote, match="names of the samples"):
+        pandas_writes = read(tmp_path, ",0,1\na,2,4\nb,3,5\n")
+    assert pandas_writes.feature_names == ("0", "1")
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_an_underscore_is_no_part_of_a_number(tmp_path, decimal):
+    """As it is in Python: sample 1_2 was the number 12."""
+    text = "plate;x\n1_1;2\n1_2;3\n"
+    with pytest.raises(ReadError, match="column 'plate' holds text, '1_1' in row 1"):
+        read(tmp_path, text, decimal=decimal)
+    table = read(tmp_path, text, decimal=decimal, index="plate")
+    assert table.sample_names == ("1_1", "1_2")
+    if decimal == ".":
+        with pytest.raises(ReadError, match="leave thousands separators out"):
+            read(tmp_path, "a,b\n1_000,2\n3,4\n")
+
+
+def test_of_two_columns_of_one_name_the_text_is_left_out(tmp_path):
+    with pytest.warns(ReadNote, match=r"left out: 'a' \('x'\)"):
+        table = read(tmp_path, "a,b,a\n1,2,x\n3,5,y\n", numeric_only=True)
+    assert table.feature_names == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 5]])

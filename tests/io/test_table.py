@@ -375,6 +375,50 @@ def test_files_of_older_anndata(tmp_path, sparse):
         read_table(path, label="kinds")
 
 
+@pytest.mark.filterwarnings("ignore:Variable names are not unique")
+def test_of_two_genes_of_one_name_one_may_be_marked(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "t.h5ad"
+    X = np.arange(12.0).reshape(4, 3)
+    var = pd.DataFrame({"used": [True, False, True]}, index=["a", "a", "c"])
+    anndata.AnnData(X, var=var).write_h5ad(path)
+    table = read_table(path, mask_var="used")
+    assert table.feature_names == ("a", "c")
+    np.testing.assert_array_equal(table.values, X[:, ::2])
+    anndata.AnnData(X, var=var & False).write_h5ad(path)
+    with pytest.raises(ReadError, match="mask_var='used' marks no feature"):
+        read_table(path, mask_var="used")
+
+
+def test_all_of_the_index_of_a_parquet_file_names_samples(tmp_path):
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame(
+        {"id": [7, 8], "year": [2001, 2005], "x": [1.0, 2], "y": [3, 5]}
+    )
+    frame.set_index(["id", "year"]).to_parquet(path)
+    with pytest.warns(UserWarning, match="'year' of its index is no feature"):
+        table = read_table(path)
+    assert table.feature_names == ("x", "y")
+    assert table.sample_names == ("7", "8")
+    assert read_table(path, drop=["year"]).feature_names == ("x", "y")
+
+
+def test_parquet_with_whole_numbers_that_are_no_float64(tmp_path):
+    """They are the nearest, as in any array; it was a traceback."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [2**53 + 1, 3], "b": [1.0, 2.0]}), path)
+    assert read_table(path).values.tolist() == [[2.0**53, 1.0], [3.0, 2.0]]
+    columns = [pa.array([1.0, 2.0]), pa.array([2.0, 3.0])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["a", "a"]), path)
+    with pytest.raises(ReadError, match="two columns 'a'"):
+        read_table(path)
+
+
 def test_genes_that_var_marks(tmp_path):
     anndata = pytest.importorskip("anndata")
     pd = pytest.importorskip("pandas")

@@ -11,7 +11,7 @@ from scipy.sparse.linalg._eigen.arpack import arpack
 
 import blockspca as bs
 from blockspca.numerics import linalg as vectors
-from blockspca.numerics.linalg import leading_eigenvector
+from blockspca.numerics.linalg import leading_eigenvector, symmetric_eigenvalues
 from strategies import symmetric_matrix
 
 
@@ -115,3 +115,28 @@ def test_a_multiple_largest_eigenvalue_of_a_matrix_is_left_to_lapack(monkeypatch
         C /= np.linalg.norm(C, axis=0)
         vectors.lanczos(-C.T @ C, rng.standard_normal(300))  # 240 times 0
     assert 0 < len(products) < 4 * 2 * 300
+
+
+def test_eigenvalues_beside_entries_whose_squares_underflow():
+    """LAPACK, asked for no eigenvectors, is off by 0.28 of the largest entry."""
+    a, b, c = 8.9e-162, 1.1e-161, 8.7e-165
+    A = np.array(
+        [
+            [1.0, c, c / 1000, a, 0.75, -a],
+            [c, b, 0.75, 1.2345678, -a, -1.0],
+            [c / 1000, 0.75, 0.0, 0.0, c, 0.0],
+            [a, 1.2345678, 0.0, -a, c, c],
+            [0.75, -a, c, c, -c / 1000, a],
+            [-a, -1.0, 0.0, c, a, b],
+        ]
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        order, sizes = rng.permutation(6), rng.uniform(0.2, 5.0, size=(6, 6))
+        B = A * np.minimum(sizes, sizes.T)
+        B = (B + B.T)[np.ix_(order, order)]
+        plain = np.where(np.abs(B) < 1e-100, 0.0, B)
+        expected = np.linalg.eigh(plain)[0]
+        np.testing.assert_allclose(symmetric_eigenvalues(B), expected, atol=1e-13)
+        both = symmetric_eigenvalues(np.array([B, plain]))
+        np.testing.assert_allclose(both, [expected, expected], atol=1e-13)

@@ -496,3 +496,15 @@ def test_best_pair_equals_its_python_function(monkeypatch):
     np.testing.assert_array_equal(pairs[0], pairs[1])
     assert row_sums(A, 5, 0, 20, sums[0]) == row_sums.py_func(A, 5, 0, 20, sums[1])
     np.testing.assert_allclose(sums[0], sums[1], rtol=1e-15)
+
+
+def test_one_feature_beside_covariances_1e290_times_as_large():
+    """In units of these the variance has no digits, or few."""
+    A = np.array([[6.7e-52, 6e270, 0.0], [6e270, 0.0, 8e-31], [0.0, 8e-31, 1.2e-271]])
+    for found in (
+        BranchAndBound().solve(A, 1),
+        BranchAndBound().solve_covariance(Covariance.from_matrix(A), 1),
+    ):
+        assert found.status is Status.OPTIMAL
+        assert found.upper_bound == A[0, 0]
+        np.testing.assert_array_equal(found.x, [1.0, 0.0, 0.0])

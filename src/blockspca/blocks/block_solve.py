@@ -19,7 +19,7 @@ from ..covariance.covariance import Covariance
 from ..limits import Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
-from ..numerics.rounding import power_of_two
+from ..numerics.rounding import EPS, power_of_two, sum_above
 from ..numerics.threads import blas_limited_to
 from ..progress import Event, Listener
 from ..result import Blocks, BlockStatus, Status, relative_gap
@@ -110,8 +110,10 @@ class _Ledger:
         self.replaced = 0
         variances = cov.diagonal()
         best = int(np.argmax(variances))
-        # What the entries between blocks, and rounding in computed ones, may add.
-        self.outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
+        # What the entries between blocks, and rounding in computed ones, may add; and
+        # three roundings here.
+        outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
+        self.outside = outside * (1 + 4 * EPS)
         self.support = np.array([best], dtype=np.intp)
         # A set of one feature needs no solver, and blocks below it are skipped at once.
         self.objective = float(variances[best])
@@ -121,7 +123,9 @@ class _Ledger:
 
     def upper_bound(self) -> float:
         """Return the bound for A that the bounds of the blocks give."""
-        return float(self.upper_bounds.max()) + self.outside
+        within = float(self.upper_bounds.max())
+        # What is added may be less than an ulp, and is added all the same.
+        return sum_above([within, self.outside]) if self.outside else within
 
     def matrix(self, b: int) -> FloatArray:
         return np.ascontiguousarray(self.cov.submatrix(self.members[b]))

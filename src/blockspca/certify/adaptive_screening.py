@@ -13,7 +13,7 @@ from .._validation import FloatArray
 from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..numerics.blas import all_threads
-from ..numerics.rounding import in_units, power_of_two
+from ..numerics.rounding import above_in_units, in_units, power_of_two
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..rules import GroupLimits
@@ -152,7 +152,9 @@ class Candidates:
     def bounds(self, k: int, upper: float) -> list[tuple[float, BoundName]]:
         """Bounds on opt(k), given upper ≥ opt(k − 1), that need no proof."""
         if k == 1:
-            return [(float(self.variances.max()), BoundName.VARIANCES)]
+            # Beside a covariance 1e300 times as large, a variance has lost digits.
+            largest = float(self._cov.diagonal().max())
+            return [(above_in_units(largest, self.unit), BoundName.VARIANCES)]
         found = [
             (self.screening.nested_bound(k, upper), BoundName.NESTED),
             (self.screening.row_sum_bound(k), BoundName.ROW_SUMS),

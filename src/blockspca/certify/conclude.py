@@ -10,6 +10,7 @@ from ..bounds.closed_form import ObviousBounds
 from ..certificate import BoundName
 from ..limits import Status
 from ..numerics.linalg import SMALL, with_sign
+from ..numerics.rounding import above_from_units, above_in_units
 from .alarms import Subsets, alarm, is_below_objective
 from .records import CertifiedStep
 
@@ -48,10 +49,10 @@ def _complete(prover: PathProver) -> None:
                 prover.incumbents.start(k)
             else:
                 prover.incumbents.start_at_once(k)
-        if prover.objective(k) < before:
+        if prover.incumbents.objective(k) < before:
             # By rounding, where entries differ by 1e15 or more.
             prover.incumbents.take_over(k)
-        before = prover.objective(k)
+        before = prover.incumbents.objective(k)
         if prover.chain.upper[k] == np.inf and (at_leisure or k == last):
             prover.chain.add_cheap_bounds(k)
         if prover.chain.is_proved(k, 0.0):
@@ -60,7 +61,7 @@ def _complete(prover: PathProver) -> None:
             prover.chain.bound_by_smaller_k(k)
         if not prover.chain.is_proved(k, prover.settings.chainless_from_gap):
             bound, name = obvious.least(k)
-            prover.chain.lower_to(k, bound / prover.unit, name)
+            prover.chain.lower_to(k, above_in_units(bound, prover.unit), name)
 
 
 def _compare_with_subsets(prover: PathProver) -> None:
@@ -112,7 +113,7 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
     """The record of k."""
     unit, best = prover.unit, prover.incumbents.best[k]
     support, x = best.support, with_sign(best.x)
-    objective, chain = prover.objective(k), prover.chain
+    objective, chain = prover.incumbents.objective(k), prover.chain
     upper, name = chain.upper[k], chain.names[k]
     tau, previous, survivors = chain.proofs.get(k, _NO_PROOF)
     dual = chain.duals.get(k)
@@ -125,13 +126,13 @@ def _record(prover: PathProver, k: int, stopped: Status | None) -> CertifiedStep
         n_features=prover.cov.n_features,
         support=support.astype(np.intp),
         loadings=x,
-        objective=objective * unit,
-        upper_bound=max(upper, objective) * unit,
+        objective=objective,
+        upper_bound=max(above_from_units(upper, unit), objective),
         bound_name=name,
         status=prover.status(k, stopped),
         source=best.source,
-        tau=tau * unit,
-        upper_previous=previous * unit,
+        tau=above_from_units(tau, unit),
+        upper_previous=above_from_units(previous, unit),
         survivors=survivors,
         statistics=prover.statistics[k],
         time=prover.times[k],

@@ -19,6 +19,7 @@ from ..heuristics.pool import (
     swapped,
 )
 from ..numerics import cost as _cost
+from ..numerics.linalg import rayleigh
 from ..rules import GroupLimits
 from .screening import Screening
 
@@ -26,6 +27,9 @@ from .screening import Screening
 # differ, are improved by swaps, which cost far more.
 _N_ROWS = 100
 _N_STARTS = 8
+
+# In units: what entries lose when they are divided by one is 1e-23 of it, or less
+_DIGITS_LOST = 1e-300
 
 
 class Incumbent(NamedTuple):
@@ -65,6 +69,7 @@ class Incumbents:
         groups: GroupLimits | None,
     ) -> None:
         self._affords, self._groups = affords, groups
+        self._cov, self._unit = cov, unit
         self.pool = Pool(cov, unit)
         self.given = {
             k: np.unique(np.asarray(features, dtype=np.int64))
@@ -79,6 +84,9 @@ class Incumbents:
             self.pool.add(np.unique(np.concatenate(list(self.given.values()))))
         self.best = [Incumbent()] * (k_max + 1)
         self.values = [-np.inf] * (k_max + 1)
+        # Objectives that were asked for, with the incumbents that have them.
+        self._reached: list[tuple[Incumbent | None, float]]
+        self._reached = [(None, np.nan)] * (k_max + 1)
         self._rows_tried = 0
         # Where the search for the current k begins, as positions in the pool.
         self._starts: list[tuple[NDArray[np.int64], str]] = []
@@ -88,6 +96,21 @@ class Incumbents:
         if self._groups is None:
             return None
         return GroupLimits(self._groups.label[self.pool.features], self._groups.room)
+
+    def objective(self, k: int) -> float:
+        """x'Ax, not λ as LAPACK found it, and not in units.
+
+        The pool holds entries of A in units, in which the very small lose digits.
+        """
+        best = self.best[k]
+        if self._reached[k][0] is not best:
+            value = rayleigh(self.pool.within(best.positions), best.x)
+            if abs(value) < _DIGITS_LOST:
+                value = rayleigh(self._cov.submatrix(best.support), best.x)
+            else:
+                value *= self._unit
+            self._reached[k] = best, value
+        return self._reached[k][1]
 
     def start(self, k: int) -> None:
         """Extend the support of k − 1, or take what was given, without swaps."""

@@ -23,8 +23,8 @@ from ..heuristics.pool import first_pool
 from ..limits import Budget, LimitReached, Limits, StepLimitReached
 from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
-from ..numerics.linalg import SMALL, rayleigh
-from ..numerics.rounding import EPS
+from ..numerics.linalg import SMALL
+from ..numerics.rounding import EPS, above_from_units, above_in_units
 from ..progress import Event, Listener, silent
 from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
 from ..result import Status
@@ -36,7 +36,7 @@ from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .chain import Chain
 from .conclude import conclude
-from .incumbents import Incumbent, Incumbents
+from .incumbents import Incumbents
 from .records import CertifiedStep, TreeStatistics
 from .single_k import prove_single_k
 from .unscanned import steps_from_variances
@@ -186,9 +186,6 @@ class PathProver:
         self.chain = Chain(cov, candidates, self.values)
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
-        # Objectives that were asked for, with the incumbents that have them.
-        self._reached: list[tuple[Incumbent | None, float]]
-        self._reached = [(None, np.nan)] * (k_max + 1)
         self.stopped_by: dict[int, Status] = {}
         self.gap = budget.limits.gap
         self.gap_level = 0
@@ -339,7 +336,8 @@ class PathProver:
         value = self.values[k]
         objective, allowed = value * self.unit, self.chain.allowance(k, value)
         if is_sound(bound, objective, allowed * self.unit):
-            self.chain.lower_to(k, bound.value / self.unit, bound.name, bound.dual)
+            value = above_in_units(bound.value, self.unit)
+            self.chain.lower_to(k, value, bound.name, bound.dual)
         self.report(k, self.cov.n_features)
 
     def attempt(
@@ -487,14 +485,6 @@ class PathProver:
             # A bound of an earlier k that was cut short stands in the way of this one.
             cut = (self.stopped_by[q] for q in range(k, 0, -1) if q in self.stopped_by)
             stopped = next(cut, stopped)
-        objective = self.objective(k)
-        bound = max(self.chain.upper[k], objective)
+        objective = self.incumbents.objective(k)
+        bound = max(above_from_units(self.chain.upper[k], self.unit), objective)
         return status_of_gap(objective, bound, self.budget.limits.gap, stopped)
-
-    def objective(self, k: int) -> float:
-        """x'Ax, not λ as LAPACK found it; the pool holds entries of A in units."""
-        best = self.incumbents.best[k]
-        if self._reached[k][0] is not best:
-            within = self.incumbents.pool.within(best.positions)
-            self._reached[k] = best, rayleigh(within, best.x)
-        return self._reached[k][1]

@@ -21,6 +21,7 @@ from ..limits import Deadline
 from ..numerics.rounding import (
     EPS,
     TINY,
+    in_units,
     norms_above,
     power_of_two,
     product_below,
@@ -70,8 +71,10 @@ class SearchedClaims:
 
     @cached_property
     def unit(self) -> float:
-        """A power of two: exact to divide by, and squares of entries do not vanish."""
-        return power_of_two(float(self.tops.max(initial=0.0)))
+        """That of the prover, which tells which squares vanish, for it and here."""
+        return power_of_two(
+            max(abs(float(self.diagonal.max())), float(self.tops.max(initial=0.0)))
+        )
 
     def _at_least(self, claim: StepClaim, bound: float) -> None:
         require(
@@ -168,7 +171,8 @@ class SearchedClaims:
             below = np.sqrt(norms) / share - 2 * math.sqrt(k) * self.error / self.unit
             room = (tau - self.diagonal[left] + self.error) / self.unit
             room = room * ((tau - previous) / self.unit) * (1 + 8 * EPS)
-            stay = (below > 0) & (below**2 > room * share + TINY)
+            # and by TINY for each square that underflows
+            stay = (below > 0) & (below**2 > room * share + k * TINY)
             if stay.all() or stay.sum() < k:
                 break
             left = left[stay]
@@ -214,7 +218,7 @@ class SearchedClaims:
         error = k * self.error / unit
         tau = bound / unit - error
         upper = self.upper[:k] / unit + error
-        within = within / unit
+        within = in_units(within, unit)
 
         def search(cap: int) -> int:
             nodes = 0

@@ -33,6 +33,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.derived import DerivedCovariance
 from ..covariance.forced import LevelTooLow, forced
 from ..covariance.sources import MatrixSource
+from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, power_of_two
 from ..rules import Rules
 from .part_search import Run, levels, single_set
@@ -90,7 +91,7 @@ def group_norms(
             size = float(np.linalg.norm(block))
             s = max(block.shape)
             if g == h:
-                value = float(np.linalg.eigvalsh((block + block.T) / 2)[-1])
+                value = float(symmetric_eigenvalues((block + block.T) / 2)[-1])
             elif s == 1:
                 value = size
             else:

@@ -103,4 +103,6 @@ def screening_table(cov: Covariance, k: int, r: int) -> FloatArray:
             bounds = larger_root_above(first, coupling, float(table[s, q - 1]))
             bound = float(np.partition(bounds, d - q)[d - q])
             table[s, q] = min(bound, trace) if cov.known_psd else bound
-    return np.asarray(table * unit)
+    found = table * unit
+    lost = found / unit < table  # digits, below the normal numbers
+    return np.where(lost, np.nextafter(found, np.inf), found)

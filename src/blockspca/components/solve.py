@@ -398,9 +398,10 @@ def solve_components(
         else:
             results = in_turn(call, starts, HALF if sweeps else 1.0)
         scheme, results, replaced = unless_dominated(call, results, sweeps)
-        # After Ctrl-C there is no second look at any component.
-        again = None
-        if sweeps and results[-1].status is not Status.INTERRUPTED:
+        # After Ctrl-C there is no second look at any component, and one alone has no
+        # others that it could be solved given.
+        again, has_others = None, len(results) > 1
+        if sweeps and has_others and results[-1].status is not Status.INTERRUPTED:
             again = swept_again(call, results, sweeps)
         first = None if again is None else results[0]
         is_swept, results = again is not None, again or results

@@ -13,6 +13,7 @@ from ..covariance.pca import small_matrix
 from ..covariance.residual import regressed
 from ..limits import Deadline
 from ..numerics import cost as _cost
+from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, rounding_of_forms, sum_above
 from ..numerics.threads import blas_limited_to
 from ..result import Result
@@ -149,7 +150,7 @@ def leading_eigenvalues(
     if matrix is None:
         return None, 0.0
     with blas_limited_to(1):  # threads of LAPACK wait for one another
-        values = np.asarray(np.linalg.eigvalsh(matrix)[::-1], dtype=np.float64)
+        values = np.asarray(symmetric_eigenvalues(matrix)[::-1], dtype=np.float64)
     largest = float(np.abs(values).max())
     # LAPACK's eigenvalues are those of a matrix that is off by a small multiple of n
     # eps of its norm.

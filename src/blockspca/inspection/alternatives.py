@@ -39,6 +39,7 @@ from ..certify.options import ProofOptions
 from ..certify.results import certified_results
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
+from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.threads import allowed_threads
 from ..pipeline import SETTINGS, choose_prover, solve
 from ..result import OPTIMAL_GAP, Result
@@ -195,6 +196,16 @@ class _Search:
     budget: Budget
     options: ProofOptions
 
+    @property
+    def edge(self) -> float:
+        """What a set must have to be listed.
+
+        The share is of x'Ax, and values of LAPACK, or of another support, are ulps
+        apart: sets as good as the best would be on the wrong side.
+        """
+        best = self.best.objective
+        return (1 - self.within) * best - OPTIMAL_GAP * abs(best)
+
     def run(self) -> Alternatives:
         best = self.best
         if not best.objective > 0:
@@ -215,7 +226,7 @@ class _Search:
     def _listed(self, threshold: float) -> Alternatives:
         k, cov = self.best.k, self.cov
         if k == 1:
-            above = np.flatnonzero(cov.diagonal() >= threshold)
+            above = np.flatnonzero(cov.diagonal() >= self.edge)
             return self._ended([np.array([i]) for i in above], "")
         begun = {k: self.best.support.tolist()}
         limits = self.budget.left()
@@ -230,7 +241,7 @@ class _Search:
         tau = threshold / unit
         tau -= _MARGIN * chain.allowance(k, tau)
         if tau < upper[k - 1]:
-            return self._one_by_one(threshold)
+            return self._one_by_one()
         survivors = candidates.survivors(k, tau, upper[k - 1])
         if len(survivors) < k:  # no other set is near
             return self._ended([self.best.support], "")
@@ -242,7 +253,7 @@ class _Search:
         matrix = np.ascontiguousarray(cov.submatrix(survivors) / unit)
         tau -= _MARGIN * rounding_allowance(k, tau, *extent(matrix))
         if tau < upper[k - 1]:
-            return self._one_by_one(threshold)
+            return self._one_by_one()
         return self._by_tree(matrix, survivors, tau, np.array(upper))
 
     def _by_tree(
@@ -272,7 +283,7 @@ class _Search:
         found = [survivors[row] for row in tree.listed]
         return self._ended([self.best.support, *found], message)
 
-    def _one_by_one(self, threshold: float) -> Alternatives:
+    def _one_by_one(self) -> Alternatives:
         """List sets one after the other, the best of what is left first."""
         found, message = [self.best.support], ""
         waiting: list[tuple[float, int, Result, Rules]] = []
@@ -293,7 +304,7 @@ class _Search:
                     choose_prover,
                 )
                 self.budget.nodes += next_best.nodes
-                if next_best.upper_bound < threshold:
+                if next_best.upper_bound < self.edge:
                     continue
                 if next_best.status is not Status.OPTIMAL:
                     message = "a set could not be proved best of what is left"
@@ -303,7 +314,7 @@ class _Search:
             if message or not waiting:
                 break
             _, _, after, rules = heapq.heappop(waiting)
-            if after.objective < threshold:
+            if after.objective < self.edge:
                 break
             if len(found) >= self.max_sets:
                 message = f"ended with {len(found)} sets; there are more"
@@ -329,16 +340,13 @@ class _Search:
 
     def _ended(self, found: list[NDArray[Any]], message: str) -> Alternatives:
         best = self.best
-        threshold = (1 - self.within) * best.objective
         sets = {tuple(np.sort(s).tolist()) for s in found if len(s) == best.k}
         supports = [np.array(s, dtype=np.intp) for s in sets]
         values = [best_value(self.cov, s) for s in supports]
         order = sorted(
             range(len(values)), key=lambda i: (-values[i], supports[i].tolist())
         )
-        # The threshold is of x'Ax, the values are of LAPACK: ulps apart.
-        threshold -= OPTIMAL_GAP * abs(best.objective)
-        kept = [i for i in order if values[i] >= threshold or len(order) == 1]
+        kept = [i for i in order if values[i] >= self.edge or len(order) == 1]
         return Alternatives(
             best,
             self.within,
@@ -352,4 +360,4 @@ class _Search:
 def best_value(cov: Covariance, support: NDArray[np.intp]) -> float:
     """λmax(A_SS) as LAPACK has it."""
     within = cov.submatrix(support)
-    return float(np.linalg.eigvalsh((within + within.T) / 2)[-1])
+    return float(symmetric_eigenvalues((within + within.T) / 2)[-1])

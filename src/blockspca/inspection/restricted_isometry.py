@@ -19,9 +19,10 @@ import numpy as np
 
 from .._validation import check_flag, check_sparsity, numeric_array
 from ..covariance.derived import DerivedCovariance
-from ..covariance.rounding import EPS, SMALLEST
+from ..covariance.rounding import EPS, SMALLEST, column_exponents
 from ..covariance.sources import MomentSource
 from ..limits import Budget, Limits, as_limits
+from ..numerics.rounding import sum_above
 from ..pipeline import solve
 from ..result import Result, Status
 
@@ -93,16 +94,24 @@ def restricted_isometry(
         raise ValueError("Phi has entries that are not finite; pass numbers.")
     n, d = C.shape
     k = check_sparsity(k, d)
-    sizes = np.linalg.norm(C, axis=0)
     if check_flag(normalise, "normalise"):
-        if not sizes.all():
-            zero = int(np.flatnonzero(sizes == 0)[0])
+        largest_entries = np.abs(C).max(axis=0)
+        if not largest_entries.all():
+            zero = int(np.flatnonzero(largest_entries == 0)[0])
             raise ValueError(
                 f"Phi has a column of zeros, {zero}, which has no direction; leave it "
                 "out, or pass normalise=False."
             )
-        C = C / sizes
-    A = C.T @ C
+        # In units of a power of two no square overflows, or vanishes beside the others.
+        C = np.ldexp(C, -column_exponents(largest_entries))
+        C = C / np.linalg.norm(C, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        A = C.T @ C
+    if not np.isfinite(A).all():
+        raise ValueError(
+            "Phi has entries so large that products of columns overflow; divide Phi by "
+            "a constant, or pass normalise=True."
+        )
     A = (A + A.T) / 2
     error = (n + 3) * EPS * float(np.diagonal(A).max()) + n * SMALLEST
     budget = Budget(as_limits(limits))
@@ -120,7 +129,11 @@ def restricted_isometry(
     return RestrictedIsometry(
         k,
         max(largest.objective - 1, 1 + smallest.objective, 0.0),
-        max(largest.upper_bound - 1, 1 + smallest.upper_bound, 0.0),
+        max(
+            sum_above([largest.upper_bound, -1.0]),
+            sum_above([smallest.upper_bound, 1.0]),
+            0.0,
+        ),
         largest,
         smallest,
     )

@@ -42,7 +42,10 @@ def read_parquet(path: Path, request: Request) -> Table:
         raise ReadError(f"{path} is not a readable Parquet file: {reason}") from None
     if arrow.num_rows == 0:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
-    index = request.index
+    index, found = request.index, arrow.column_names
+    if len({*found}) < len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise ReadError(f"{path} has two columns {twice!r}; give each its own name.")
     named = [("drop", name) for name in request.drop]
     for argument, wanted in (("index", index), ("label", request.label), *named):
         if wanted is not None and wanted not in arrow.column_names:
@@ -52,11 +55,15 @@ def read_parquet(path: Path, request: Request) -> Table:
                 + meant(wanted, arrow.column_names),
                 asked,
             )
-    if index is None:  # pandas stores the names of the rows as a column
-        about = arrow.schema.pandas_metadata or {}
-        stored = [c for c in about.get("index_columns", ()) if isinstance(c, str)]
-        index = next((name for name in stored if name in arrow.column_names), None)
-    names = [name for name in arrow.column_names if name != index]
+    # pandas stores the names of the rows as a column, or as several
+    about = arrow.schema.pandas_metadata or {}
+    stored = [c for c in about.get("index_columns", ()) if c in found]
+    if index is None and stored:
+        index = stored[0]
+    others = [c for c in stored if c != index and c not in request.left_out]
+    if others:
+        tell(f"{path}: {', '.join(map(repr, others))} of its index is no feature.")
+    names = [name for name in found if name != index and name not in others]
     if not names:
         raise ReadError(f"{path} has no column of numbers besides its names.")
     text = {
@@ -106,7 +113,8 @@ def _column(column: Any) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    numbers = column.cast(pa.float64()).to_numpy()
+    # Whole numbers beyond 2^53 are the nearest float64, as they are in any array.
+    numbers = column.cast(pa.float64(), safe=False).to_numpy()
     return np.asarray(numbers, dtype=np.float64)
 
 
@@ -175,9 +183,10 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
         if name is None:
             return table
         raise ReadError(f"{table.source}: {asked} is no column of booleans.", asked)
-    without = [one for one, kept in zip(names, marks[:], strict=True) if not kept]
+    # By place: of two genes of one name one may be marked.
+    keep = [j for j, (_, kept) in enumerate(zip(names, marks[:], strict=True)) if kept]
     if name is None:
-        kept = len(names) - len(without)
+        kept = len(keep)
         if 0 < kept < len(names):
             tell(
                 f"{table.source} marks {kept} of {len(names)} genes as highly variable "
@@ -186,7 +195,9 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
                 asked,
             )
         return table
-    return table.without(without) if without else table
+    if not keep:
+        raise ReadError(f"{table.source}: {asked} marks no feature.", asked)
+    return table.kept(keep) if len(keep) < len(names) else table
 
 
 def _matrix(node: Any, path: Path) -> Any:

@@ -28,7 +28,7 @@ ROWS_PER_TICK = 64
 FEW_WORDS = 3  # in a column of numbers, that may stand for missing values
 
 _SIGNS = "%$€£¥ "
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}([,']\d{3})+(\.\d*)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([,'_]\d{3})+(\.\d*)?")
 
 
 def read_delimited(path: Path, request: Request) -> Table:
@@ -127,8 +127,33 @@ class _Parser:
             ends = len(first) > 1 and first[-1] == ""
             cells = first[: len(first) - ends]
             named = any(self._parsed(cell) is None for cell in cells)
+            if named and self._is_a_sample_with_gaps(cells):
+                named = False
             self.ended = ends and not named
         return first if named else None
+
+    def _is_a_sample_with_gaps(self, cells: list[str]) -> bool:
+        """Whether a first row of numbers and words for missing values is a sample.
+
+        Numbers that are not whole, or that are there twice, are no names. Whole numbers
+        may be: those of pandas are, behind nothing in the first cell; others are asked
+        about.
+        """
+        numbers = [self._parsed(cell) for cell in cells]
+        gaps = [
+            cell for cell, number in zip(cells, numbers, strict=True) if number is None
+        ]
+        known = [number for number in numbers if number is not None]
+        if not known or not all(self._is_gap(cell) for cell in gaps):
+            return False
+        if len({*known}) < len(known) or any(number % 1 for number in known):
+            return True
+        if len(gaps) == 1 and cells[0] == "":
+            return False
+        raise self._about_names(cells)
+
+    def _is_gap(self, cell: str) -> bool:
+        return cell in self.na or cell.lower() in MISSING
 
     def _fitted(
         self, header: list[str], row: list[str], at: int | None
@@ -180,7 +205,7 @@ class _Parser:
         if at is not None:
             self.samples.append(row[at])
             row = row[:at] + row[at + 1 :]
-        if not self.na and self.request.decimal == ".":
+        if not self.na and self.request.decimal == "." and "_" not in "".join(row):
             with suppress(ValueError):
                 # A list first: had `extend` failed in the middle of a row, its first
                 # cells would be there twice.
@@ -225,16 +250,7 @@ class _Parser:
             names = None if names is None else names[:-1]
         self._tell(names, at)
         if header is None and self.request.header is None and _may_be_names(values):
-            start = ", ".join(f"{value:.0f}" for value in values[0, :4])
-            more = ", …" if columns > 4 else ""
-            names_them, is_sample = Argument("header", True), Argument("header", False)
-            raise ReadError(
-                f"{self.path}: its first row, {start}{more}, may be names or a sample; "
-                f"add {names_them} if it names the columns, or {is_sample} if it is a "
-                "sample.",
-                names_them,
-                is_sample,
-            )
+            raise self._about_names([f"{value:.0f}" for value in values[0]])
         table = Table(
             values=values,
             feature_names=names,
@@ -244,7 +260,8 @@ class _Parser:
         )
         if not self.text:
             return table
-        return table.without([_name(names, column) for column in self.text])
+        # By place: a column of numbers may have the same name.
+        return table.kept([j for j in range(values.shape[1]) if j not in self.text])
 
     def _tell(self, names: tuple[str, ...] | None, at: int | None) -> None:
         """Say what was not written in so many words, and taken to be meant."""
@@ -265,6 +282,18 @@ class _Parser:
             )
             more = ", …" if len(self.text) > 5 else ""
             tell(f"{self.path}: columns that hold text were left out: {shown}{more}.")
+
+    def _about_names(self, first: list[str]) -> ReadError:
+        """What is said of a first row that may be names or a sample."""
+        start = ", ".join(cell or "''" for cell in first[:4])
+        more = ", …" if len(first) > 4 else ""
+        names_them, is_sample = Argument("header", True), Argument("header", False)
+        return ReadError(
+            f"{self.path}: its first row, {start}{more}, may be names or a sample; add "
+            f"{names_them} if it names the columns, or {is_sample} if it is a sample.",
+            names_them,
+            is_sample,
+        )
 
     def _about_width(
         self, row: list[str], number: int, header: list[str] | None, width: int

@@ -168,7 +168,8 @@ TRUTH = {"true": 1.0, "false": 0.0}
 def as_number(cell: str, decimal: str = ".") -> float | None:
     """Return a cell as a number, True and False as 1 and 0, anything else as None.
 
-    With a decimal comma, a point is no part of a number: 1.500 may be 1500.
+    With a decimal comma, a point is no part of a number: 1.500 may be 1500. Nor is an
+    underscore, as it is in Python: 1_2 is a name more often than 12.
 
     Examples
     --------
@@ -176,6 +177,8 @@ def as_number(cell: str, decimal: str = ".") -> float | None:
     >>> as_number("1e-3"), as_number("TRUE"), as_number("1,5", ","), as_number("red")
     (0.001, 1.0, 1.5, None)
     """
+    if "_" in cell:
+        return None
     if decimal == ",":
         cell = cell.replace(".", "x").replace(",", ".")
     try:

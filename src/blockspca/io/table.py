@@ -104,6 +104,11 @@ class Table:
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
+        return self.kept(keep)
+
+    def kept(self, keep: list[int]) -> Table:
+        """Keep some features, by their places, which name them if nothing else does."""
+        names = self.feature_names or tuple(str(j) for j in range(self.shape[1]))
         values = _in_memory(self.values)
         values = (
             values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]

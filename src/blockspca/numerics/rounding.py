@@ -61,6 +61,32 @@ def in_units(values: FloatArray, unit: float) -> FloatArray:
     return np.maximum(scaled, LOWEST, out=scaled)
 
 
+def above_in_units(value: float, unit: float) -> float:
+    """Return value / unit, for a power of two, or the next above if digits are lost.
+
+    Examples
+    --------
+    >>> from blockspca.numerics.rounding import above_in_units
+    >>> above_in_units(3.0, 2.0), above_in_units(-1e-300, 2.0**1000)
+    (1.5, 0.0)
+    """
+    scaled = value / unit
+    return scaled if scaled * unit >= value else math.nextafter(scaled, math.inf)
+
+
+def above_from_units(scaled: float, unit: float) -> float:
+    """Return scaled · unit, for a power of two, or the next above if digits are lost.
+
+    Examples
+    --------
+    >>> from blockspca.numerics.rounding import above_from_units
+    >>> above_from_units(1.5, 2.0), above_from_units(1e-30, 2.0**-1000)
+    (3.0, 5e-324)
+    """
+    value = scaled * unit
+    return value if value / unit >= scaled else math.nextafter(value, math.inf)
+
+
 def sum_above(values: Iterable[float]) -> float:
     """Return the sum or the next number above it.
 
@@ -71,7 +97,8 @@ def sum_above(values: Iterable[float]) -> float:
 
 def squared(values: FloatArray) -> FloatArray:
     """Return the squares to a relative u, those that underflow as TINY."""
-    squares = values * values
+    with np.errstate(over="ignore"):
+        squares = values * values
     squares[(squares < TINY) & (values != 0)] = TINY
     return squares
 
@@ -167,11 +194,12 @@ def rounding_of_forms(
 
     Each errs by (2k + 3) u of |v_i|'|A||v_j|. The rest of (8k + 64) eps is for entries
     that were computed in another order from the same data, where the matrix itself is
-    given; of data they differ by 2 e at most.
+    given; of data they differ by 2 e at most. Each of k² + k products may underflow.
     """
-    sizes = np.abs(V)
+    sizes, k = np.abs(V), V.shape[1]
     ones = sizes.sum(axis=1)
-    rounding = (8 * V.shape[1] + 64) * eps * (sizes @ np.abs(A) @ sizes.T)
+    rounding = (8 * k + 64) * eps * (sizes @ np.abs(A) @ sizes.T)
+    rounding += 2 * (k * k + k) * math.ulp(0.0)
     return np.asarray(rounding + 2 * entry_error * np.outer(ones, ones))
 
 
@@ -184,7 +212,8 @@ def product_below(a: FloatArray, b: float) -> FloatArray:
     with np.errstate(over="ignore"):
         product = a * b * (1 - 6 * EPS)
     # What underflows has lost its digits; 0 is below it for sure.
-    return np.where(product < TINY, 0.0, product)
+    lost = (product < TINY) | (np.asarray(a) < TINY) | (b < TINY)
+    return np.where(lost, 0.0, product)
 
 
 def increased(total: FloatArray | float) -> FloatArray:

@@ -118,6 +118,9 @@ class BranchAndBound(CovarianceSolver):
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         A = np.ascontiguousarray(A)
+        if k == 1:  # in units a variance beside large covariances may lose its digits
+            run.adopt(_largest(np.diagonal(A), 0.0))
+            return
         entries = A.ravel()
         unit = unit_of(max(entries[entries.argmax()], -entries[entries.argmin()]))
         if unit == 1.0:
@@ -140,10 +143,6 @@ class BranchAndBound(CovarianceSolver):
             bound = largest_eigenvalue_bound(A)
             status = entitled(rayleigh(A, x), bound, limits, None)
             return Solution(x, bound, status)
-        if k == 1:
-            x = np.zeros(len(A))
-            x[np.diagonal(A).argmax()] = 1.0
-            return Solution(x, float(np.diagonal(A).max()), Status.OPTIMAL)
         if k == 2:
             return _best_of_all_pairs(A, limits)
         size = min(self.eigen_size, len(A))
@@ -153,6 +152,9 @@ class BranchAndBound(CovarianceSolver):
         return cov.in_memory or cov.n_features <= DENSE_SIZE
 
     def _solve_covariance(self, cov: Covariance, k: int, run: SolverRun) -> None:
+        if k == 1:
+            run.adopt(_largest(cov.diagonal(), cov.entry_error))
+            return
         unit = unit_of(rough_size(cov))
         if unit == 1.0:
             run.adopt(self._search_covariance(cov, k, run))
@@ -224,6 +226,15 @@ def _kernels() -> tuple[Any, Any]:
     from .._kernels import branch_and_bound, opening
 
     return branch_and_bound, opening
+
+
+def _largest(variances: FloatArray, error: float) -> Solution:
+    """k = 1: the largest variance, known up to an error."""
+    x = np.zeros(len(variances))
+    x[variances.argmax()] = 1.0
+    largest = float(variances.max())
+    bound = largest + error
+    return Solution(x, bound, entitled(largest, bound, Limits(), None))
 
 
 def _best_of_all_pairs(A: FloatArray, limits: Limits) -> Solution:

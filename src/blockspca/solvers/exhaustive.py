@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, eigenvalue_error
+from ..numerics.linalg import symmetric_eigenvalues
 from ..result import Status
 from .base import EXACT
 from .template import BaseSolver, SolverRun
@@ -34,7 +35,7 @@ def evaluated_subsets(
         if len(batch) == 0:
             return
         matrices = A[batch[:, :, None], batch[:, None, :]]
-        values = np.linalg.eigvalsh(matrices)[:, -1]
+        values = symmetric_eigenvalues(matrices)[:, -1]
         yield batch, np.asarray(values, dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
-from ..numerics.linalg import largest_entries
+from ..numerics.linalg import largest_entries, symmetric_eigenvalues
 from ..numerics.rounding import EPS
 from ..result import Status
 from .base import Deadline, Guarantee, Limits
@@ -92,7 +92,7 @@ class LowRank(BaseSolver):
         A principal submatrix has no larger (r + 1)-th eigenvalue than A.
         """
         self._check_parameters()
-        eigenvalues = np.linalg.eigvalsh(A)
+        eigenvalues = symmetric_eigenvalues(A)
         size = float(np.abs(eigenvalues).max())
         error = 4 * len(A) * EPS * size
         if self.rank < len(A):
@@ -165,7 +165,7 @@ class _Directions:
 
     def value_of(self, supports: NDArray[np.intp]) -> FloatArray:
         rows = self.V[supports]
-        return np.linalg.eigvalsh(rows.transpose(0, 2, 1) @ rows)[:, -1]
+        return symmetric_eigenvalues(rows.transpose(0, 2, 1) @ rows)[:, -1]
 
     def offer(self, supports: NDArray[np.intp]) -> None:
         values = self.value_of(supports)

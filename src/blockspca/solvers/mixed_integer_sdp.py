@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
-from ..numerics.linalg import leading_eigenvector
+from ..numerics.linalg import leading_eigenvector, symmetric_eigenvalues
 from ..result import Status
 from ._highs import TOLERANCE, ExactProgram, minimise, start_locally
 from .base import EXACT, SolverError
@@ -108,7 +108,7 @@ class _BranchAndCut:
         d, run = len(self.A), self.run
         start_locally(self.original, self.k, run)
         self.cuts.add(self.A, np.zeros((d, d)))
-        lowest = float(np.linalg.eigvalsh(self.A)[0])
+        lowest = float(symmetric_eigenvalues(self.A)[0])
         # P has to be semidefinite, in spite of rounding.
         shift = max(0.0, -lowest) + 1e-12 * d
         self.cuts.add(self.A, self.A + shift * np.eye(d))
@@ -181,7 +181,7 @@ class _BranchAndCut:
             # outside, takes eigenvalues, and not another program.
             for vector in (u, pull / value):
                 P = p * np.outer(vector, vector)
-                top = float(np.linalg.eigvalsh(self.A - P)[-1])
+                top = float(symmetric_eigenvalues(self.A - P)[-1])
                 candidates.append((top + float(np.diagonal(P) @ z), P))
         self.cuts.add(self.A, min(candidates, key=lambda c: c[0])[1])
         if np.all((z == 0) | (z == 1)):
@@ -230,7 +230,7 @@ def tight_multiplier(
         p = share * gap
         room = value - p - eigenvalues[:-1]
         rest = A[np.ix_(F, F)] - np.outer(pull, pull) / p + (others / room) @ others.T
-        delta = max(0.0, float(np.linalg.eigvalsh(rest)[-1]) - (value - p))
+        delta = max(0.0, float(symmetric_eigenvalues(rest)[-1]) - (value - p))
         coefficients = np.concatenate([p * vectors[:, -1] ** 2, pull**2 / p + delta])
         total = value - p + float(np.sort(coefficients)[-k:].sum())
         if total < lowest:

@@ -230,3 +230,12 @@ def test_a_first_look_that_is_short_is_gone_on_with(brute_force: Optimum) -> Non
     look = FirstLook(0.0, 0.0)
     found = dual_bound(cov, 3, target=target, nodes=300, first_look=look)
     assert optimum * (1 - 1e-12) <= found.value <= target * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("size", [1.0, 2.0**900])
+def test_the_shift_of_negative_variances_is_not_exact(size: float) -> None:
+    """λmax = −1 + √2 · 2⁻⁶⁰: no digit of that is left beside a shift of 1."""
+    tiny = 2.0**-60
+    A = np.array([[-1.0, 0.0, -tiny], [0.0, -1.0, tiny], [-tiny, tiny, -1.0]])
+    said = dual_bound(Covariance.from_matrix(size * A), 3, iterations=12, nodes=13)
+    assert -size < said.value < -0.9 * size

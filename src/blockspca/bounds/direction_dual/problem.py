@@ -13,7 +13,7 @@ from ...covariance.covariance import Covariance
 from ...limits import Deadline, NotAffordable
 from ...numerics import cost as _cost
 from ...numerics.linalg import leading_eigenvector, vector_on
-from ...numerics.rounding import EPS, TINY, power_of_four
+from ...numerics.rounding import EPS, TINY, above_from_units, power_of_four
 from ...numerics.upper_eigenvalues import psd_shift
 from .columns import DenseColumns, HostColumns, sparse_columns
 from .settings import DEFAULT, DualSettings
@@ -55,8 +55,12 @@ class Problem:
         return value + self.shift - self.slack - rounding
 
     def to_matrix(self, value: float) -> float:
-        """Return a bound for the columns as one for A."""
-        return float((value + self.slack - self.shift) * self.unit)
+        """Return a bound for the columns as one for A, rounded upwards."""
+        if not np.isfinite(value):
+            return value
+        rounding = 4 * EPS * (abs(value) + self.shift + self.slack)
+        value = value + self.slack - self.shift + rounding
+        return above_from_units(float(value), self.unit)
 
 
 def make_problem(
@@ -99,7 +103,8 @@ def make_problem(
         shift = psd_shift(cov.submatrix(slice(None)), deadline)
         if shift == np.inf:
             raise NotAffordable
-    diagonal = cov.diagonal() + shift
+    # All digits of the sum may cancel: what is added keeps it above the exact one.
+    diagonal = cov.diagonal() + shift + 2 * EPS * shift
     if not diagonal.max() > 0:
         return None
     unit = power_of_four(float(diagonal.max()))
@@ -236,8 +241,9 @@ def _make_columns(
         slack = 8 * (rows + count) * EPS * float(diagonal.sum())
         R: FloatArray = np.asarray(np.linalg.qr(C, mode="r"))
         return DenseColumns(R), slack
-    # A little more on the diagonal, so that rounding cannot stop the factorization
-    slack = 8 * (count + 4) * EPS * float(diagonal.sum())
+    # A little more on the diagonal, so that rounding cannot stop the factorization; and
+    # A_ii + shift, of which all digits may cancel, is off by 2 eps of the shift.
+    slack = 8 * (count + 4) * EPS * float(diagonal.sum()) + 4 * EPS * shift
     inner = cov.submatrix(chosen) / unit + (shift + slack) * np.eye(count)
     try:
         C = np.linalg.cholesky(inner).T
