@@ -164,7 +164,8 @@ class ProofSettings:
     #: More than 4k and this many survivors are a sign of a poor incumbent: then rows of
     #: A are tried as supports.
     rows_from: int = 40
-    #: With few nodes those bounds seldom get closer than this.
+    #: With few nodes those bounds seldom get closer than this gap, which is one of
+    #: those on the way: where a round of the tree proves it, they are not asked for.
     chainless_from_gap: float = 0.005
     #: Seconds, and part of the limit, for steps that were not reached in time: within
     #: what `Limits.time` promises.

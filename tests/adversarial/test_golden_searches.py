@@ -125,6 +125,7 @@ def resisting() -> Numbers:
                 probe_nodes=0,
                 first_seconds=0.0,
                 growth_share=0.0,
+                chainless_from_gap=0.0,  # or a round of the tree would do
                 chainless_seconds=600.0,  # of a busy machine two may be too few
             ),
         )

@@ -10,6 +10,7 @@ import pytest
 from blockspca.bounds import best, closed_form
 from blockspca.bounds.best import Effort, _Problem, _Run, best_bound
 from blockspca.bounds.closed_form import largest_eigenvalue_bound
+from blockspca.bounds.direction_dual.search import dual_bound
 from blockspca.certificate import BoundName
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
@@ -114,34 +115,63 @@ def test_far_from_the_target_it_comes_after_the_directions_of_data(
     assert run.known[-1].name == BoundName.LARGEST_EIGENVALUE
 
 
-@pytest.mark.parametrize("to_a_gap", [True, False])
-def test_for_a_gap_the_root_of_the_directions_comes_before_the_entries(
-    to_a_gap: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of data with a factor it is near at once, and the entry dual is not begun."""
+def factor_in_noise(strength: float = 2.0) -> tuple[Covariance, np.ndarray, float]:
+    """Data of which the direction dual is near at once; a support and its objective."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(20, 90)) * rng.uniform(0.5, 2.0, size=90)
-    X[:, :15] += 2 * rng.normal(size=(20, 1)) * rng.uniform(0.5, 2.0, size=15)
+    X[:, :15] += strength * rng.normal(size=(20, 1)) * rng.uniform(0.5, 2.0, size=15)
     cov = Covariance.from_data(X)
     leading = np.linalg.eigh(cov.submatrix(slice(None)))[1][:, -1]
     support = np.sort(np.argsort(-np.abs(leading))[:12])
-    begun: list[int] = []
+    return cov, support, float(np.linalg.eigvalsh(cov.submatrix(support))[-1])
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The k of each run of an entry dual."""
+    runs: list[int] = []
 
     class Watched(best.EntryDual):
         def run(self, *given: Any) -> Any:
-            begun.append(self.k)
+            runs.append(self.k)
             return super().run(*given)
 
     monkeypatch.setattr(best, "EntryDual", Watched)
-    objective = float(np.linalg.eigvalsh(cov.submatrix(support))[-1])
+    return runs
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.0])
+def test_for_a_gap_the_root_of_the_directions_comes_before_the_entries(
+    gap: float, begun: list[int]
+) -> None:
+    cov, support, objective = factor_in_noise()
     found = best_bound(
         cov,
         12,
         support,
         target=1.1 * objective,
         time_limit=30.0,
-        effort=Effort(nodes=7, to_a_gap=to_a_gap),
+        effort=Effort(nodes=7, gap=gap),
     )
     assert objective <= found.value <= 1.1 * objective
-    assert (found.name is BoundName.DIRECTION_DUAL) == to_a_gap
-    assert begun == ([] if to_a_gap else [12])
+    assert (found.name is BoundName.DIRECTION_DUAL) == (gap > 0)
+    assert begun == ([] if gap > 0 else [12])
+
+
+@pytest.mark.parametrize("share", [0.8, 0.3])
+def test_a_root_of_the_directions_with_twice_the_gap_is_split_before_the_entries(
+    share: float, begun: list[int]
+) -> None:
+    """Of more than that, the entry dual has its turn after the root."""
+    cov, support, objective = factor_in_noise(0.6)
+    root = dual_bound(cov, 12, start=support, target=objective, nodes=1).value
+    gap = share * (root / objective - 1)
+    effort = Effort(nodes=7, gap=gap)
+    target = (1 + gap) * objective
+    found = best_bound(cov, 12, support, target=target, time_limit=30.0, effort=effort)
+    if share > 0.5:
+        assert objective <= found.value <= target
+        assert found.nodes > 1
+        assert begun == []
+    else:
+        assert begun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -183,6 +184,27 @@ def test_a_rounding_asymmetry_is_averaged():
     np.testing.assert_array_equal(
         Covariance.from_matrix(A).rows(slice(None)), (A + A.T) / 2
     )
+
+
+@pytest.mark.parametrize("d", [7, 600])  # one tile, and several
+@pytest.mark.parametrize("layout", ["rows", "columns", "every other"])
+def test_any_layout_of_a_matrix_is_copied(d, layout):
+    """By rows in our own memory; an error names the entries as they were passed in."""
+    given = np.cov(np.random.default_rng(d).normal(size=(5, d)).T)
+    given = (given + given.T) / 2
+    if layout == "columns":
+        given = np.asfortranarray(given)
+    if layout == "every other":
+        given = np.repeat(np.repeat(given, 2, axis=0), 2, axis=1)[::2, ::2]
+    before = given.copy()
+    cov = Covariance.from_matrix(given)
+    given[3, 5] += 1.0
+    rows = cov.rows(slice(None))
+    assert rows.flags.c_contiguous
+    np.testing.assert_array_equal(rows, before)
+    entries = re.escape(f"A[3, 5] = {given[3, 5]} but A[5, 3] = {given[5, 3]}")
+    with pytest.raises(ValueError, match=entries):
+        Covariance.from_matrix(given)
 
 
 def test_diagonal_is_read_only(X):

@@ -84,7 +84,7 @@ def test_rows_that_cannot_be_strong_are_not_computed(monkeypatch, k):
     assert (_most_of_row(indefinite, k, largest) == np.inf).all()
     computed = []
     plain = bs.Covariance.rows
-    monkeypatch.setattr(truncated_power_module, "CHUNK", 8 * 400)
+    monkeypatch.setattr(truncated_power_module, "FIRST_CHUNK", 8 * 400)
     monkeypatch.setattr(
         bs.Covariance,
         "rows",

@@ -156,7 +156,9 @@ class IncompletePathError(ValueError):
 def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Return the members of each label 0, 1, …, ascending."""
     order = np.argsort(labels, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(labels))[:-1])
+    ends = np.cumsum(np.bincount(labels)).tolist()
+    # `np.split` takes ten times as long, half of a solve by blocks of one feature.
+    return [order[a:b] for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def threshold_path(

@@ -134,4 +134,5 @@ class Chain:
 
     def is_hopeless(self, k: int, tau: float) -> bool:
         """Whether a search at τ could not improve the bound of k."""
-        return tau + rounding_allowance(k, tau, tau, 0.0) >= self.upper[k]
+        bound = self.upper[k]
+        return bound < np.inf and tau + rounding_allowance(k, tau, tau, 0.0) >= bound

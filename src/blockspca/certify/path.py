@@ -232,8 +232,8 @@ class PathProver:
         """Close k at the wanted gap, by way of coarser ones if that takes long.
 
         A short attempt at the wanted gap; short ones at coarser gaps, until one fails;
-        then the bounds that need no chain; then as long as it takes. A matrix of few
-        features has the bounds without a chain before sets are grown.
+        then, if k is still far off, the bounds that need no chain; then as long as it
+        takes. A matrix of few features has these bounds before sets are grown.
         """
         if self.gap is not None and self.tighten_beyond_gap(k, self.gap):
             return
@@ -246,12 +246,12 @@ class PathProver:
             self.bound_without_chain(k, wanted)
         if self.attempt(k, wanted, rounds=1):
             return
-        for gap in gaps:
+        far = max(wanted, self.settings.chainless_from_gap)
+        for gap in sorted({*gaps, far}, reverse=True):
             if not self.attempt(k, gap, rounds=1):
                 break
         if k == self.single_k:
             self.prove_by_itself(k, wanted)
-        far = max(wanted, self.settings.chainless_from_gap)
         if k != self.single_k and not (duals_first or self.chain.is_proved(k, far)):
             self.bound_without_chain(k, wanted)
         for gap in gaps:

@@ -186,7 +186,7 @@ def prove_single_k(
                         settings.nodes_of_entries(k, is_timed), budget.nodes_left
                     ),
                     is_timed=is_timed,
-                    to_a_gap=gap > OPTIMAL_GAP,
+                    gap=gap if gap > OPTIMAL_GAP else 0.0,
                 ),
                 memory=limits.memory,
                 report=_reporting(callback, k, best, budget),
@@ -207,7 +207,8 @@ def prove_single_k(
     # claimed by it.
     if not is_sound(bound, objective, OPTIMAL_GAP * abs(objective)):
         bound = NamedBound(np.inf, BoundName.NONE)
-    bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
+    if not is_within_gap(objective, max(bound.value, objective), max(gap, OPTIMAL_GAP)):
+        bound = min(bound, NamedBound(*ObviousBounds(cov).least(k)))
     upper_bound = max(bound.value, objective)
     return CertifiedStep(
         k=k,

@@ -9,7 +9,7 @@ import numpy as np
 from .._validation import FloatArray, numeric_array
 from .rounding import NORMAL
 
-TILE_SIZE = 512  # a float64 tile of 2 MiB, which stays in cache while it is turned
+TILE_SIZE = 256  # a float64 tile of 512 KiB, which stays in cache with its mirror image
 
 # Two halves of a matrix computed in floating point differ by rounding only.
 SYMMETRY_TOLERANCE = 1e-12
@@ -23,15 +23,17 @@ def own_matrix(A: Any) -> tuple[FloatArray, bool]:
     in between would be neither the one nor the other.
     """
     values = numeric_array(A, "A")
-    square = np.ascontiguousarray(values)
+    refuse_rectangular(values)
+    symmetric = symmetric_dense(values)
+    is_same = symmetric is values
+    # The columns of a symmetric matrix are its rows: turned round by what is a view.
+    by_columns = symmetric.flags.f_contiguous
+    rows = np.ascontiguousarray(symmetric.T if by_columns else symmetric)
     # Lists and arrays of other types were converted, other layouts copied; whatever
     # else may share its memory with what was passed in.
     converted = isinstance(A, list) or (type(A) is np.ndarray and A.dtype != np.float64)
-    ours = converted or not np.may_share_memory(square, values)
-    refuse_rectangular(square)
-    symmetric = symmetric_dense(square)
-    is_same = symmetric is square
-    return symmetric if ours or not is_same else square.copy(), is_same
+    ours = converted or not np.may_share_memory(rows, values)
+    return rows if ours else rows.copy(), is_same
 
 
 def refuse_rectangular(A: Any) -> None:
@@ -60,13 +62,14 @@ def refuse_unscaled(largest: float, d: int) -> None:
 def symmetric_dense(A: FloatArray) -> FloatArray:
     """Check that A is finite and symmetric, tile by tile."""
     d = len(A)
+    side = d if d <= 2 * TILE_SIZE else TILE_SIZE  # a small matrix is one tile
     worst, largest, where = 0.0, 0.0, (0, 0)
     deviation = np.sqrt(np.abs(np.diagonal(A)))
     symmetric = True
-    for i0 in range(0, d, TILE_SIZE):
-        for j0 in range(i0, d, TILE_SIZE):
-            upper = A[i0 : i0 + TILE_SIZE, j0 : j0 + TILE_SIZE]
-            lower = A[j0 : j0 + TILE_SIZE, i0 : i0 + TILE_SIZE].T
+    for i0 in range(0, d, side):
+        for j0 in range(i0, d, side):
+            rows, columns = slice(i0, i0 + side), slice(j0, j0 + side)
+            upper, lower = A[rows, columns], A[columns, rows].T
             same = np.array_equal(upper, lower)  # never where something is NaN
             top = max(upper.max(), -upper.min())
             if not same:
@@ -83,12 +86,7 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
                 continue
             symmetric = False
             size = np.maximum(np.abs(upper), np.abs(lower))
-            size = np.maximum(
-                size,
-                np.outer(
-                    deviation[i0 : i0 + TILE_SIZE], deviation[j0 : j0 + TILE_SIZE]
-                ),
-            )
+            size = np.maximum(size, np.outer(deviation[rows], deviation[columns]))
             size[size == 0] = 1.0
             difference = np.abs(upper / size - lower / size)
             if difference.max() > worst:

@@ -36,7 +36,9 @@ POLISH_SHARE = 0.5  # of the time that is left
 #: them in one of fifty cases.
 HITS = 4
 SAMPLE_SHARE = 0.25  # of the time that is left, for rows of the sample
-CHUNK = 2**21  # entries of rows that are held at a time
+#: Entries of rows that are held at a time: few at first, as of raw data the first rows
+#: rule out most others, then twice as many each time.
+FIRST_CHUNK, CHUNK = 2**17, 2**21
 
 
 def truncated_power(
@@ -214,14 +216,15 @@ def _strong_rows(
     most = _most_of_row(cov, k, largest)
     # Those first that may have most, so that the others need not be looked at.
     sample = sample[np.argsort(-most[sample], kind="stable")]
-    chunk = max(1, CHUNK // d)
-    seconds = _cost.passes(4, chunk * d)
+    chunk, most_at_once = max(1, FIRST_CHUNK // d), max(1, CHUNK // d)
+    row_seconds = _cost.passes(4, d)
     if not cov.in_memory:
-        seconds += _cost.product(chunk, cov.n_samples or d, d)
+        row_seconds += _cost.product(1, cov.n_samples or d, d)
     clock = Deadline(_part(deadline.remaining(), SAMPLE_SHARE))
     kept: list[_StrongRow] = []
-    while len(sample) and clock.affords(seconds):
+    while len(sample) and clock.affords(chunk * row_seconds):
         chosen, sample = sample[:chunk], sample[chunk:]
+        chunk = min(2 * chunk, most_at_once)
         A = cov.rows(chosen)
         squares = A * A
         sums = np.partition(squares, d - k, axis=1)[:, d - k :].sum(axis=1).tolist()
