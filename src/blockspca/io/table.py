@@ -148,6 +148,8 @@ class Table:
         """
         import numpy as np
 
+        from .._samples import projected, standard_deviations
+
         if self.is_matrix:
             return None
         support = np.flatnonzero(loadings.any(axis=0))
@@ -158,15 +160,11 @@ class Table:
             X = values.tocsc()[:, support].toarray().astype(np.float64)
         else:
             X = np.array(values[:, support], dtype=np.float64)
-        observed = ~np.isnan(X)
-        counts = observed.sum(axis=0)
-        if center:
-            X -= np.where(observed, X, 0.0).sum(axis=0) / counts
-        # A gap counts as the mean, as it does where scores are transformed.
-        X[~observed] = 0.0
+        mean = np.nanmean(X, axis=0) if center else np.zeros(len(support))
+        weights = loadings[:, support]
         if scale:
-            X /= np.sqrt((X**2).sum(axis=0) / (counts - 1))
-        return X @ loadings[:, support].T
+            weights = weights / standard_deviations(X, mean)
+        return projected(X, mean, weights.T)
 
 
 def read_table(path: str | Path, **wanted: Any) -> Table:
