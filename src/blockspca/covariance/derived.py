@@ -187,18 +187,6 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
     return image - basis @ ((within + within.T) / 4)
 
 
-def sparse_parts(source: Any) -> tuple[Any, FloatArray, FloatArray] | None:
-    """X, μ and D of A = D (X'X − n μμ') D if a source comes from sparse data."""
-    parts = getattr(source, "sparse_parts", None)
-    return None if parts is None else parts()
-
-
-def factor_error(source: Any) -> float:
-    """Rounding in the columns of a source, 0 if it says nothing of it."""
-    error = getattr(source, "factor_error", None)
-    return 0.0 if error is None else float(error())
-
-
 class ResidualDataSource(DenseDataSource):
     """A = C'C with columns that are off by `column_errors`, in norm; see `residual`."""
 
@@ -257,7 +245,7 @@ class SubsetSource:
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """X, μ and D of the features kept, if the base is made from sparse data."""
-        parts = sparse_parts(self.base)
+        parts = Covariance(self.base).sparse_data()
         if parts is None:
             return None
         X, mean, factor = parts
@@ -267,7 +255,7 @@ class SubsetSource:
         return self.base.entry_error()
 
     def factor_error(self) -> float:
-        return factor_error(self.base)
+        return Covariance(self.base).factor_error
 
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
@@ -315,7 +303,7 @@ class MaskedSource:
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
-        parts = sparse_parts(self.base)
+        parts = Covariance(self.base).sparse_data()
         if parts is None or self.fill != 0:
             return None
         X, mean, factor = parts
@@ -325,7 +313,7 @@ class MaskedSource:
         return self.base.entry_error()
 
     def factor_error(self) -> float:
-        return factor_error(self.base)
+        return Covariance(self.base).factor_error
 
 
 class LowRankSource(WithoutFactor):
