@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource
-from ..numerics.threads import scan_threads
+from ..numerics.threads import blas_limited_to, scan_threads
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
 
@@ -199,14 +199,13 @@ class Pass:
         self,
         tasks: Sequence[Any],
         make_worker: Callable[[], Callable[[Any], None]],
-        threads: int | None = None,
     ) -> None:
         """Have workers, one on each thread, take the tasks in order.
 
         This thread keeps the clock: `tick` may raise, and then no task begins any more.
         """
-        threads = self.threads if threads is None else threads
         total = len(tasks)
+        threads = min(self.threads, total)
         if threads == 1:
             work = make_worker()
             for done, task in enumerate(tasks):
@@ -229,16 +228,18 @@ class Pass:
                 except PassStopped:
                     return
 
-        futures = [self.pool.submit(loop) for _ in range(threads)]
         try:
-            pending = set(futures)
-            while pending:
-                self.tick(max(0, total - len(waiting) - threads), total)
-                ended, pending = wait(
-                    pending, timeout=SECONDS_BETWEEN_TICKS, return_when=FIRST_EXCEPTION
-                )
-                for future in ended:
-                    future.result()
+            # One thread of BLAS for each worker: its own threads, waiting for the next
+            # product, would take the cores from the lists.
+            with blas_limited_to(1):
+                pending = {self.pool.submit(loop) for _ in range(threads)}
+                while pending:
+                    self.tick(max(0, total - len(waiting) - threads), total)
+                    ended, pending = wait(
+                        pending, SECONDS_BETWEEN_TICKS, return_when=FIRST_EXCEPTION
+                    )
+                    for future in ended:
+                        future.result()
         except BaseException:
             # Workers hear of it within their tasks; without it the pool would wait for
             # them.

@@ -39,15 +39,7 @@ class Tiles:
         # The largest variances first: they raise the floors of all lists, and most of
         # what follows is passed over.
         pairs = [(a, b) for a in range(n_strips) for b in range(a, n_strips)]
-        if len(pairs) == 1 or self.job.threads == 1:
-            self.job.distribute(pairs, lambda: TileWorker(self), threads=1)
-            return
-        from threadpoolctl import threadpool_limits
-
-        # One thread of BLAS for each worker: its own threads, waiting for the next
-        # product, would take the cores from the lists.
-        with threadpool_limits(1, user_api="blas"):
-            self.job.distribute(pairs, lambda: TileWorker(self))
+        self.job.distribute(pairs, lambda: TileWorker(self))
 
 
 class TileWorker:
