@@ -206,13 +206,15 @@ def threshold_path(
         bits = cov.rows(slice(None)).view(np.int64)
         forest.grow_forest(bits, strength, coarse, tops, parent, order, joined_by)
     else:
-        rows: _RowsAhead | _RowsInMemory
+        rows: FloatArray | _RowsAhead
         if cov.in_memory:
-            rows = _RowsInMemory(cov, deadline)
+            rows = cov.rows(slice(None))
         else:
             rows = _RowsAhead(cov, strength, deadline, memory)
         vertex = 0
         for step in range(d):
+            if step % ROWS_BETWEEN_CHECKS == 0:
+                _check(deadline)
             order[step] = vertex
             joined_by[step] = strength[vertex]
             bits = rows[vertex].view(np.int64)
@@ -273,19 +275,9 @@ def strongest_forest(
     return ThresholdPath(n_features, weights[kept], pairs[kept])
 
 
-class _RowsInMemory:
-    """Rows of a matrix, with a look at the clock now and then."""
-
-    def __init__(self, cov: Covariance, deadline: Deadline) -> None:
-        self.A = cov.rows(slice(None))
-        self.deadline = deadline
-        self.read = 0
-
-    def __getitem__(self, vertex: int) -> FloatArray:
-        if self.read % ROWS_BETWEEN_CHECKS == 0 and self.deadline.passed():
-            raise TimeoutError("the time was up before the threshold path was complete")
-        self.read += 1
-        return self.A[vertex]
+def _check(deadline: Deadline) -> None:
+    if deadline.passed():
+        raise TimeoutError("the time was up before the threshold path was complete")
 
 
 class _RowsAhead:
@@ -324,8 +316,7 @@ class _RowsAhead:
     def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
         from .._kernels.forest import IN_TREE
 
-        if self.deadline.passed():
-            raise TimeoutError("the time was up before the threshold path was complete")
+        _check(self.deadline)
         # The oldest were guesses that have not come true for longest.
         while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..covariance.covariance import Covariance, as_covariance
-from ..limits import Deadline, Limits
+from ..limits import Deadline, Limits, stop_reason
 from ..numerics import cost as _cost
 from ..numerics.linalg import largest_entries, on_support, rough_eigenpair
 from ..numerics.rounding import in_units, power_of_two
@@ -276,10 +276,8 @@ class _Search:
         self.shift = 0.0
 
     def stop(self) -> bool:
-        if self.deadline.passed():
-            self.status = Status.TIME_LIMIT
-        elif self.limits.nodes is not None and self.nodes >= self.limits.nodes:
-            self.status = Status.NODE_LIMIT
+        stopped = stop_reason(self.limits, self.deadline, self.nodes)
+        self.status = stopped or self.status
         return self.status is not Status.FEASIBLE
 
     def run(self, n_starts: int, sample: bool) -> None:
