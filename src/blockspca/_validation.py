@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -286,6 +286,11 @@ def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:
     """Name up to five features in an error message."""
     shown = [repr(names[i]) if names else str(i) for i in indices[:5]]
     return ", ".join(shown) + (", ..." if len(indices) > 5 else "")
+
+
+def names_of(indices: Iterable[Any], names: tuple[str, ...] | None) -> list[str]:
+    """Return the names of features, or their indices as text."""
+    return [names[int(i)] if names else str(int(i)) for i in indices]
 
 
 def check_count(value: Any, argument: str) -> int:
