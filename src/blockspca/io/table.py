@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from .._feature_names import meant
 from .errors import Argument, ReadError, tell
 from .lines import STANDARD_INPUT
@@ -146,8 +148,6 @@ class Table:
         ----------
         loadings : array of shape (n_components, d)
         """
-        import numpy as np
-
         from .._samples import projected, standard_deviations
 
         if self.is_matrix:
@@ -214,6 +214,9 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         raise ReadError(
             f"{path} cannot be opened; its permissions forbid it."
         ) from None
+    if not piped:
+        size = path.stat().st_size
+        request.tick(size, size)
     left_out, label = list(request.drop), request.label
     # Labels of an h5ad file are in obs, and a column of names is no feature already.
     if (
@@ -255,8 +258,6 @@ def tell_of_numbering(table: Table) -> None:
 
     They count up by one, or are called so and have no number twice.
     """
-    import numpy as np
-
     values, names = table.values, table.feature_names
     n, d = table.shape
     in_file = hasattr(values, "columns_of")  # to be read in blocks, if at all
@@ -300,8 +301,6 @@ def tell_of_codes(table: Table) -> None:
     They do if they are farther from all others of their column than those are from one
     another.
     """
-    import numpy as np
-
     values = np.asarray(table.values)
     # A code lies outside of what was measured: where it is no extreme, it is a number.
     extremes = (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))
