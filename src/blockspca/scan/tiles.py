@@ -52,7 +52,7 @@ class TileWorker:
         in_parts = (job.cov.n_samples or 1) > tiles.samples
         self.out = np.empty(size**2)
         self.part = np.empty(size**2 if in_parts else 0)
-        self.span = np.zeros(2 + size, dtype=np.int64)
+        self.floors = np.empty(size, dtype=np.int64)
         self.left: tuple[int, FloatArray | None] = (-1, None)
 
     def __call__(self, pair: tuple[int, int]) -> None:
@@ -141,8 +141,7 @@ class TileWorker:
             if by_column:
                 from .._kernels.columntops import add_columns
 
-                self.span[:2] = 0, len(columns)
-                add_columns(*lists, self.span)
+                add_columns(*lists, self.floors)
             else:
                 from .._kernels.rowtops import add_rows
 
