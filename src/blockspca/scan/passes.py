@@ -18,6 +18,7 @@ from ..covariance.dask_source import DaskSource
 from ..numerics.threads import blas_limited_to, scan_threads
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
+from .tiles import Tiles
 
 TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
 SMALLEST_TILE = 64  # features: in smaller ones BLAS and threads have nothing to share
@@ -101,15 +102,16 @@ class Pass:
             nonzeros = sparse[0].nnz
             self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
             return lambda: self.sparse_data(*sparse)
-        if self.single_pays():
+        C = self.cov.dense_factor()
+        if C is not None and self.single_pays(len(C)):
             if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
                 self.fit(20 * self.d * (self.width + SPARE))  # what comes back
-                return self.device
-            self.fit(single_bytes(self, self.cov.n_samples or 0))
-            return self.single
+                return lambda: self.device(C)
+            self.fit(single_bytes(self, len(C)))
+            return lambda: SingleTiles(self, C).pass_over()
         if self.cov.has_columns:
             self.fit_tiles()
-            return self.dense_data
+            return lambda: Tiles(self).pass_over()
         self.fit(8 * self.d * (4 if self.cov.in_memory else 12))
         return self.strips
 
@@ -162,12 +164,9 @@ class Pass:
         # its lists.
         return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
 
-    def single_pays(self) -> bool:
-        """Whether to compute in single precision what enters no list."""
-        n = self.cov.n_samples
-        if self.cov.dense_factor() is None or n is None or n > MOST_SAMPLES:
-            return False
-        if self.d < SINGLE_FROM or not self.diagonal.max() > 0:
+    def single_pays(self, n: int) -> bool:
+        """Whether to compute in single precision what enters no list, n the samples."""
+        if n > MOST_SAMPLES or self.d < SINGLE_FROM or not self.diagonal.max() > 0:
             return False
         lists = 16 * self.d * self.width
         return self.memory is None or single_bytes(self, n) + lists <= self.memory
@@ -284,18 +283,10 @@ class Pass:
             return self.cov.rows(rows)
         return self.cov.submatrix(self.features[rows], self.features)
 
-    def single(self) -> None:
-        """Tiles in single precision, and what they list in double."""
-        C = self.cov.dense_factor()
-        assert C is not None
-        SingleTiles(self, C).pass_over()
-
-    def device(self) -> None:
+    def device(self, C: FloatArray) -> None:
         """Products and lists on the GPU that the data came from."""
         from .cuda_kernels import CudaKernels
 
-        C = self.cov.dense_factor()
-        assert C is not None
         DeviceTiles(self, C).pass_over(CudaKernels())
 
     def dask_data(
@@ -372,12 +363,6 @@ class Pass:
         per_sample = np.diff(by_sample.indptr).astype(np.float64)
         running = np.concatenate([[0.0], np.cumsum(per_sample[by_feature.indices])])
         return np.diff(running[by_feature.indptr]) + self.d / 4
-
-    def dense_data(self) -> None:
-        """Tiles of the symmetric half, features by descending variance."""
-        from .tiles import Tiles
-
-        Tiles(self).pass_over()
 
 
 def _equal_shares(cost: FloatArray, share: float) -> NDArray[np.int64]:
