@@ -107,11 +107,10 @@ class Table:
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
         values = _in_memory(self.values)
-        values = (
-            values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
-        )
+        values = values.tocsr() if hasattr(values, "tocsr") else values
+        values = values[:, keep]
         if self.is_matrix:
-            values = values.tocsr()[keep] if hasattr(values, "tocsr") else values[keep]
+            values = values[keep]
         return replace(self, values=values, feature_names=tuple(names[j] for j in keep))
 
     def covariance(
