@@ -300,8 +300,6 @@ class Budget(Deadline):
         """
         self._step_ends = math.inf
         if self.limits.time is not None and not last:
-            # Half of the rest, step by step: an early k that is hard leaves time for
-            # those after it.
             self._step_ends = (self.elapsed() + self.limits.time) / 2
 
 

@@ -64,7 +64,6 @@ def worth_forming(
     n, d = _samples(source), source.n_features
     # The rest is for what is done with A.
     most = MEMORY if memory is None else memory // 2
-    # Of fewer samples than features, X is the smaller of the two.
     if n is None or n <= d or 8 * d * d > most:
         return False
     seconds = seconds_to_form(source)

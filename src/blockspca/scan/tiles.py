@@ -136,7 +136,6 @@ class TileWorker:
     ) -> None:
         """Put block = A[rows, columns] into the lists of its rows, or its columns."""
         lists = (block.view(np.int64), rows, columns, self.job.bits, self.job.indices)
-        # Tiles of two workers may have a strip in common.
         with self.tiles.locks[strip]:
             if by_column:
                 from .._kernels.columntops import add_columns
