@@ -8,6 +8,7 @@ import numpy as np
 
 from ._validation import (
     _refuse_text_columns,
+    any_array,
     check_names,
     describe,
     is_sparse,
@@ -34,7 +35,7 @@ def validated(
         check_names(names, len(names))
         _refuse_text_columns(X, "X")
     elif isinstance(X, (list, tuple)):
-        X = _as_array(X)
+        X = any_array(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] == 0:
         raise ValueError(
@@ -71,15 +72,6 @@ def _checked_in_place(estimator: Any, X: Any, *, reset: bool) -> bool:
             f"{estimator.n_features_in_} features as input; pass the same ones."
         )
     return True
-
-
-def _as_array(rows: Any) -> Any:
-    try:
-        return np.asarray(rows)
-    except ValueError as error:
-        raise ValueError(
-            f"X cannot be read as an array ({error}); pass rows of equal length."
-        ) from None
 
 
 def _validate_data(estimator: Any, X: Any, **options: Any) -> Any:

@@ -67,13 +67,7 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
     elif isinstance(value, np.ma.MaskedArray):
         array = np.ma.filled(value.astype(float), math.nan)  # masked means missing
     else:
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            raise ValueError(
-                f"{argument} cannot be read as an array ({error}); pass rows of "
-                "equal length."
-            ) from None
+        array = any_array(value, argument)
     if np.iscomplexobj(array):
         raise TypeError(
             f"{argument} has complex dtype {array.dtype}; pass its real part, for "
@@ -97,6 +91,17 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
             "and one column."
         )
     return np.asarray(array, dtype=np.float64)
+
+
+def any_array(value: Any, argument: str) -> Any:
+    """Turn array-like `value` into an array, of whatever type it is."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{argument} cannot be read as an array ({error}); pass rows of equal "
+            "length."
+        ) from None
 
 
 def refuse_other_things(value: Any, argument: str) -> None:
