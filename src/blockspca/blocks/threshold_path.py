@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline
@@ -189,8 +190,6 @@ def threshold_path(
     >>> threshold_path([[2.0, 0.9], [0.9, 1.0]]).weights
     array([0.9])
     """
-    from .._kernels.loading import load
-
     cov = as_covariance(cov)
     if not load("forest", seconds=deadline.remaining() if deadline else None):
         raise TimeoutError("the time was up before the threshold path was compiled")

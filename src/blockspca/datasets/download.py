@@ -13,6 +13,8 @@ import logging
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..io.writing import draft, put_in_place, write_file
 from .catalogue import DataSetNotFound, PaperSet, data_folder, fingerprint, paper_set
 from .sources import SOURCES, Source
@@ -161,7 +163,6 @@ def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
 
 
 def _save(path: Path, array: Any, key: str) -> None:
-    import numpy as np
     from scipy.sparse import issparse, save_npz
 
     save: Any = save_npz  # takes files too, whatever its stubs say

@@ -23,6 +23,7 @@ from ..numerics.linalg import largest_entries, on_support, rough_eigenpair
 from ..numerics.rounding import in_units, power_of_two
 from ..numerics.threads import blas_limited_to
 from ..result import Solution, Status
+from .pool import swapped
 from .power_iteration import power_iteration
 
 # Supports are cut down in steps: what a larger k settles first is a better start.
@@ -328,8 +329,6 @@ class _Search:
 
     def polish(self) -> None:
         """Swap features of the support for the next best, one at a time."""
-        from .pool import swapped
-
         clock = Deadline(_part(self.deadline.remaining(), POLISH_SHARE))
         d, k = self.cov.n_features, self.k
         size = min(d, k + POLISH_CANDIDATES)

@@ -17,6 +17,7 @@ from .._messages import count, gap_in_percent
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..covariance.covariance import Covariance, as_covariance
+from ..io.writing import WriteError, write_file
 from ..progress import Event
 from ..result import Result
 from ..sparsity_path import SparsityPath
@@ -104,8 +105,6 @@ def save(ax: Any, path: str | Path, *, force: bool = False, dpi: int = 160) -> P
     >>> from blockspca.plotting import plot_matrix, save
     >>> save(plot_matrix([[2.0, 0.9], [0.9, 1.0]]), "a.png")  # doctest: +SKIP
     """
-    from ..io.writing import WriteError, write_file
-
     path = Path(path)
     kind = path.suffix.lstrip(".").lower()
     known = sorted(figure_of(ax).canvas.get_supported_filetypes())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
-from ..covariance.dask_source import DaskSource
+from ..covariance.dask_source import DaskSource, dask_tops
 from ..numerics.threads import blas_limited_to, scan_threads
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
@@ -295,8 +295,6 @@ class Pass:
         correction: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         """Tiles as dask tasks, merged by a tree."""
-        from ..covariance.dask_source import dask_tops
-
         tops = dask_tops(source, self.width, self.features, self.tick, correction)
         self.values[:], self.indices[:] = tops
 
