@@ -32,7 +32,7 @@ LAYERS = {
     "rules stopping",
     "numerics": "numerics",
     "kernels": "_kernels",
-    "covariance": "covariance",
+    "covariance": "covariance _samples",
     "scan": "scan",
     "heuristics": "heuristics",
     "bounds": "bounds",
@@ -48,7 +48,7 @@ LAYERS = {
     "plotting": "plotting",
     "report": "report",
     "explore": "explore",
-    "estimator": "estimator _sklearn _estimator_input _samples _estimator_output"
+    "estimator": "estimator _sklearn _estimator_input _estimator_output"
     " _estimator_views tl",
     "datasets": "datasets",
     "reproduction": "reproduction",

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ._sklearn import means_and_scales
+from ._samples import means_and_scales
 from ._validation import (
     FloatArray,
     check_positive_integer,

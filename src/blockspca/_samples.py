@@ -1,4 +1,4 @@
-"""What `SparsePCA` computes from samples: in memory, in files or in a dask array."""
+"""Scores, squares, means and scales of samples: in memory, in files or in dask."""
 
 from __future__ import annotations
 
@@ -8,28 +8,12 @@ from typing import Any
 import numpy as np
 
 from ._validation import FloatArray, is_sparse
+from .covariance.covariance import Covariance
 from .covariance.dask_source import is_dask
 from .covariance.device_data import on_host
 from .covariance.kinds import stays_in_place
 from .covariance.stored import StoredSparse
 from .covariance.task_tree import bounds
-
-
-def checked_in_place(estimator: Any, X: Any, *, reset: bool) -> bool:
-    """Tell whether X is read in place; if so, set or compare n_features_in_."""
-    if not stays_in_place(X):
-        return False
-    n, d = (int(size) for size in X.shape)
-    if reset:
-        estimator.n_features_in_ = d
-        if n < 2:
-            raise ValueError(f"X has {n} sample(s); pass at least two rows.")
-    elif d != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {d} features, but SparsePCA is expecting "
-            f"{estimator.n_features_in_} features as input; pass the same ones."
-        )
-    return True
 
 
 def projected(X: Any, mean: FloatArray, weights: FloatArray) -> FloatArray:
@@ -91,3 +75,43 @@ def _blocks(X: Any) -> Iterator[Any]:
     return (
         np.array(X[i : i + step], dtype=np.float64) for i in range(0, X.shape[0], step)
     )
+
+
+def means_and_scales(
+    X: Any, cov: Covariance, scale: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Means of the features, and what they are divided by: 1 for what is constant."""
+    varies = cov.diagonal() > 0
+    known = cov.given_moments()
+    if known is not None:  # data that are read in place
+        return known[0], np.where(varies, known[1], 1.0)
+    sparse = is_sparse(X)
+    mean = np.asarray(X.mean(axis=0)).ravel() if sparse else np.nanmean(X, axis=0)
+    if not scale:
+        return mean, np.ones(len(mean))
+    return mean, np.where(varies, standard_deviations(X, mean), 1.0)
+
+
+def standard_deviations(X: Any, mean: FloatArray) -> FloatArray:
+    """Return Σ (x − mean)² / (n − 1) of each feature, its root taken; NaN is left out.
+
+    In units of the largest deviation, so that no square leaves the range of float64.
+    """
+    if is_sparse(X):
+        columns = X.tocsc(copy=True)
+        columns.sum_duplicates()
+        feature = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
+        centred = columns.data - mean[feature]
+        zeros = X.shape[0] - np.diff(columns.indptr)
+        size = np.where(zeros > 0, np.abs(mean), 0.0)
+        np.maximum.at(size, feature, np.abs(centred))
+        unit = np.where(size > 0, size, 1.0)
+        squares = np.bincount(feature, (centred / unit[feature]) ** 2, X.shape[1])
+        squares = squares + zeros * (mean / unit) ** 2
+        return unit * np.sqrt(squares / (X.shape[0] - 1))
+    centred = X - mean
+    # Squares of very large or small numbers would overflow, or vanish.
+    size = np.nanmax(np.abs(centred), axis=0)
+    unit = np.where(size > 0, size, 1.0)
+    samples = (~np.isnan(centred)).sum(axis=0)
+    return unit * np.sqrt(np.nansum((centred / unit) ** 2, axis=0) / (samples - 1))

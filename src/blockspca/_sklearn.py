@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ._samples import checked_in_place
 from ._validation import (
-    FloatArray,
     _refuse_text_columns,
+    any_array,
     check_names,
     describe,
     is_sparse,
     refuse_other_things,
     split_names,
 )
-from .covariance.covariance import Covariance
 from .covariance.device_data import on_host
-from .covariance.kinds import opened
+from .covariance.kinds import opened, stays_in_place
 
 
 def validated(
@@ -31,13 +29,13 @@ def validated(
     refuse_other_things(X, "X")
     X, names = split_names(X)
     X = opened(on_host(X)[0])
-    if checked_in_place(estimator, X, reset=options.get("reset", True)):
+    if _checked_in_place(estimator, X, reset=options.get("reset", True)):
         return X
     if names is not None:
         check_names(names, len(names))
         _refuse_text_columns(X, "X")
     elif isinstance(X, (list, tuple)):
-        X = _as_array(X)
+        X = any_array(X, "X")
     shape: tuple[int, ...] = getattr(X, "shape", ())
     if len(shape) == 2 and shape[1] == 0:
         raise ValueError(
@@ -59,13 +57,21 @@ def validated(
     return X
 
 
-def _as_array(rows: Any) -> Any:
-    try:
-        return np.asarray(rows)
-    except ValueError as error:
+def _checked_in_place(estimator: Any, X: Any, *, reset: bool) -> bool:
+    """Tell whether X is read in place; if so, set or compare n_features_in_."""
+    if not stays_in_place(X):
+        return False
+    n, d = (int(size) for size in X.shape)
+    if reset:
+        estimator.n_features_in_ = d
+        if n < 2:
+            raise ValueError(f"X has {n} sample(s); pass at least two rows.")
+    elif d != estimator.n_features_in_:
         raise ValueError(
-            f"X cannot be read as an array ({error}); pass rows of equal length."
-        ) from None
+            f"X has {d} features, but SparsePCA is expecting "
+            f"{estimator.n_features_in_} features as input; pass the same ones."
+        )
+    return True
 
 
 def _validate_data(estimator: Any, X: Any, **options: Any) -> Any:
@@ -100,43 +106,3 @@ def _refuse_not_finite(X: Any, names: Any, allow_nan: bool, is_matrix: bool) -> 
     raise ValueError(
         f"X has {what}, in feature(s) {describe(columns.tolist(), known)}; {fix}."
     )
-
-
-def means_and_scales(
-    X: Any, cov: Covariance, scale: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Means of the features, and what they are divided by: 1 for what is constant."""
-    varies = cov.diagonal() > 0
-    known = cov.given_moments()
-    if known is not None:  # data that are read in place
-        return known[0], np.where(varies, known[1], 1.0)
-    sparse = is_sparse(X)
-    mean = np.asarray(X.mean(axis=0)).ravel() if sparse else np.nanmean(X, axis=0)
-    if not scale:
-        return mean, np.ones(len(mean))
-    return mean, np.where(varies, standard_deviations(X, mean), 1.0)
-
-
-def standard_deviations(X: Any, mean: FloatArray) -> FloatArray:
-    """Return Σ (x − mean)² / (n − 1) of each feature, its root taken; NaN is left out.
-
-    In units of the largest deviation, so that no square leaves the range of float64.
-    """
-    if is_sparse(X):
-        columns = X.tocsc(copy=True)
-        columns.sum_duplicates()
-        feature = np.repeat(np.arange(X.shape[1]), np.diff(columns.indptr))
-        centred = columns.data - mean[feature]
-        zeros = X.shape[0] - np.diff(columns.indptr)
-        size = np.where(zeros > 0, np.abs(mean), 0.0)
-        np.maximum.at(size, feature, np.abs(centred))
-        unit = np.where(size > 0, size, 1.0)
-        squares = np.bincount(feature, (centred / unit[feature]) ** 2, X.shape[1])
-        squares = squares + zeros * (mean / unit) ** 2
-        return unit * np.sqrt(squares / (X.shape[0] - 1))
-    centred = X - mean
-    # Squares of very large or small numbers would overflow, or vanish.
-    size = np.nanmax(np.abs(centred), axis=0)
-    unit = np.where(size > 0, size, 1.0)
-    samples = (~np.isnan(centred)).sum(axis=0)
-    return unit * np.sqrt(np.nansum((centred / unit) ** 2, axis=0) / (samples - 1))

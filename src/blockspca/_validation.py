@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,13 +67,7 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
     elif isinstance(value, np.ma.MaskedArray):
         array = np.ma.filled(value.astype(float), math.nan)  # masked means missing
     else:
-        try:
-            array = np.asarray(value)
-        except ValueError as error:
-            raise ValueError(
-                f"{argument} cannot be read as an array ({error}); pass rows of "
-                "equal length."
-            ) from None
+        array = any_array(value, argument)
     if np.iscomplexobj(array):
         raise TypeError(
             f"{argument} has complex dtype {array.dtype}; pass its real part, for "
@@ -97,6 +91,17 @@ def numeric_array(value: Any, argument: str) -> FloatArray:
             "and one column."
         )
     return np.asarray(array, dtype=np.float64)
+
+
+def any_array(value: Any, argument: str) -> Any:
+    """Turn array-like `value` into an array, of whatever type it is."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{argument} cannot be read as an array ({error}); pass rows of equal "
+            "length."
+        ) from None
 
 
 def refuse_other_things(value: Any, argument: str) -> None:
@@ -286,6 +291,11 @@ def describe(indices: Sequence[int], names: tuple[str, ...] | None) -> str:
     """Name up to five features in an error message."""
     shown = [repr(names[i]) if names else str(i) for i in indices[:5]]
     return ", ".join(shown) + (", ..." if len(indices) > 5 else "")
+
+
+def names_of(indices: Iterable[Any], names: tuple[str, ...] | None) -> list[str]:
+    """Return the names of features, or their indices as text."""
+    return [names[int(i)] if names else str(int(i)) for i in indices]
 
 
 def check_count(value: Any, argument: str) -> int:

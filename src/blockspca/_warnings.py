@@ -57,12 +57,6 @@ def is_nested_call() -> bool:
     """Tell whether the function that asks was called by this package, not by a user.
 
     Then whoever called it hears what it found, and says what is to be said of it, once.
-
-    Examples
-    --------
-    >>> from blockspca._warnings import is_nested_call
-    >>> is_nested_call()
-    False
     """
     caller = sys._getframe(1).f_back
     return caller is not None and caller.f_code.co_filename.startswith(_HERE)

@@ -33,6 +33,13 @@ class Status(str, Enum):
 
 #: What was asked for is proved.
 PROVED = (Status.OPTIMAL, Status.GAP_LIMIT)
+#: Something else than the proof ended it; the first counts where several did.
+STOPPED = (
+    Status.INTERRUPTED,
+    Status.TIME_LIMIT,
+    Status.NODE_LIMIT,
+    Status.MEMORY_LIMIT,
+)
 
 
 @dataclass(frozen=True)
@@ -255,8 +262,11 @@ class Budget(Deadline):
 
     # -- what is left --------------------------------------------------------------
 
-    def left(self) -> Limits:
-        """Return the limits of what comes next; one node is always left."""
+    def left(self, share: float = 1.0) -> Limits:
+        """Return the limits of what comes next, with a share of the time.
+
+        One node is always left.
+        """
         nodes = self.limits.nodes
         if nodes is not None:
             # Limits refuse zero, and one node makes every search give an answer.
@@ -264,7 +274,8 @@ class Budget(Deadline):
         seconds = self.remaining()
         if seconds is None and nodes is None:
             return self.limits
-        return replace(self.limits, time=seconds, nodes=nodes)
+        time = None if seconds is None else share * seconds
+        return replace(self.limits, time=time, nodes=nodes)
 
     @property
     def nodes_left(self) -> int:
@@ -289,8 +300,6 @@ class Budget(Deadline):
         """
         self._step_ends = math.inf
         if self.limits.time is not None and not last:
-            # Half of the rest, step by step: an early k that is hard leaves time for
-            # those after it.
             self._step_ends = (self.elapsed() + self.limits.time) / 2
 
 

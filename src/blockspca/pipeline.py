@@ -280,11 +280,9 @@ def _solve_constrained(run: _Run, k: int, rules: Rules, certify: bool) -> Result
     from .certify.constrained import solve_constrained
 
     cov, budget = run.cov, run.budget
-    half = budget.left()
-    if half.time is not None:
-        # The price needs both problems; and where the component without constraints
-        # keeps them, all is proved at once.
-        half = replace(half, time=half.time / 2)
+    # The price needs both problems; and where the component without constraints keeps
+    # them, all is proved at once.
+    half = budget.left(1 / 2)
     free = solve(
         cov, k, certify=certify, limits=half, n_jobs=run.n_jobs, start=run.start
     )

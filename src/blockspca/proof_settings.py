@@ -25,14 +25,7 @@ class Prover(Enum):
 
 @dataclass(frozen=True)
 class ProofSettings:
-    """When and for how long each prover runs; k are sparsities, times are seconds.
-
-    Examples
-    --------
-    >>> from blockspca.proof_settings import ProofSettings
-    >>> ProofSettings(spectral_from=2).spectral_from
-    2
-    """
+    """When and for how long each prover runs; k are sparsities, times are seconds."""
 
     # -- which prover (`pipeline.choose_prover`) ---------------------------------------
 

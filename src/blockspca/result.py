@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ._html import Markup, bar, table
 from ._messages import advice, gap_in_percent, proof_in_words
-from ._validation import FloatArray, pandas_for
+from ._validation import FloatArray, names_of, pandas_for
 from .limits import Status
 from .proof_file import MayHaveProof, Proof
 
@@ -369,9 +369,7 @@ class Result(MayHaveProof):
 
         Fewer than `support` where a loading is zero up to rounding.
         """
-        if self.feature_names is None:
-            return [str(int(i)) for i in self._by_loading()]
-        return [self.feature_names[i] for i in self._by_loading()]
+        return names_of(self._by_loading(), self.feature_names)
 
     @property
     def loadings(self) -> dict[str, float]:

@@ -221,17 +221,11 @@ class Rules:
         out = np.intersect1d(held, self.exclude)
         if len(out):
             return f"feature {int(out[0])} is excluded"
-        limits = self.limits
-        if limits is not None and not limits.allows(held):
-            g = int(np.argmax(limits.counts(held) - limits.room))
-            return f"{limits.counts(held)[g]} of group {self.name_of(g)}"
-        beside = self.limits_beside
-        if beside is None:
-            return ""
-        if not beside.allows(held):
-            g = int(np.argmax(beside.counts(held) - beside.room))
-            return f"{beside.counts(held)[g]} of group {self.name_of(g + 1)}"
-        if len(self.filled(held, k)) < k:
+        for limits, first in ((self.limits, 0), (self.limits_beside, 1)):
+            if limits is not None and not limits.allows(held):
+                g = int(np.argmax(limits.counts(held) - limits.room))
+                return f"{limits.counts(held)[g]} of group {self.name_of(g + first)}"
+        if self.beside and len(self.filled(held, k)) < k:
             return "groups and overlap leave no room for the other places"
         return ""
 

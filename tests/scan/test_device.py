@@ -39,9 +39,8 @@ def on_device(request, monkeypatch):
     monkeypatch.setattr(device_module, "TILE_SIZE", 64)
     used: list[str] = []
 
-    def device(self) -> None:
+    def device(self, C) -> None:
         used.append(request.param)
-        C = self.cov.dense_factor()
         device_module.DeviceTiles(self, C).pass_over(kernels_of(request.param))
 
     monkeypatch.setattr(passes_module.Pass, "device", device)

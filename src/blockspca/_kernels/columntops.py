@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from numba import types
 
-from .arrays import INTS
+from .arrays import INDEX, INDICES, INTS, LABELS
 from .options import ENTRY, INNER, njit
-from .rowtops import _BITS, _LABELS, _LISTS, CHUNK, WITHOUT_SIGN
+from .rowtops import CHUNK, WITHOUT_SIGN
 from .selection import insert
 
 
-@njit(types.int64(_LABELS, INTS), **INNER)
+@njit(types.int64(INDEX, INTS), **INNER)
 def _largest_excess(row, floors):
     """The largest |row_b| − floors_b, of bit patterns, so that no sum overflows."""
     top = 0
@@ -23,22 +23,20 @@ def _largest_excess(row, floors):
     return top
 
 
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS, INTS), **ENTRY)
-def add_columns(block, rows, columns, values, indices, span):
+@njit(types.void(INDICES, INDEX, INDEX, LABELS, LABELS, INTS), **ENTRY)
+def add_columns(block, rows, columns, values, indices, floors):
     """Enter block = A[rows, columns] into the lists of its columns.
 
-    span[0], span[1] bound the columns to look at; what follows is scratch, one place
-    for each column.
+    `floors` is scratch, one place for each column.
     """
     last = values.shape[1] - 1
-    start0, stop0 = span[0], span[1]
-    floors = span[2:]
-    for b in range(start0, stop0):
+    width = block.shape[1]
+    for b in range(width):
         floors[b] = values[columns[b], last]
     for a in range(block.shape[0]):
         i = rows[a]
-        for start in range(start0, stop0, CHUNK):
-            stop = min(start + CHUNK, stop0)
+        for start in range(0, width, CHUNK):
+            stop = min(start + CHUNK, width)
             if _largest_excess(block[a, start:stop], floors[start:stop]) <= 0:
                 continue
             for b in range(start, stop):

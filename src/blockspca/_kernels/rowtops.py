@@ -13,12 +13,9 @@ from __future__ import annotations
 
 from numba import types
 
+from .arrays import INDEX, INDICES, LABELS
 from .options import ENTRY, INNER, njit
 from .selection import insert
-
-_BITS = types.Array(types.int64, 2, "C", readonly=True)
-_LABELS = types.Array(types.int64, 1, "C", readonly=True)
-_LISTS = types.Array(types.int64, 2, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 # Entries whose maximum is looked at first. A chunk that enters something is read again,
@@ -26,7 +23,7 @@ WITHOUT_SIGN = 0x7FFFFFFFFFFFFFFF
 CHUNK = 32
 
 
-@njit(types.int64(_LABELS), **INNER)
+@njit(types.int64(INDEX), **INNER)
 def _largest(row):
     top = 0
     for b in range(row.shape[0]):
@@ -34,7 +31,7 @@ def _largest(row):
     return top
 
 
-@njit(types.void(_BITS, _LABELS, _LABELS, _LISTS, _LISTS), **ENTRY)
+@njit(types.void(INDICES, INDEX, INDEX, LABELS, LABELS), **ENTRY)
 def add_rows(block, rows, columns, values, indices):
     """Enter block = A[rows, columns] into the lists of its rows.
 

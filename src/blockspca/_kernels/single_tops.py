@@ -11,17 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
+from .arrays import MATRIX, POSITIONS, TABLE
 from .options import ENTRY, INNER, njit
 from .selection import insert
 
 _TILE = types.Array(types.int32, 2, "C", readonly=True)
-_LABELS = types.Array(types.int32, 1, "C", readonly=True)
-_BITS = types.Array(types.int32, 1, "C", readonly=True)
 _LISTS = types.Array(types.int32, 2, "C")
 _FLOORS = types.Array(types.int32, 1, "C")
-_READ = types.Array(types.int32, 2, "C", readonly=True)
-_DATA = types.Array(types.float64, 2, "C", readonly=True)
-_VALUES = types.Array(types.float64, 2, "C")
 
 WITHOUT_SIGN = 0x7FFFFFFF
 # As in `rowtops`.
@@ -29,7 +25,7 @@ CHUNK = 32
 ROWS, COLUMNS = 1, 2
 
 
-@njit(types.boolean(_BITS, types.int32, _FLOORS), **INNER)
+@njit(types.boolean(POSITIONS, types.int32, _FLOORS), **INNER)
 def _any_above(row, floor, floors):
     """Tell whether an |row_b| exceeds `floor` or floors_b, by bit patterns.
 
@@ -45,7 +41,8 @@ def _any_above(row, floor, floors):
 
 
 @njit(
-    types.void(_TILE, _LABELS, _LABELS, _LISTS, _LISTS, _FLOORS, types.int64), **ENTRY
+    types.void(_TILE, POSITIONS, POSITIONS, _LISTS, _LISTS, _FLOORS, types.int64),
+    **ENTRY,
 )
 def add_tile(tile, rows, columns, values, indices, floors, sides):
     """Enter A[rows, columns] into the lists of its rows, of its columns, or of both.
@@ -74,7 +71,7 @@ def add_tile(tile, rows, columns, values, indices, floors, sides):
                     floors[b] = insert(values, indices, j, value, i)
 
 
-@njit(types.void(types.int64, types.int64, _DATA, _READ, _VALUES), **ENTRY)
+@njit(types.void(types.int64, types.int64, MATRIX, _TILE, TABLE), **ENTRY)
 def listed_entries(start, stop, C, indices, values):
     """Set values[i, p] = |c_i'c_j|, j = indices[i, p], in double; 0 where j < 0.
 

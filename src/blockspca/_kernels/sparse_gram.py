@@ -7,38 +7,19 @@ from numba import types
 from .arrays import FLOATS, INDEX, POSITIONS, TABLE, VECTOR
 from .options import ENTRY, njit
 
+_SPARSE = (INDEX, POSITIONS, VECTOR)  # CSR or CSC
+
 
 @njit(
     types.void(
-        types.int64,
-        types.int64,
-        types.int64,
-        INDEX,
-        POSITIONS,
-        VECTOR,
-        INDEX,
-        POSITIONS,
-        VECTOR,
-        FLOATS,
-        FLOATS,
-        TABLE,
+        types.int64, types.int64, types.int64, *_SPARSE, *_SPARSE, FLOATS, FLOATS, TABLE
     ),
     **ENTRY,
 )
 def add_rows(
-    start,
-    stop,
-    block,
-    sample_pointers,
-    sample_features,
-    sample_data,
-    feature_pointers,
-    feature_samples,
-    feature_data,
-    part,
-    rest,
-    out,
-):
+    start, stop, block, sample_pointers, sample_features, sample_data,
+    feature_pointers, feature_samples, feature_data, part, rest, out,
+):  # fmt: skip
     """Set out[i, j] = (X'X)_ij for i = start, …, stop − 1 and j ≥ i.
 
     X comes by samples (CSR, features ascending) and by features (CSC). The products of

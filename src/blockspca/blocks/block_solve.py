@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.closed_form import cheap_bound, largest_eigenvalue_bound
 from ..covariance.covariance import Covariance
-from ..limits import Budget, Limits
+from ..limits import STOPPED, Budget, Limits
 from ..numerics import cost as _cost
 from ..numerics.linalg import leading_eigenvector, on_support, rayleigh
 from ..numerics.rounding import EPS, power_of_two, sum_above
@@ -33,13 +33,6 @@ COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at onc
 ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
 START_SECONDS = 3.0  # that worker processes may take until they work
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
-
-_STOPPED = (
-    Status.INTERRUPTED,
-    Status.TIME_LIMIT,
-    Status.NODE_LIMIT,
-    Status.MEMORY_LIMIT,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +261,7 @@ def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
 
 def _ended_a_block(ledger: _Ledger) -> Status | None:
     """The limit that ended a block, once all are done."""
-    return next((s for s in _STOPPED if BlockStatus(s) in ledger.statuses), None)
+    return next((s for s in STOPPED if BlockStatus(s) in ledger.statuses), None)
 
 
 _Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]

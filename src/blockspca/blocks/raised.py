@@ -35,8 +35,6 @@ def raised(
     if found.status is not Status.FEASIBLE or cov.dask_source() is not None:
         return found
     limits = Limits(time=budget.remaining())
-    # Equal features fit into no block: of such data blocks alone found a tenth of the
-    # optimum.
     steps = truncated_power(cov, found.k, limits=limits, sample=False)
     supports = [np.flatnonzero(steps.x), np.array(sorted(start), dtype=np.intp)]
     for support in supports:

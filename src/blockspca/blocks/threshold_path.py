@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kernels.loading import load
 from .._validation import FloatArray, check_positive_integer, check_real
 from ..covariance.covariance import Covariance, as_covariance
 from ..limits import Deadline
@@ -191,8 +192,6 @@ def threshold_path(
     >>> threshold_path([[2.0, 0.9], [0.9, 1.0]]).weights
     array([0.9])
     """
-    from .._kernels.loading import load
-
     cov = as_covariance(cov)
     if not load("forest", seconds=deadline.remaining() if deadline else None):
         raise TimeoutError("the time was up before the threshold path was compiled")
@@ -208,13 +207,15 @@ def threshold_path(
         bits = cov.rows(slice(None)).view(np.int64)
         forest.grow_forest(bits, strength, coarse, tops, parent, order, joined_by)
     else:
-        rows: _RowsAhead | _RowsInMemory
+        rows: FloatArray | _RowsAhead
         if cov.in_memory:
-            rows = _RowsInMemory(cov, deadline)
+            rows = cov.rows(slice(None))
         else:
             rows = _RowsAhead(cov, strength, deadline, memory)
         vertex = 0
         for step in range(d):
+            if step % ROWS_BETWEEN_CHECKS == 0:
+                _check(deadline)
             order[step] = vertex
             joined_by[step] = strength[vertex]
             bits = rows[vertex].view(np.int64)
@@ -275,19 +276,9 @@ def strongest_forest(
     return ThresholdPath(n_features, weights[kept], pairs[kept])
 
 
-class _RowsInMemory:
-    """Rows of a matrix, with a look at the clock now and then."""
-
-    def __init__(self, cov: Covariance, deadline: Deadline) -> None:
-        self.A = cov.rows(slice(None))
-        self.deadline = deadline
-        self.read = 0
-
-    def __getitem__(self, vertex: int) -> FloatArray:
-        if self.read % ROWS_BETWEEN_CHECKS == 0 and self.deadline.passed():
-            raise TimeoutError("the time was up before the threshold path was complete")
-        self.read += 1
-        return self.A[vertex]
+def _check(deadline: Deadline) -> None:
+    if deadline.passed():
+        raise TimeoutError("the time was up before the threshold path was complete")
 
 
 class _RowsAhead:
@@ -326,8 +317,7 @@ class _RowsAhead:
     def _compute(self, vertex: int) -> Iterable[tuple[int, FloatArray]]:
         from .._kernels.forest import IN_TREE
 
-        if self.deadline.passed():
-            raise TimeoutError("the time was up before the threshold path was complete")
+        _check(self.deadline)
         # The oldest were guesses that have not come true for longest.
         while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))

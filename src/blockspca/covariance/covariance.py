@@ -12,6 +12,7 @@ from .._validation import (
     check_names,
     check_positive_integer,
     is_sparse,
+    names_of,
     split_names,
 )
 from ..limits import Deadline
@@ -467,9 +468,7 @@ class Covariance:
 
     def names_of(self, indices: Sequence[int] | np.ndarray) -> list[str]:
         """Return the names of some features, or their indices as text."""
-        if self.feature_names is None:
-            return [str(int(i)) for i in indices]
-        return [self.feature_names[int(i)] for i in indices]
+        return names_of(indices, self.feature_names)
 
 
 def as_covariance(cov: Any) -> Covariance:

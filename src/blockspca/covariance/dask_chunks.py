@@ -14,8 +14,8 @@ import numpy as np
 
 from .._validation import FloatArray, is_sparse
 from .device_data import is_on_device, on_host
-from .sparse_chunks import Tick, _no_tick, added
-from .task_tree import TREE_ARITY, bounds, tree
+from .sparse_chunks import Tick, _no_tick
+from .task_tree import TREE_ARITY, bounds, summed, tree
 
 
 def has_sparse_chunks(X: Any) -> bool:
@@ -36,23 +36,23 @@ class DaskChunks:
         self.joins = (TREE_ARITY - 1) * levels
         self.on_device = is_on_device(X._meta)
 
-    def lines(self) -> list[tuple[int, Any]]:
-        """The first row of each chunk of rows, and the chunk as a task, in CSR."""
+    def lines(self) -> list[tuple[int, int, Any]]:
+        """Where each chunk of rows begins and ends, and the chunk as a task, in CSR."""
         import dask
 
-        starts = [start for start, _ in bounds(self.X.chunks[0])]
-        blocks = self.X.to_delayed()
+        edges = bounds(self.X.chunks[0])
         return [
-            (start, dask.delayed(_beside)(list(line)))
-            for start, line in zip(starts, blocks, strict=True)
+            (start, stop, dask.delayed(_beside)(list(line)))
+            for (start, stop), line in zip(edges, self.X.to_delayed(), strict=True)
         ]
 
     def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
         import dask
 
-        parts = [dask.delayed(of_chunk)(line, start) for start, line in self.lines()]
+        of_line = dask.delayed(of_chunk)
+        parts = [of_line(line, start) for start, _, line in self.lines()]
         tick(0, 1)
-        (found,) = dask.compute(tree(parts, _added_up))
+        (found,) = dask.compute(tree(parts, summed))
         tick(1, 1)
         if isinstance(found, np.ndarray) and not found.flags.writeable:
             return found.copy()  # it came from another process as it was sent
@@ -62,17 +62,12 @@ class DaskChunks:
         import dask
 
         found = []
-        for first, line in self.lines():
-            last = first + int(dict(zip(*self._lengths(), strict=True))[first])
+        for first, last, line in self.lines():
             low, high = max(start, first), min(stop, last)
             if low < high:
                 take = dask.delayed(_some)(line, low - first, high - first, columns)
                 found.append(take)
         return np.concatenate(dask.compute(*found))
-
-    def _lengths(self) -> tuple[list[int], list[int]]:
-        ends = bounds(self.X.chunks[0])
-        return [a for a, _ in ends], [b - a for a, b in ends]
 
 
 def _beside(line: list[Any]) -> Any:
@@ -94,11 +89,3 @@ def _beside(line: list[Any]) -> Any:
 
 def _some(block: Any, low: int, high: int, columns: Any) -> FloatArray:
     return block[low:high][:, columns].toarray()
-
-
-def _added_up(parts: list[Any]) -> Any:
-    """Add results of chunks; the first is copied, as tasks may not change it."""
-    total = parts[0] if not isinstance(parts[0], np.ndarray) else parts[0].copy()
-    for part in parts[1:]:
-        total = added(total, part)
-    return total

@@ -8,7 +8,7 @@ worker that is lost takes only its own tasks with it: dask computes them again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from .._validation import FloatArray, describe
 from .device_data import is_on_device, on_host
 from .device_gram import double_product, refuse_less_than_double
 from .fingerprint import Fingerprint, part_fingerprint, refuse_change
+from .ingest import Preparation, refuse_out_of_range
 from .rounding import (
     UNIT_ROUNDOFF,
     column_exponents,
@@ -24,11 +25,8 @@ from .rounding import (
     out_of_range,
     split_mean,
 )
-from .sources import Indices, UncentredSource
-from .task_tree import bounds, tree
-
-if TYPE_CHECKING:
-    from .ingest import Preparation
+from .sources import Indices, UncentredSource, is_all
+from .task_tree import bounds, summed, tree
 
 Tops = tuple[FloatArray, NDArray[np.int64]]
 
@@ -72,7 +70,7 @@ class DaskSource(UncentredSource):
         left = self.columns(rows, 0, self.n_samples)
         if columns is rows:
             return left.T @ left
-        if isinstance(columns, slice) and columns == slice(None):
+        if is_all(columns):
             return self._rows(left)
         return left.T @ self.columns(columns, 0, self.n_samples)
 
@@ -174,8 +172,6 @@ def dask_data(X: Any, prepare: Preparation) -> DaskSource:
     import dask
     import dask.array as da
 
-    from .ingest import refuse_out_of_range
-
     X = X.astype(np.float64)
     n, d = X.shape
     first = X[0]
@@ -260,7 +256,7 @@ def dask_gram(source: DaskSource, tick: Callable[[int, int], None]) -> FloatArra
     edges, prepared = _prepared(source)
     pairs = [(a, b) for a in range(len(edges)) for b in range(a, len(edges))]
     tiles = [
-        tree([dask.delayed(_product)(line[a], line[b]) for line in prepared], _sum)
+        tree([dask.delayed(_product)(line[a], line[b]) for line in prepared], summed)
         for a, b in pairs
     ]
     tick(0, 1)
@@ -300,7 +296,7 @@ def dask_tops(
                 pair = task(line[a], line[b], corner, width, less)
             else:
                 products = [dask.delayed(_product)(x[a], x[b]) for x in prepared]
-                tile = tree(products, _sum)
+                tile = tree(products, summed)
                 pair = dask.delayed(_tile_tops, nout=2)(tile, corner, width, less)
             partial[a].append(pair[0])
             if b != a:
@@ -338,13 +334,6 @@ def _product(left: Any, right: Any) -> FloatArray:
     if is_on_device(left):
         return on_host(double_product(left, right))[0]
     return left.T @ right
-
-
-def _sum(parts: list[FloatArray]) -> FloatArray:
-    total = parts[0].copy()
-    for part in parts[1:]:
-        total += part
-    return total
 
 
 def _product_tops(

@@ -187,18 +187,6 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
     return image - basis @ ((within + within.T) / 4)
 
 
-def sparse_parts(source: Any) -> tuple[Any, FloatArray, FloatArray] | None:
-    """X, μ and D of A = D (X'X − n μμ') D if a source comes from sparse data."""
-    parts = getattr(source, "sparse_parts", None)
-    return None if parts is None else parts()
-
-
-def factor_error(source: Any) -> float:
-    """Rounding in the columns of a source, 0 if it says nothing of it."""
-    error = getattr(source, "factor_error", None)
-    return 0.0 if error is None else float(error())
-
-
 class ResidualDataSource(DenseDataSource):
     """A = C'C with columns that are off by `column_errors`, in norm; see `residual`."""
 
@@ -257,7 +245,7 @@ class SubsetSource:
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """X, μ and D of the features kept, if the base is made from sparse data."""
-        parts = sparse_parts(self.base)
+        parts = Covariance(self.base).sparse_data()
         if parts is None:
             return None
         X, mean, factor = parts
@@ -265,7 +253,7 @@ class SubsetSource:
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
         """As that of the base, of the features kept."""
-        found = getattr(self.base, "sparse_correction", lambda: None)()
+        found = Covariance(self.base).sparse_correction()
         if found is None:
             return None
         X, *others = found
@@ -275,7 +263,7 @@ class SubsetSource:
         return self.base.entry_error()
 
     def factor_error(self) -> float:
-        return factor_error(self.base)
+        return Covariance(self.base).factor_error
 
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
@@ -323,7 +311,7 @@ class MaskedSource:
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
-        parts = sparse_parts(self.base)
+        parts = Covariance(self.base).sparse_data()
         if parts is None or self.fill != 0:
             return None
         X, mean, factor = parts
@@ -333,7 +321,7 @@ class MaskedSource:
         return self.base.entry_error()
 
     def factor_error(self) -> float:
-        return factor_error(self.base)
+        return Covariance(self.base).factor_error
 
 
 class LowRankSource(WithoutFactor):
@@ -386,7 +374,7 @@ class LowRankSource(WithoutFactor):
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
         """X, μ and D of the base, if it is made from sparse data, and L and R."""
-        parts = sparse_parts(self.base)
+        parts = Covariance(self.base).sparse_data()
         return None if parts is None else (*parts, self.left, self.right)
 
     def matvec(self, x: FloatArray) -> FloatArray:

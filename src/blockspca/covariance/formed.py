@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._kernels.loading import load
 from .._validation import FloatArray
 from ..limits import Budget, Deadline
 from ..numerics import cost as _cost
 from ..numerics.threads import scan_threads
 from ..progress import Event, Listener
+from . import device_gram
 from .dask_source import DaskSource, dask_gram
 from .pairwise import PairwiseSource
 from .rounding import additions
@@ -64,7 +66,6 @@ def worth_forming(
     n, d = _samples(source), source.n_features
     # The rest is for what is done with A.
     most = MEMORY if memory is None else memory // 2
-    # Of fewer samples than features, X is the smaller of the two.
     if n is None or n <= d or 8 * d * d > most:
         return False
     seconds = seconds_to_form(source)
@@ -143,8 +144,6 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
 
 def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatArray:
     """C'C by the GPU that the data came from, in the same blocks of samples."""
-    from .device_gram import dense_gram
-
     n, d = source.n_samples, source.n_features
 
     def blocks() -> Iterator[FloatArray]:
@@ -152,7 +151,7 @@ def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatAr
             tick(start, n)
             yield source.columns(slice(None), start, min(start + block, n))
 
-    return dense_gram(blocks(), d)
+    return device_gram.dense_gram(blocks(), d)
 
 
 def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
@@ -208,8 +207,6 @@ def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatAr
 
 def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> FloatArray:
     """Return the upper half of X'X, rows shared out among threads."""
-    from .._kernels.loading import load
-
     load("sparse_gram")
     d = by_sample.shape[1]
     A = np.zeros((d, d))
@@ -249,9 +246,8 @@ def _centre(A: FloatArray, source: SparseDataSource) -> None:
 
 def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArray:
     """Return the same from a GPU, to the last bit."""
-    from .device_gram import sparse_gram
-
-    return sparse_gram(_both_ways(by_sample, by_feature), _PRODUCTS_AT_ONCE, tick)
+    given = _both_ways(by_sample, by_feature)
+    return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
 
 
 def _both_ways(by_sample: Any, by_feature: Any) -> tuple[np.ndarray, ...]:

@@ -52,11 +52,10 @@ def source_of(
     prepare = replace(prepare, names=names)
     prepare.check_samples(n)
     source: Source | None = None
-    if is_dask(X):
-        chunks = has_sparse_chunks(X)
-        source = (
-            chunks_data(DaskChunks(X), prepare) if chunks else dask_data(X, prepare)
-        )
+    if is_dask(X) and has_sparse_chunks(X):
+        source = chunks_data(DaskChunks(X), prepare)
+    elif is_dask(X):
+        source = dask_data(X, prepare)
     elif sparse:
         source = sparse_data(X, prepare)
     elif isinstance(X, StoredSparse):

@@ -67,11 +67,14 @@ class FileChunks:
         self.joins = len(table.bounds())
 
     def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
-        total = None
+        total: Any = None
         for done, (rows, block) in enumerate(self.table.parts()):
             tick(done, self.joins)
             one = of_chunk(block, rows.start)
-            total = one if total is None else added(total, one)
+            if total is None:
+                total = one
+            else:  # in place, where it is an array
+                total += one
         tick(self.joins, self.joins)
         return total
 
@@ -83,14 +86,6 @@ class FileChunks:
                 block = self.table.read(rows)[low - rows.start : high - rows.start]
                 found.append(block[:, columns].toarray())
         return np.concatenate(found)
-
-
-def added(one: Any, other: Any) -> Any:
-    """Add what two chunks gave, in place where that is possible."""
-    if isinstance(one, ColumnSums):
-        return one.joined(other)
-    one += other
-    return one
 
 
 @dataclass
@@ -106,7 +101,7 @@ class ColumnSums:
     low: FloatArray
     seen: Fingerprint
 
-    def joined(self, other: ColumnSums) -> ColumnSums:
+    def __add__(self, other: ColumnSums) -> ColumnSums:
         """The same for these samples and those of `other`."""
         return ColumnSums(
             self.total + other.total,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -38,3 +39,11 @@ def tree(
             for i in range(0, len(parts), TREE_ARITY)
         ]
     return parts[0]
+
+
+def summed(parts: list[Any]) -> Any:
+    """Add results of tasks; the first is copied, as tasks may not change it."""
+    total = copy(parts[0])
+    for part in parts[1:]:
+        total += part
+    return total

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 VARIABLE = "BLOCKSPCA_DATA"
 
 
@@ -178,8 +180,6 @@ def is_present(chosen: PaperSet, folder: str | Path | None = None) -> bool:
 
 def fingerprint(values: Any) -> str:
     """Return the SHA-256 of an array's numbers as float64, however they are stored."""
-    import numpy as np
-
     digest = hashlib.sha256()
     if hasattr(values, "tocsr"):
         matrix = values.tocsr(copy=True)

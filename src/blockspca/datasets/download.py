@@ -10,10 +10,12 @@ copy of them was available to record.
 from __future__ import annotations
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..io.writing import draft, put_in_place, write_file
 from .catalogue import DataSetNotFound, PaperSet, data_folder, fingerprint, paper_set
 from .sources import SOURCES, Source
 
@@ -144,7 +146,7 @@ def recorded_sums(folder: Path) -> dict[str, str]:
 def _record(folder: Path, sums: dict[str, str]) -> None:
     """Write the checksums as `sha256sum -c` reads them."""
     text = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
-    _replace(folder / SUMS, lambda path: path.write_text(text))
+    write_file(folder / SUMS, text, force=True)
 
 
 def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
@@ -161,29 +163,13 @@ def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
 
 
 def _save(path: Path, array: Any, key: str) -> None:
-    import numpy as np
     from scipy.sparse import issparse, save_npz
 
     save: Any = save_npz  # takes files too, whatever its stubs say
-
-    def write(part: Path) -> None:
-        with part.open("wb") as file:
+    with draft(path) as name:
+        with open(name, "wb") as file:
             if issparse(array):
                 save(file, array)
             else:
                 np.savez_compressed(file, **{key: array})
-
-    _replace(path, write)
-
-
-def _replace(path: Path, write: Any) -> None:
-    """Write a file at once: what stops half-way leaves nothing behind."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # In the same folder, as only there it can be renamed at once; by process, as two
-    # may run.
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(part)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        put_in_place([(name, path)], force=True)

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, check_positive_integer, check_sparsity
 from ..covariance.covariance import Covariance, as_covariance
-from ..limits import Deadline, Limits
+from ..limits import Deadline, Limits, stop_reason
 from ..numerics import cost as _cost
 from ..numerics.linalg import largest_entries, on_support, rough_eigenpair
 from ..numerics.rounding import in_units, power_of_two
 from ..numerics.threads import blas_limited_to
 from ..result import Solution, Status
+from .pool import swapped
 from .power_iteration import power_iteration
 
 # Supports are cut down in steps: what a larger k settles first is a better start.
@@ -279,10 +280,8 @@ class _Search:
         self.shift = 0.0
 
     def stop(self) -> bool:
-        if self.deadline.passed():
-            self.status = Status.TIME_LIMIT
-        elif self.limits.nodes is not None and self.nodes >= self.limits.nodes:
-            self.status = Status.NODE_LIMIT
+        stopped = stop_reason(self.limits, self.deadline, self.nodes)
+        self.status = stopped or self.status
         return self.status is not Status.FEASIBLE
 
     def run(self, n_starts: int, sample: bool) -> None:
@@ -333,8 +332,6 @@ class _Search:
 
     def polish(self) -> None:
         """Swap features of the support for the next best, one at a time."""
-        from .pool import swapped
-
         clock = Deadline(_part(self.deadline.remaining(), POLISH_SHARE))
         d, k = self.cov.n_features, self.k
         size = min(d, k + POLISH_CANDIDATES)

@@ -31,6 +31,7 @@ from .._validation import (
     check_positive_integer,
     check_real,
     check_sparsity,
+    names_of,
 )
 from ..certify.adaptive_screening import Candidates
 from ..certify.chain import Chain
@@ -105,8 +106,7 @@ class Alternatives:
 
     def names_of(self, features: NDArray[np.intp]) -> list[str]:
         """The names of some features, or their numbers as text."""
-        names = self.best.feature_names
-        return [names[i] if names else str(int(i)) for i in features]
+        return names_of(features, self.best.feature_names)
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each set: objective, share of the best, features."""

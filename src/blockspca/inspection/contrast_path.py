@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,9 +59,7 @@ def contrastive_path(
     found: dict[float, Result] = {}
     start: np.ndarray | None = None
     for number, weight in enumerate(chosen):
-        left = budget.left()
-        if left.time is not None:
-            left = replace(left, time=left.time / (len(chosen) - number))
+        left = budget.left(1 / (len(chosen) - number))
         cov = contrastive(target, background, weight)
         result = solve(cov, k, limits=left, n_jobs=n_jobs, start=start)
         budget.nodes += result.nodes

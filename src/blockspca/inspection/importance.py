@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._validation import FloatArray, check_n_jobs
+from .._validation import FloatArray, check_n_jobs, names_of
 from ..certify.constrained import solve_constrained
 from ..certify.options import ProofOptions
 from ..covariance.covariance import Covariance, as_covariance
@@ -62,11 +62,11 @@ class FeatureImportance:
 
     def to_rows(self) -> list[dict[str, Any]]:
         """One dict for each feature, for tables and files."""
-        names = self.result.feature_names
+        names = names_of(self.features, self.result.feature_names)
         best = abs(self.result.objective) or 1.0
         return [
             {
-                "feature": names[i] if names else str(int(i)),
+                "feature": name,
                 "loading": float(self.result.x[i]),
                 "objective_without": float(value),
                 "upper_bound_without": float(bound),
@@ -75,8 +75,9 @@ class FeatureImportance:
                 "status": result.status.value,
                 "instead": result.features,
             }
-            for i, value, bound, cost, result in zip(
+            for i, name, value, bound, cost, result in zip(
                 self.features,
+                names,
                 self.objectives,
                 self.upper_bounds,
                 self.costs,
@@ -152,11 +153,8 @@ def feature_importance(
                     f"feature {cov.names_of(np.array([i]))[0]} cannot be left out, "
                     f"nothing else is allowed: {error}"
                 ) from None
-            left = budget.left()
-            if left.time is not None:
-                # What one feature does not use of its share is there for those after
-                # it.
-                left = replace(left, time=left.time / (len(support) - number))
+            # What one feature does not use of its share is there for those after it.
+            left = budget.left(1 / (len(support) - number))
             one = solve_constrained(
                 cov,
                 k,

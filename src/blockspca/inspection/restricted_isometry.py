@@ -120,10 +120,7 @@ def restricted_isometry(
         source = MomentSource(sign * A, error)
         source.known_psd = sign > 0
         cov = DerivedCovariance(source, None, "inner products of columns")
-        left = budget.left()
-        if left.time is not None:
-            left = Limits(share * left.time, left.nodes, left.gap, left.memory)
-        found.append(solve(cov, k, limits=left, n_jobs=n_jobs))
+        found.append(solve(cov, k, limits=budget.left(share), n_jobs=n_jobs))
         budget.nodes += found[-1].nodes
     largest, smallest = found
     return RestrictedIsometry(

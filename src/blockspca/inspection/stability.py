@@ -185,8 +185,15 @@ def stability(
     def selected(draw: NDArray[np.intp], limits: Limits) -> _Selected:
         how: dict[str, Any] = {"center": center, "scale": scale, "constant": "ignore"}
         cov = Covariance.from_data(values[draw], **how, feature_names=names)
-        options = {"scheme": scheme, "constraints": constraints, "n_jobs": 1}
-        return _selected(cov, k, n_components, limits, options)
+        options: dict[str, Any] = {"scheme": scheme, "constraints": constraints}
+        found = solve_components(
+            cov, k, n_components, limits=limits, n_jobs=1, **options
+        )
+        # A set that Ctrl-C cut short is none of a resample, and ends all of them.
+        if Status.INTERRUPTED in found.statuses:
+            raise KeyboardInterrupt
+        support = np.flatnonzero(found.components.any(axis=0))
+        return support, all(status in PROVED for status in found.statuses)
 
     done = _in_time(selected, draws, given, n_jobs, progress)
     if not done:
@@ -232,24 +239,6 @@ def _in_time(
         if progress is not None:
             progress(number, len(draws))
     return done
-
-
-def _selected(
-    cov: Covariance,
-    k: int | Sequence[int],
-    n_components: int,
-    limits: Limits,
-    options: dict[str, Any],
-) -> _Selected:
-    """The features of components, and whether all are proved.
-
-    A set that Ctrl-C cut short is none of a resample, and ends all of them.
-    """
-    found = solve_components(cov, k, n_components, limits=limits, **options)
-    if Status.INTERRUPTED in found.statuses:  # which is meant for all resamples
-        raise KeyboardInterrupt
-    support = np.flatnonzero(found.components.any(axis=0))
-    return support, all(status in PROVED for status in found.statuses)
 
 
 def _draw(rng: np.random.Generator, n: int, method: str) -> NDArray[np.intp]:

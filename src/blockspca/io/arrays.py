@@ -7,6 +7,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .errors import Argument, ReadError
 from .request import Request
 from .table import Table
@@ -18,23 +20,16 @@ _NAME_KEYS = ("feature_names", "names", "columns")
 
 def read_npy(path: Path, request: Request) -> Table:
     """Read one array; it is memory-mapped, so a large one starts at once."""
-    import numpy as np
-
-    size = path.stat().st_size
     _check_magic(path, (b"\x93NUMPY",), "NPY")
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise ReadError(_about(path, error, "NPY")) from None
-    request.tick(size, size)
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 
 def read_npz(path: Path, request: Request) -> Table:
     """Read an archive: a scipy sparse matrix, or an array X (data) or A (matrix)."""
-    import numpy as np
-
-    size = path.stat().st_size
     _check_magic(path, (b"PK\x03\x04", b"PK\x05\x06"), "NPZ")
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -43,7 +38,6 @@ def read_npz(path: Path, request: Request) -> Table:
         raise
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
         raise ReadError(_about(path, error, "NPZ")) from None
-    request.tick(size, size)
     return table
 
 
@@ -82,12 +76,10 @@ def read_mtx(path: Path, request: Request) -> Table:
     """Read a Matrix Market file; coordinates stay sparse."""
     from scipy.io import mmread
 
-    size = path.stat().st_size
     try:
         values = mmread(path)
     except Exception as error:
         raise ReadError(_about(path, error, "Matrix Market")) from None
-    request.tick(size, size)
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 

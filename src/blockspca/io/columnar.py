@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._feature_names import meant
 from .errors import Argument, ReadError, tell, text_column
 from .request import Request
@@ -26,8 +28,6 @@ def needed(path: Path, module: str) -> Any:
 
 def read_parquet(path: Path, request: Request) -> Table:
     """Read a Parquet table, one row group at a time."""
-    import numpy as np
-
     pa, pq = needed(path, "pyarrow"), needed(path, "pyarrow.parquet")
     size = path.stat().st_size
     try:
@@ -110,7 +110,6 @@ def _texts(column: Any) -> tuple[str, ...]:
 
 
 def _column(column: Any) -> Any:
-    import numpy as np
     import pyarrow as pa
 
     # Whole numbers beyond 2^53 are the nearest float64, as they are in any array.
@@ -121,7 +120,6 @@ def _column(column: Any) -> Any:
 def read_h5ad(path: Path, request: Request) -> Table:
     """Read X, or the layer `key`, of an AnnData file; a large one stays in the file."""
     h5py = needed(path, "h5py")
-    size = path.stat().st_size
     try:
         file = h5py.File(path, "r")
         table = _annotated(path, file, request)
@@ -130,7 +128,6 @@ def read_h5ad(path: Path, request: Request) -> Table:
     except (OSError, KeyError) as error:
         reason = str(error).splitlines()[0]
         raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
-    request.tick(size, size)
     return table
 
 
@@ -202,13 +199,12 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
 
 def _matrix(node: Any, path: Path) -> Any:
     """The numbers, in memory unless they are many."""
-    from ..covariance.kinds import MAP_FROM
-    from ..covariance.stored import as_stored
+    from ..covariance.kinds import opened
 
-    stored = as_stored(node)
-    if stored is None:
+    table = opened(node)
+    if table is node:
         raise ReadError(f"{path} holds no table of numbers where X should be.")
-    return stored if 8 * stored.size > MAP_FROM else stored.to_memory()
+    return table
 
 
 def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:

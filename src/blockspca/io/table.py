@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from .._feature_names import meant
 from .errors import Argument, ReadError, tell
 from .lines import STANDARD_INPUT
@@ -110,11 +112,10 @@ class Table:
         """Keep some features, by their places, which name them if nothing else does."""
         names = self.feature_names or tuple(str(j) for j in range(self.shape[1]))
         values = _in_memory(self.values)
-        values = (
-            values.tocsc()[:, keep] if hasattr(values, "tocsc") else values[:, keep]
-        )
+        values = values.tocsr() if hasattr(values, "tocsr") else values
+        values = values[:, keep]
         if self.is_matrix:
-            values = values.tocsr()[keep] if hasattr(values, "tocsr") else values[keep]
+            values = values[keep]
         return replace(self, values=values, feature_names=tuple(names[j] for j in keep))
 
     def covariance(
@@ -151,7 +152,7 @@ class Table:
         ----------
         loadings : array of shape (n_components, d)
         """
-        import numpy as np
+        from .._samples import projected, standard_deviations
 
         if self.is_matrix:
             return None
@@ -163,15 +164,11 @@ class Table:
             X = values.tocsc()[:, support].toarray().astype(np.float64)
         else:
             X = np.array(values[:, support], dtype=np.float64)
-        observed = ~np.isnan(X)
-        counts = observed.sum(axis=0)
-        if center:
-            X -= np.where(observed, X, 0.0).sum(axis=0) / counts
-        # A gap counts as the mean, as it does where scores are transformed.
-        X[~observed] = 0.0
+        mean = np.nanmean(X, axis=0) if center else np.zeros(len(support))
+        weights = loadings[:, support]
         if scale:
-            X /= np.sqrt((X**2).sum(axis=0) / (counts - 1))
-        return X @ loadings[:, support].T
+            weights = weights / standard_deviations(X, mean)
+        return projected(X, mean, weights.T)
 
 
 def read_table(path: str | Path, **wanted: Any) -> Table:
@@ -221,6 +218,9 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
         raise ReadError(
             f"{path} cannot be opened; its permissions forbid it."
         ) from None
+    if not piped:
+        size = path.stat().st_size
+        request.tick(size, size)
     left_out, label = list(request.drop), request.label
     # Labels of an h5ad file are in obs, and a column of names is no feature already.
     if (
@@ -262,8 +262,6 @@ def tell_of_numbering(table: Table) -> None:
 
     They count up by one, or are called so and have no number twice.
     """
-    import numpy as np
-
     values, names = table.values, table.feature_names
     n, d = table.shape
     in_file = hasattr(values, "columns_of")  # to be read in blocks, if at all
@@ -307,8 +305,6 @@ def tell_of_codes(table: Table) -> None:
     They do if they are farther from all others of their column than those are from one
     another.
     """
-    import numpy as np
-
     values = np.asarray(table.values)
     # A code lies outside of what was measured: where it is no extreme, it is a number.
     extremes = (np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0))

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .._samples import means_and_scales, projected, total_squares
 from .._validation import (
     FloatArray,
     as_generator,
     as_rows,
     check_n_jobs,
     check_positive_integer,
-    is_sparse,
 )
 from ..covariance.covariance import Covariance, refuse_constant
 from .choose_k import checked_k_max, each, smallest_within_error
@@ -133,11 +133,13 @@ def cross_validate(
             ) from None
         path = searched_path(cov, k_max)
         vectors = np.array([result.x for result in path.values()])
-        mean, size = _mean_and_scale(X[others], cov, scale)
-        return (
-            path.objectives / float(cov.diagonal().sum()),
-            _share_of_variance(X[fold], vectors, mean, size),
-        )
+        mean, size = means_and_scales(X[others], cov, scale)
+        if scale:  # a constant counts for nothing, in the fold left out as well
+            size[cov.diagonal() == 0] = np.inf
+        scores = projected(X[fold], mean, (vectors / size).T)
+        total = max(total_squares(X[fold], mean, size), np.finfo(float).tiny)
+        train = path.objectives / float(cov.diagonal().sum())
+        return train, (scores**2).sum(axis=0) / total
 
     found = list(each(shares, folds, n_jobs))
     return CrossValidation(
@@ -145,34 +147,3 @@ def cross_validate(
         np.array([train for train, _ in found]),
         np.array([held_out for _, held_out in found]),
     )
-
-
-def _mean_and_scale(
-    X: Any, cov: Covariance, scale: bool
-) -> tuple[FloatArray, FloatArray]:
-    sparse = is_sparse(X)
-    mean = np.asarray(X.mean(axis=0)).ravel() if sparse else np.nanmean(X, axis=0)
-    if not scale:
-        return mean, np.ones(cov.n_features)
-    unscaled = Covariance.from_data(X, missing="raise" if sparse else "pairwise")
-    # A constant that is ignored counts for nothing, in the fold left out as well.
-    return mean, np.sqrt(np.where(cov.diagonal() > 0, unscaled.diagonal(), np.inf))
-
-
-def _share_of_variance(
-    X: Any, vectors: FloatArray, mean: FloatArray, size: FloatArray
-) -> FloatArray:
-    """Σ (x'(s − μ))² / Σ ‖s − μ‖² over the rows s of X, for each row x of vectors."""
-    weights = (vectors / size).T
-    if is_sparse(X):
-        scores = X @ weights - mean @ weights
-        columns = X.tocsc()
-        squares = np.asarray(columns.multiply(columns).sum(axis=0)).ravel()
-        sums = np.asarray(columns.sum(axis=0)).ravel()
-        squares = squares - 2 * mean * sums + X.shape[0] * mean**2
-    else:
-        centred = np.nan_to_num(X - mean)
-        scores = centred @ weights
-        squares = np.einsum("ij,ij->j", centred, centred)
-    total = max(float((squares / size**2).sum()), np.finfo(float).tiny)
-    return (scores**2).sum(axis=0) / total

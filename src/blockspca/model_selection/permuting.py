@@ -84,8 +84,6 @@ class PermutedUnits:
         distances = rng.integers(n, size=len(self.columns))
         moved = np.empty_like(self.columns)
         for row, column, distance in zip(moved, self.columns, distances, strict=True):
-            # Columns were permuted once; to turn each by a random distance parts them
-            # anew, at the price of a copy.
             row[: n - distance] = column[distance:]
             row[n - distance :] = column[:distance]
         return moved

@@ -120,8 +120,6 @@ def norms_above(sums: FloatArray, count: int, error: float) -> FloatArray:
     above = sums_above(sums, count)
     if error == 0:
         return above
-    # By the triangle inequality, for vectors of length `count` whose entries are off by
-    # `error` each.
     root = np.sqrt(above) + math.sqrt(count) * error
     return root**2 * (1 + 8 * EPS)
 
@@ -134,7 +132,6 @@ def _added_by_coupling(
     h counts as 1e145 if it is larger, so that h² + c² is in range: g falls with h, so
     that it is then above the exact one. What underflows is TINY.
     """
-    # g falls as h grows: a smaller h keeps the bound above, and its square finite.
     half = np.minimum(np.abs(np.asarray(a) - b) / 2, _LARGEST_HALF)
     below = half + np.sqrt(half * half + coupling)
     growth = np.divide(

@@ -86,27 +86,27 @@ def most_blas_threads() -> int:
     return around[1] if around else _found()[1]
 
 
+def _asked_for() -> int | None:
+    """How many threads the call under way was told to use, if it was."""
+    around = _allowed.get(None)
+    return None if around is None else around[0]
+
+
 def dual_threads() -> int:
     """Return how many nodes of the dual's search may be worked on at once."""
-    around = _allowed.get(None)
-    if around is None or around[0] is None:
-        return blas_threads()
-    return around[0]
+    return _asked_for() or blas_threads()
 
 
 def proof_threads() -> int:
     """Return how many threads a proof may use, whatever BLAS has at the moment."""
-    around = _allowed.get(None)
-    if around is None or around[0] is None:
-        return most_blas_threads()
-    return around[0]
+    return _asked_for() or most_blas_threads()
 
 
 def scan_threads() -> int:
     """Return how many threads a scan may use: all cores, unless fewer are allowed."""
-    around = _allowed.get(None)
-    if around is not None and around[0] is not None:
-        return around[0]
+    asked = _asked_for()
+    if asked is not None:
+        return asked
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -17,6 +17,7 @@ from .._messages import count, gap_in_percent
 from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath, threshold_path
 from ..covariance.covariance import Covariance, as_covariance
+from ..io.writing import WriteError, write_file
 from ..progress import Event
 from ..result import Result
 from ..sparsity_path import SparsityPath
@@ -82,6 +83,20 @@ def tidy(ax: Any) -> Any:
     return ax
 
 
+def picture(ax: Any, kind: str, dpi: int) -> bytes:
+    """Return the figure of `ax` as a file of this kind has it, and close it."""
+    content = io.BytesIO()
+    figure = figure_of(ax)
+    figure.savefig(content, format=kind, dpi=dpi)
+    _pyplot().close(figure)
+    return content.getvalue()
+
+
+def figure_of(ax: Any) -> Any:
+    """Return the figure of axes, or of the first of several."""
+    return np.ravel(np.asarray(ax, dtype=object))[0].figure
+
+
 def save(ax: Any, path: str | Path, *, force: bool = False, dpi: int = 160) -> Path:
     """Write the figure of `ax`; its format is what the name ends with.
 
@@ -90,17 +105,12 @@ def save(ax: Any, path: str | Path, *, force: bool = False, dpi: int = 160) -> P
     >>> from blockspca.plotting import plot_matrix, save
     >>> save(plot_matrix([[2.0, 0.9], [0.9, 1.0]]), "a.png")  # doctest: +SKIP
     """
-    from ..io.writing import WriteError, write_file
-
     path = Path(path)
-    figure = np.ravel(np.asarray(ax, dtype=object))[0].figure
-    known = sorted(figure.canvas.get_supported_filetypes())
-    if path.suffix.lstrip(".").lower() not in known:
+    kind = path.suffix.lstrip(".").lower()
+    known = sorted(figure_of(ax).canvas.get_supported_filetypes())
+    if kind not in known:
         raise WriteError(f"{path} must end with one of .{', .'.join(known)}.")
-    content = io.BytesIO()
-    figure.savefig(content, format=path.suffix.lstrip(".").lower(), dpi=dpi)
-    _pyplot().close(figure)
-    return write_file(path, content.getvalue(), force=force)
+    return write_file(path, picture(ax, kind, dpi), force=force)
 
 
 def plot_matrix(

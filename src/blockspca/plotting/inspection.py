@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._validation import names_of
 from .figures import axes
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def plot_stability(found: Stability, *, ax: Any = None) -> Any:
     >>> ax = bs.plotting.plot_stability(found)
     """
     order = found.stable(1e-12)[:MOST_FEATURES]
-    names = found.feature_names
-    labels = [names[i] if names else str(int(i)) for i in order]
+    labels = names_of(order, found.feature_names)
     ax = axes(ax, (0.8 + 0.22 * len(order), 3.0))
     share = found.frequency[order]
     spread = np.array([share - found.low[order], found.high[order] - share])

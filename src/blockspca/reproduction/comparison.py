@@ -236,8 +236,6 @@ class ChanRows(Comparison):
             row["speedup"] = speedup(base, ours)
             base_printed = float(printed["base_objective"])
             row["error_printed"] = error(base_printed, ours.objective / unit)
-        if chosen is ARCENE_PART:
-            row.pop("error_printed", None)
         return _without_verdicts(row) if chosen is ARCENE_PART else row
 
     def counted(self, chosen: PaperSet, printed: dict[str, str]) -> Row:
@@ -260,4 +258,5 @@ class ChanRows(Comparison):
 def _without_verdicts(row: Row) -> Row:
     """Of other data than the paper's nothing is expected."""
     verdicts = [key for key in row if key.endswith("verdict")]
+    row.pop("error_printed", None)
     return row | dict.fromkeys(verdicts, Verdict.NOT_COMPARABLE)

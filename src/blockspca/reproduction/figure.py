@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -43,7 +42,9 @@ def figure(measurements: Measurements) -> ReproducedTable:
     if find_spec("matplotlib") is None:
         notes.append("Not drawn: pip install 'blockspca[plot]'.")
     else:
-        pictures[PICTURE] = _draw(A, result)
+        from ..plotting.figures import picture, plot_blocks
+
+        pictures[PICTURE] = picture(plot_blocks(A, result), "png", dpi=110)
     sizes = sorted(result.blocks.sizes.tolist(), reverse=True)
     rows = (
         {"what": "features", "value": "9"},
@@ -55,16 +56,3 @@ def figure(measurements: Measurements) -> ReproducedTable:
     )
     table = make_table(NAME, rows, pictures=pictures)
     return replace(table, notes=(*table.notes, *notes))
-
-
-def _draw(A: np.ndarray, result: object) -> bytes:
-    from matplotlib import pyplot as plt
-
-    from ..plotting.figures import plot_blocks
-
-    axes = plot_blocks(A, result)  # type: ignore[arg-type]
-    drawn = np.ravel(np.asarray(axes, dtype=object))[0].figure
-    content = io.BytesIO()
-    drawn.savefig(content, format="png", dpi=110)
-    plt.close(drawn)
-    return content.getvalue()

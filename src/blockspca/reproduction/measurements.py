@@ -178,9 +178,9 @@ class Measurements:
         return self._once(key, lambda: load_paper_set(chosen, self.settings.folder))
 
     def _measured(
-        self, key: tuple[Any, ...], chosen: PaperSet, k: int, said: str, call: Timed
+        self, said: str, chosen: PaperSet, k: int, call: Timed, *options: Any
     ) -> Run:
-        """Time a method, once for each key.
+        """Time a method, once for what is said of it and its options.
 
         `call` is given a matrix that no run has read, and ‖A‖∞.
         """
@@ -195,7 +195,7 @@ class Measurements:
                 return Run.of_result(found, seconds, norm)
             return Run.of_solution(found, seconds, cov)
 
-        return self._once((*key, chosen.name, k), run)
+        return self._once((said, *options, chosen.name, k), run)
 
     def framework(
         self,
@@ -224,53 +224,42 @@ class Measurements:
                 limits=self._limits(),
             )
 
-        key = ("framework", solver.name, max_block_size, delta)
         said = f"{solver.name} in blocks of {max_block_size}"
-        found = self._measured(key, chosen, k, said, call)
+        found = self._measured(said, chosen, k, call, delta)
         if not found.finished and found.threshold is None:
             self._kept[stopped] = found
         return found
 
     def alone(self, chosen: PaperSet, k: int, solver: Any) -> Run:
         """The baseline: the solver on the whole matrix."""
-        return self._measured(
-            ("alone", solver.name),
-            chosen,
-            k,
-            f"{solver.name} alone",
-            lambda cov, _: solver.solve_covariance(cov, k, limits=self._limits()),
-        )
+
+        def call(cov: Covariance, norm: float) -> Solution:
+            return solver.solve_covariance(cov, k, limits=self._limits())
+
+        return self._measured(f"{solver.name} alone", chosen, k, call)
 
     def certified(self, chosen: PaperSet, k: int) -> Run:
         """The certified path up to k, proved on the original matrix."""
-        run = self._measured(
-            ("certified",),
-            chosen,
-            k,
-            "certified path",
-            lambda cov, _: solve_path(cov, k, limits=self._limits())[k],
-        )
+
+        def call(cov: Covariance, norm: float) -> Result:
+            return solve_path(cov, k, limits=self._limits())[k]
+
+        run = self._measured("certified path", chosen, k, call)
         return replace(run, finished=run.proved)
 
     def power_steps(self, chosen: PaperSet, k: int) -> Run:
         """Truncated power iteration on the whole matrix, for k in the hundreds."""
-        return self._measured(
-            ("power steps",),
-            chosen,
-            k,
-            "power steps",
-            lambda cov, _: truncated_power(cov, k, limits=self._limits(), polish=False),
-        )
+
+        def call(cov: Covariance, norm: float) -> Solution:
+            return truncated_power(cov, k, limits=self._limits(), polish=False)
+
+        return self._measured("power steps", chosen, k, call)
 
     def bounded(self, chosen: PaperSet, k: int) -> Run:
         """`solve` for a large k: the best component and the best bound in its time."""
         limits = Limits(time=min(LONGEST_BOUND, self.settings.time_limit))
         return self._measured(
-            ("bounded",),
-            chosen,
-            k,
-            "bound",
-            lambda cov, _: solve(cov, k, limits=limits),
+            "bound", chosen, k, lambda cov, _: solve(cov, k, limits=limits)
         )
 
     def zeros(self, chosen: PaperSet, threshold: float) -> float:

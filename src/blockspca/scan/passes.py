@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
-from ..covariance.dask_source import DaskSource
+from ..covariance.dask_source import DaskSource, dask_tops
 from ..numerics.rounding import EPS
-from ..numerics.threads import scan_threads
+from ..numerics.threads import blas_limited_to, scan_threads
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
+from .tiles import Tiles
 
 TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
 SMALLEST_TILE = 64  # features: in smaller ones BLAS and threads have nothing to share
@@ -107,15 +108,16 @@ class Pass:
             per_feature = self.threads + 12 + 4 * left_over[3].shape[1]
             self.fit(40 * left_over[0].nnz + 8 * self.d * per_feature)
             return lambda: self.corrected_sparse_data(*left_over)
-        if self.single_pays():
+        C = self.cov.dense_factor()
+        if C is not None and self.single_pays(len(C)):
             if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
                 self.fit(20 * self.d * (self.width + SPARE))  # what comes back
-                return self.device
-            self.fit(single_bytes(self, self.cov.n_samples or 0))
-            return self.single
+                return lambda: self.device(C)
+            self.fit(single_bytes(self, len(C)))
+            return lambda: SingleTiles(self, C).pass_over()
         if self.cov.has_columns:
             self.fit_tiles()
-            return self.dense_data
+            return lambda: Tiles(self).pass_over()
         self.fit(8 * self.d * (4 if self.cov.in_memory else 12))
         return self.strips
 
@@ -168,12 +170,9 @@ class Pass:
         # its lists.
         return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
 
-    def single_pays(self) -> bool:
-        """Whether to compute in single precision what enters no list."""
-        n = self.cov.n_samples
-        if self.cov.dense_factor() is None or n is None or n > MOST_SAMPLES:
-            return False
-        if self.d < SINGLE_FROM or not self.diagonal.max() > 0:
+    def single_pays(self, n: int) -> bool:
+        """Whether to compute in single precision what enters no list, n the samples."""
+        if n > MOST_SAMPLES or self.d < SINGLE_FROM or not self.diagonal.max() > 0:
             return False
         lists = 16 * self.d * self.width
         return self.memory is None or single_bytes(self, n) + lists <= self.memory
@@ -205,14 +204,13 @@ class Pass:
         self,
         tasks: Sequence[Any],
         make_worker: Callable[[], Callable[[Any], None]],
-        threads: int | None = None,
     ) -> None:
         """Have workers, one on each thread, take the tasks in order.
 
         This thread keeps the clock: `tick` may raise, and then no task begins any more.
         """
-        threads = self.threads if threads is None else threads
         total = len(tasks)
+        threads = min(self.threads, total)
         if threads == 1:
             work = make_worker()
             for done, task in enumerate(tasks):
@@ -235,16 +233,18 @@ class Pass:
                 except PassStopped:
                     return
 
-        futures = [self.pool.submit(loop) for _ in range(threads)]
         try:
-            pending = set(futures)
-            while pending:
-                self.tick(max(0, total - len(waiting) - threads), total)
-                ended, pending = wait(
-                    pending, timeout=SECONDS_BETWEEN_TICKS, return_when=FIRST_EXCEPTION
-                )
-                for future in ended:
-                    future.result()
+            # One thread of BLAS for each worker: its own threads, waiting for the next
+            # product, would take the cores from the lists.
+            with blas_limited_to(1):
+                pending = {self.pool.submit(loop) for _ in range(threads)}
+                while pending:
+                    self.tick(max(0, total - len(waiting) - threads), total)
+                    ended, pending = wait(
+                        pending, SECONDS_BETWEEN_TICKS, return_when=FIRST_EXCEPTION
+                    )
+                    for future in ended:
+                        future.result()
         except BaseException:
             # Workers hear of it within their tasks; without it the pool would wait for
             # them.
@@ -289,18 +289,10 @@ class Pass:
             return self.cov.rows(rows)
         return self.cov.submatrix(self.features[rows], self.features)
 
-    def single(self) -> None:
-        """Tiles in single precision, and what they list in double."""
-        C = self.cov.dense_factor()
-        assert C is not None
-        SingleTiles(self, C).pass_over()
-
-    def device(self) -> None:
+    def device(self, C: FloatArray) -> None:
         """Products and lists on the GPU that the data came from."""
         from .cuda_kernels import CudaKernels
 
-        C = self.cov.dense_factor()
-        assert C is not None
         DeviceTiles(self, C).pass_over(CudaKernels())
 
     def dask_data(
@@ -309,8 +301,6 @@ class Pass:
         correction: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
         """Tiles as dask tasks, merged by a tree."""
-        from ..covariance.dask_source import dask_tops
-
         tops = dask_tops(source, self.width, self.features, self.tick, correction)
         self.values[:], self.indices[:] = tops
 
@@ -410,12 +400,6 @@ class Pass:
         per_sample = np.diff(by_sample.indptr).astype(np.float64)
         running = np.concatenate([[0.0], np.cumsum(per_sample[by_feature.indices])])
         return np.diff(running[by_feature.indptr]) + self.d / 4
-
-    def dense_data(self) -> None:
-        """Tiles of the symmetric half, features by descending variance."""
-        from .tiles import Tiles
-
-        Tiles(self).pass_over()
 
 
 def _equal_shares(cost: FloatArray, share: float) -> NDArray[np.int64]:

@@ -156,14 +156,7 @@ class SingleTiles(SingleLists):
         pairs = [
             (a, b) for a in range(len(self.strips)) for b in range(a, len(self.strips))
         ]
-        threads = self.job.threads
-        if threads == 1:
-            self.job.distribute(pairs, lambda: SingleWorker(self), threads=1)
-        else:
-            from threadpoolctl import threadpool_limits
-
-            with threadpool_limits(1, user_api="blas"):
-                self.job.distribute(pairs, lambda: SingleWorker(self))
+        self.job.distribute(pairs, lambda: SingleWorker(self))
         # Before the data in double are made: both together would be the most that is
         # held.
         del self.data

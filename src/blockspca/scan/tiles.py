@@ -39,15 +39,7 @@ class Tiles:
         # The largest variances first: they raise the floors of all lists, and most of
         # what follows is passed over.
         pairs = [(a, b) for a in range(n_strips) for b in range(a, n_strips)]
-        if len(pairs) == 1 or self.job.threads == 1:
-            self.job.distribute(pairs, lambda: TileWorker(self), threads=1)
-            return
-        from threadpoolctl import threadpool_limits
-
-        # One thread of BLAS for each worker: its own threads, waiting for the next
-        # product, would take the cores from the lists.
-        with threadpool_limits(1, user_api="blas"):
-            self.job.distribute(pairs, lambda: TileWorker(self))
+        self.job.distribute(pairs, lambda: TileWorker(self))
 
 
 class TileWorker:
@@ -60,7 +52,7 @@ class TileWorker:
         in_parts = (job.cov.n_samples or 1) > tiles.samples
         self.out = np.empty(size**2)
         self.part = np.empty(size**2 if in_parts else 0)
-        self.span = np.zeros(2 + size, dtype=np.int64)
+        self.floors = np.empty(size, dtype=np.int64)
         self.left: tuple[int, FloatArray | None] = (-1, None)
 
     def __call__(self, pair: tuple[int, int]) -> None:
@@ -144,13 +136,11 @@ class TileWorker:
     ) -> None:
         """Put block = A[rows, columns] into the lists of its rows, or its columns."""
         lists = (block.view(np.int64), rows, columns, self.job.bits, self.job.indices)
-        # Tiles of two workers may have a strip in common.
         with self.tiles.locks[strip]:
             if by_column:
                 from .._kernels.columntops import add_columns
 
-                self.span[:2] = 0, len(columns)
-                add_columns(*lists, self.span)
+                add_columns(*lists, self.floors)
             else:
                 from .._kernels.rowtops import add_rows
 

@@ -18,6 +18,7 @@ from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
 from ..heuristics.pool import swapped
+from ..limits import STOPPED
 from ..numerics.linalg import (
     largest_entries,
     leading_eigenpairs,
@@ -207,17 +208,9 @@ class BranchAndBound(CovarianceSolver):
         if value > objective:
             x, objective = within, value
         bound = max(bound, objective)
-        stopped = solution.status if solution.status in _STOPPED else None
+        stopped = solution.status if solution.status in STOPPED else None
         status = entitled(objective, bound, limits, stopped)
         return Solution(x, bound, status, solution.nodes)
-
-
-_STOPPED = (
-    Status.TIME_LIMIT,
-    Status.NODE_LIMIT,
-    Status.MEMORY_LIMIT,
-    Status.INTERRUPTED,
-)
 
 
 @functools.cache

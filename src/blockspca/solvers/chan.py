@@ -13,7 +13,8 @@ from .._validation import FloatArray
 from ..covariance.covariance import Covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
 from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenpair
-from .base import Deadline, Guarantee
+from .base import Deadline
+from .guarantee import within_factor
 from .template import CovarianceSolver, SolverRun
 
 ROWS_BETWEEN_CLOCKS = 512
@@ -54,11 +55,7 @@ class Chan(CovarianceSolver):
     """
 
     name = "chan"
-    guarantee = Guarantee(
-        factor=lambda k, d: min(math.sqrt(k), d ** (1 / 3)),
-        error=lambda k, d: 0.0,
-        assumes_psd=True,
-    )
+    guarantee = within_factor(lambda k, d: min(math.sqrt(k), d ** (1 / 3)))
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         run.offer(largest_entries(run.variances, k))

@@ -17,7 +17,7 @@ from ._relaxation import (
     onto_simplex,
     onto_spectrahedron,
 )
-from .base import Guarantee
+from .guarantee import within_factor
 
 STEP_RATIO = 0.3  # primal to dual step, when the largest entry of A is 1
 PRICES = (0.7, 0.9, 1.0, 1.1, 1.4)  # of a feature, around what the iterate suggests
@@ -73,11 +73,7 @@ class ConvexRelaxation(Relaxation):
     """
 
     name = "convex relaxation"
-    guarantee = Guarantee(
-        factor=lambda k, d: max(1.0, min(k, d / k)),
-        error=lambda k, d: 0.0,
-        assumes_psd=True,
-    )
+    guarantee = within_factor(lambda k, d: max(1.0, min(k, d / k)))
 
     def _iterate(
         self, A: FloatArray, k: int

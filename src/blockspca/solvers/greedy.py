@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from .base import Deadline, Guarantee
+from .base import Deadline
+from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 # LAPACK on a stack of small matrices spares the calls from Python; many more would be
@@ -65,9 +66,7 @@ class Greedy(BaseSolver):
     """
 
     name = "greedy"
-    guarantee = Guarantee(
-        factor=lambda k, d: float(k), error=lambda k, d: 0.0, assumes_psd=True
-    )
+    guarantee = within_factor(lambda k, d: float(k))
 
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         support = np.empty(0, dtype=np.intp)

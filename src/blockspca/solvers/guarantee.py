@@ -59,5 +59,10 @@ class BlockGuarantee:
         )
 
 
+def within_factor(factor: Callable[[int, int], float]) -> Guarantee:
+    """objective ≥ OPT / factor(k, d), for positive semidefinite matrices."""
+    return Guarantee(factor, lambda k, d: 0.0, assumes_psd=True)
+
+
 EXACT = Guarantee(factor=lambda k, d: 1.0, error=lambda k, d: 0.0)
 HEURISTIC = Guarantee(factor=lambda k, d: math.inf, error=lambda k, d: 0.0)

@@ -10,7 +10,7 @@ from ..numerics.linalg import leading_eigenvector
 from ..result import Status
 from ._eigenbasis_program import EigenbasisProgram
 from ._highs import affords_program, gap_wanted, value_to_beat
-from .base import Guarantee
+from .convex_relaxation import ConvexRelaxation
 from .template import BaseSolver, SolverRun
 
 GAP = 1e-4  # of a program: the chords are no better than that
@@ -77,11 +77,7 @@ class L1IntegerProgram(BaseSolver):
     """
 
     name = "ℓ1 integer program"
-    guarantee = Guarantee(
-        factor=lambda k, d: max(1.0, min(k, d / k)),
-        error=lambda k, d: 0.0,
-        assumes_psd=True,
-    )
+    guarantee = ConvexRelaxation.guarantee
     _positive_integers = ("rank", "segments")
 
     def __init__(self, rank: int = 3, segments: int = 4) -> None:

@@ -15,6 +15,7 @@ from ..numerics.linalg import largest_entries, symmetric_eigenvalues
 from ..numerics.rounding import EPS
 from ..result import Status
 from .base import Deadline, Guarantee, Limits
+from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for
@@ -78,9 +79,7 @@ class LowRank(BaseSolver):
     """
 
     name = "low rank"
-    guarantee = Guarantee(
-        factor=lambda k, d: max(1.0, d / k), error=lambda k, d: 0.0, assumes_psd=True
-    )
+    guarantee = within_factor(lambda k, d: max(1.0, d / k))
     _positive_integers = ("rank",)
 
     def __init__(self, rank: int = 2) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from .._validation import FloatArray
 from ..bounds.closed_form import largest_eigenvalue_bound, row_sum_bound
 from ..numerics.linalg import leading_eigenvector, symmetric_eigenvalues
 from ..result import Status
-from ._highs import TOLERANCE, ExactProgram, minimise, start_locally
+from ._highs import TOLERANCE, ExactProgram, gap_wanted, minimise, start_locally
 from .base import EXACT, SolverError
 from .template import SolverRun
 
@@ -67,22 +66,6 @@ class MixedIntegerSDP(ExactProgram):
         _BranchAndCut(A, k, run).search()
 
 
-@dataclass
-class _Cuts:
-    """w ≤ constants + coefficients · z, in units of the scale of A."""
-
-    constants: list[float] = field(default_factory=list)
-    coefficients: list[FloatArray] = field(default_factory=list)
-
-    def add(self, A: FloatArray, P: FloatArray) -> None:
-        self.constants.append(largest_eigenvalue_bound(A - P))
-        self.coefficients.append(np.diagonal(P).copy())
-
-    def add_direct(self, constant: float, coefficients: FloatArray) -> None:
-        self.constants.append(constant)
-        self.coefficients.append(coefficients)
-
-
 class _BranchAndCut:
     """The loop of programs and cuts for one matrix."""
 
@@ -92,26 +75,25 @@ class _BranchAndCut:
         # The tolerances of HiGHS are absolute.
         self.scale = largest if largest > 0 else 1.0
         self.A = A / self.scale
-        self.cuts = _Cuts()
+        #: w ≤ constant + coefficients · z, in units of the scale of A
+        self.cuts: list[tuple[float, FloatArray]] = []
 
     @property
     def reached(self) -> float:
         return max(self.run.objective, self.run.incumbent)
 
-    @property
-    def tolerance(self) -> float:
-        """The gap that ends the search, beyond what HiGHS can resolve."""
-        wanted = (self.run.limits.gap or 0.0) * abs(self.reached)
-        return max(wanted, TOLERANCE * max(abs(self.reached), self.scale))
+    def add_cut(self, P: FloatArray) -> None:
+        constant = largest_eigenvalue_bound(self.A - P)
+        self.cuts.append((constant, np.diagonal(P).copy()))
 
     def search(self) -> None:
         d, run = len(self.A), self.run
         start_locally(self.original, self.k, run)
-        self.cuts.add(self.A, np.zeros((d, d)))
+        self.add_cut(np.zeros((d, d)))
         lowest = float(symmetric_eigenvalues(self.A)[0])
         # P has to be semidefinite, in spite of rounding.
         shift = max(0.0, -lowest) + 1e-12 * d
-        self.cuts.add(self.A, self.A + shift * np.eye(d))
+        self.add_cut(self.A + shift * np.eye(d))
         for _ in range(ROOT_ROUNDS):
             before = run.upper_bound
             z = self.program(integer=False)
@@ -129,7 +111,8 @@ class _BranchAndCut:
             self.cut_off(chosen)
 
     def done(self) -> bool:
-        return self.run.upper_bound <= self.reached + self.tolerance
+        wanted = gap_wanted(self.reached / self.scale, self.run.limits)
+        return self.run.upper_bound <= self.reached + self.scale * wanted
 
     def program(self, integer: bool) -> FloatArray | None:
         """Solve max w subject to the cuts; None if a limit is reached."""
@@ -138,10 +121,10 @@ class _BranchAndCut:
         d, run = len(self.A), self.run
         if run.must_stop():
             return None
-        constants = np.array(self.cuts.constants)
-        rows = np.column_stack(
-            [-np.array(self.cuts.coefficients), np.ones_like(constants)]
+        constants, coefficients = (
+            np.array(part) for part in zip(*self.cuts, strict=True)
         )
+        rows = np.column_stack([-coefficients, np.ones_like(constants)])
         answer = minimise(
             np.append(np.zeros(d), -1.0),
             integrality=np.append(np.full(d, float(integer)), 0.0),
@@ -183,12 +166,12 @@ class _BranchAndCut:
                 P = p * np.outer(vector, vector)
                 top = float(symmetric_eigenvalues(self.A - P)[-1])
                 candidates.append((top + float(np.diagonal(P) @ z), P))
-        self.cuts.add(self.A, min(candidates, key=lambda c: c[0])[1])
+        self.add_cut(min(candidates, key=lambda c: c[0])[1])
         if np.all((z == 0) | (z == 1)):
-            self.cuts.add_direct(*swap_cut(self.A, ~outside, self.k))
+            self.cuts.append(swap_cut(self.A, ~outside, self.k))
             tight = tight_multiplier(self.A, ~outside, self.k)
             if tight is not None:
-                self.cuts.add(self.A, tight)
+                self.add_cut(tight)
 
 
 def swap_cut(

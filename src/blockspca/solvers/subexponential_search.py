@@ -16,6 +16,7 @@ from ..numerics.upper_eigenvalues import psd_shift
 from ..result import Status
 from .base import Guarantee
 from .exhaustive import evaluated_subsets
+from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
 DEFAULT_SIZE = 2
@@ -26,11 +27,7 @@ class _SubsetGuarantee:
 
     def __get__(self, solver: SubexponentialSearch | None, owner: type) -> Guarantee:
         size = DEFAULT_SIZE if solver is None else solver.subset_size
-        return Guarantee(
-            factor=lambda k, d: max(1.0, k / size),
-            error=lambda k, d: 0.0,
-            assumes_psd=True,
-        )
+        return within_factor(lambda k, d: max(1.0, k / size))
 
 
 class SubexponentialSearch(BaseSolver):

@@ -122,8 +122,6 @@ class SolverRun:
         else:
             matrix = self.matrix
             product = matrix.matvec if isinstance(matrix, Covariance) else matrix.dot
-            # Fewer than k nonzeros leave places: features that these pull most belong
-            # to them.
             order = np.lexsort((-np.abs(product(weights)), -size))
         self.offer(order[: self.k])
 
