@@ -64,8 +64,8 @@ def recordable_names() -> list[str]:
     Examples
     --------
     >>> from blockspca.components.recording import recordable_names
-    >>> recordable_names()[:4]
-    ['disjoint', 'projection', 'orthogonal', 'hotelling']
+    >>> recordable_names()[1:4]
+    ['disjoint', 'projection', 'orthogonal']
     """
     return [name for name in SCHEMES if type(as_scheme(name)) in RECORDABLE]
 
