@@ -67,8 +67,8 @@ def above_in_units(value: float, unit: float) -> float:
     Examples
     --------
     >>> from blockspca.numerics.rounding import above_in_units
-    >>> above_in_units(3.0, 2.0), above_in_units(-1e-300, 2.0**1000)
-    (1.5, 0.0)
+    >>> above_in_units(3.0, 2.0), above_in_units(1e-300, 2.0**1000)
+    (1.5, 5e-324)
     """
     scaled = value / unit
     return scaled if scaled * unit >= value else math.nextafter(scaled, math.inf)
