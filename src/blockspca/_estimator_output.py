@@ -14,6 +14,7 @@ from ._estimator_input import covariance_of, is_precomputed
 from ._warnings import warn_caller
 from .certificate import is_left_by_rounding
 from .components import Components
+from .components.shown import in_place_of
 from .covariance.covariance import Covariance
 from .limits import DEFAULT_LIMITS, PROVED
 from .numerics.linalg import rayleigh
@@ -34,6 +35,12 @@ def publish(estimator: Any, found: Components) -> None:
     estimator.joint_gap_ = found.joint_gap
     estimator.gap_ = found.gaps
     estimator.status_ = [status.value for status in found.statuses]
+
+
+def warn_if_chosen_together(found: Components) -> None:
+    """Say that a set was taken of which less is proved, and how to have the other."""
+    if found.in_turn is not None:
+        warn_caller(in_place_of(found), ConvergenceWarning)
 
 
 def warn_if_not_proved(

@@ -9,7 +9,7 @@ from types import FrameType
 
 #: Files of this package, and of scikit-learn, which wraps `fit`, are nobody's own code.
 _HERE = str(Path(__file__).parent)
-_LOOPS = ("sklearn.model_selection", "joblib.")
+_LOOPS = ("sklearn.model_selection", "joblib.parallel", "joblib._parallel_backends")
 _PACKAGES = (_HERE, "/sklearn/", "\\sklearn\\")
 
 

@@ -25,7 +25,7 @@ from ._estimator_input import (
     is_precomputed,
     less_background,
 )
-from ._estimator_output import publish, warn_if_not_proved
+from ._estimator_output import publish, warn_if_chosen_together, warn_if_not_proved
 from ._estimator_views import Views
 from ._samples import projected, total_squares
 from ._sklearn import validated
@@ -299,6 +299,7 @@ class SparsePCA(
         publish(self, self.solution_)
         self._seconds = budget.elapsed()
         if self.certify:
+            warn_if_chosen_together(self.solution_)
             warn_if_not_proved(
                 self.results_,
                 m,

@@ -15,7 +15,13 @@ import blockspca as bs
 from blockspca.components import shared_support
 from blockspca.components.shared_choice import SharedChoice, shared_rules
 from blockspca.components.shared_heuristic import SharedSet
-from blockspca.components.shared_tree import TREE, SetTree, largest_of_all, proves
+from blockspca.components.shared_tree import (
+    CHECKED,
+    TREE,
+    SetTree,
+    largest_of_all,
+    proves,
+)
 from blockspca.limits import Deadline
 from blockspca.rules import Rules
 
@@ -262,3 +268,13 @@ def test_events_and_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
         stopped = bs.solve_shared(A, 4, 2, progress=stop)
     assert stopped.status is bs.Status.INTERRUPTED
     assert stopped.objective < stopped.upper_bound < np.inf
+
+
+def test_entries_whose_squares_underflow() -> None:
+    """Eigenvalues without eigenvectors were 1.41, and a bound of 1.66 was proved."""
+    A = np.array(
+        [[5e-161, 1.9, -8e-158], [1.9, -9e-161, 8e-161], [-8e-158, 8e-161, 0.0]]
+    )
+    tree = SetTree(choice_of(A), 3, 1, CHECKED)
+    assert proves(tree, 1.66, np.inf) is False
+    assert proves(SetTree(choice_of(A), 3, 1, CHECKED), 1.9 + 1e-12, np.inf) is True

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import blockspca as bs
 from blockspca.cli.main import run
@@ -49,9 +50,9 @@ def test_a_set_that_dominates_is_taken(cov):
     assert kept.statuses == (bs.Status.OPTIMAL, bs.Status.OPTIMAL)
     np.testing.assert_array_equal(kept.components, in_turn.components)
     assert kept.r2 == in_turn.r2
-    assert f"predict {in_turn.r2:.2%}" in str(found)
-    assert "Chosen together" in found._repr_html_()
-    assert "Chosen together" not in str(in_turn)
+    assert f"predict {in_turn.r2:.2%} instead of {found.r2:.2%}" in str(found)
+    assert "chosen together" in found._repr_html_()
+    assert "chosen together" not in str(in_turn)
 
 
 def test_what_is_claimed_of_it_holds(cov):
@@ -68,6 +69,21 @@ def test_what_is_claimed_of_it_holds(cov):
         assert all(check.complete for check in components.verify(cov))
     with pytest.raises(bs.VerificationError):
         replace(found, r2=found.r2 + 1e-6).verify(cov)
+
+
+def test_the_joint_bound_of_components_in_turn_rests_on_their_own():
+    """It was that of the other set, whose first component has another bound."""
+    rng = np.random.default_rng(264)
+    d, m, k = (int(rng.integers(*pair)) for pair in ((25, 60), (2, 4), (2, 6)))
+    rng.choice([0.05, 0.1, 0.3])
+    factors = rng.normal(size=(60, 6))
+    A = np.cov((factors @ rng.normal(size=(6, d)) + rng.normal(size=(60, d))).T)
+    scheme = bs.ResidualDeflation(unless_dominated=0.0)
+    found = bs.solve_components(A, k, m, scheme=scheme, limits=bs.Limits(nodes=5))
+    assert found.in_turn is not None
+    assert found.in_turn.joint_upper_bound >= found.in_turn.joint_total
+    found.in_turn.verify(A)
+    found.verify(A)
 
 
 def test_a_set_that_does_not_dominate_clearly_is_not_taken(cov):
@@ -87,8 +103,9 @@ def test_a_set_that_does_not_dominate_clearly_is_not_taken(cov):
         {"sweeps": 1},
         {"constraints": bs.Constraints(exclude=[0])},
         {"limits": bs.Limits(time=0.0)},
+        {"limits": bs.Limits(gap=0.01)},
     ],
-    ids=["sweeps", "constraints", "no time"],
+    ids=["sweeps", "constraints", "no time", "a gap is asked for"],
 )
 def test_where_no_other_set_is_looked_for(cov, options):
     in_turn = bs.solve_components(cov, 3, 2, scheme="residual", **options)
@@ -120,7 +137,8 @@ def test_ctrl_c_keeps_what_was_found_in_turn(cov, monkeypatch, where):
     with pytest.warns(UserWarning, match="was interrupted"):
         found = bs.solve_components(cov, 3, 2, scheme="auto")
     assert found.in_turn is None
-    assert set(found.statuses) == {bs.Status.INTERRUPTED}
+    # What is proved stays proved; the last one says that there was no time to look.
+    assert found.statuses == (bs.Status.OPTIMAL, bs.Status.INTERRUPTED)
     np.testing.assert_array_equal(found.components, in_turn.components)
     np.testing.assert_array_equal(found.upper_bounds, in_turn.upper_bounds)
 
@@ -161,10 +179,14 @@ def test_shares_that_are_refused(options, message):
         bs.ResidualDeflation(**options)
 
 
-def test_the_estimator_takes_it_without_a_warning(cov):
+def test_the_estimator_takes_it_and_says_so_once(cov):
+    with pytest.warns(ConvergenceWarning) as said:
+        model = bs.SparsePCA(2, k=3).fit(dominated_data())
+    assert len(said) == 1
+    assert "chosen together" in str(said[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = bs.SparsePCA(2, k=3).fit(dominated_data())
+        bs.SparsePCA(2, k=3, scheme="residual").fit(dominated_data())
     assert model.solution_.in_turn is not None
     assert model.r2_ == pytest.approx(
         bs.solve_components(cov, 3, 2, scheme="auto").r2, rel=1e-9
@@ -177,7 +199,8 @@ def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):
     assert run(["fit", "data.csv", "-k", "3", "-n", "2", "-o", "out"]) == 0
     out, err = capsys.readouterr()
     assert "2 components, --scheme auto" in out
-    assert "Chosen together: found one after the other" in out
+    assert "were chosen together" in out
+    assert "--scheme residual gives them." in out
     assert "proofs ended" not in err
     content = json.loads(Path("out/summary.json").read_text())
     in_turn = content["in_turn"]
@@ -187,7 +210,7 @@ def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):
     assert content["explained_variance_ratio"] >= share * (1 - 1e-12)
     assert run(["verify", "out", "data.csv"]) == 0
     assert run(["report", "data.csv", "-k", "3", "-n", "2", "-o", "out.html"]) == 0
-    assert "Chosen together" in Path("out.html").read_text()
+    assert "were chosen together" in Path("out.html").read_text()
     # One whose components stay is that of "residual", and says so.
     np.savetxt("other.csv", overlapping_factors(), delimiter=",", fmt="%.17g")
     assert run(["fit", "other.csv", "-k", "3", "-n", "2", "-o", "other"]) == 0

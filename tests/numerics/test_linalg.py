@@ -140,3 +140,19 @@ def test_eigenvalues_beside_entries_whose_squares_underflow():
         np.testing.assert_allclose(symmetric_eigenvalues(B), expected, atol=1e-13)
         both = symmetric_eigenvalues(np.array([B, plain]))
         np.testing.assert_allclose(both, [expected, expected], atol=1e-13)
+
+
+def test_eigenvalues_where_products_of_entries_are_as_small():
+    """Entries of 1e-30 are enough: the tridiagonal form has products of them."""
+    f = 3.1554436208840472e-30
+    entries = [
+        *((0, 0, -f), (1, 0, -1.0), (10, 0, f), (1, 1, 2 * f), (4, 1, 2.0)),
+        *((5, 1, 3 * f), (9, 1, -f), (3, 2, f), (4, 2, -2 * f), (6, 3, -3 * f)),
+        *((7, 3, 2.0), (4, 4, 2 * f), (7, 4, f), (9, 4, -3.0), (9, 5, -2 * f)),
+        *((10, 6, -f), (9, 9, -3 * f)),
+    ]
+    A = np.zeros((11, 11))
+    for i, j, value in entries:
+        A[i, j] = A[j, i] = value
+    values = symmetric_eigenvalues(A)
+    assert (values**2).sum() == pytest.approx((A**2).sum(), rel=1e-13)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from numba import types
 
-from .arrays import FLOATS, INDEX, LABELS, MATRIX, POSITIONS, TABLE, VECTOR
+from .arrays import FLOATS, INDEX, LABELS, MATRIX, SPARSE, TABLE
 from .options import ENTRY, njit
 from .selection import insert
-
-_SPARSE = (INDEX, POSITIONS, VECTOR)  # CSR or CSC
 
 FACTOR, SHIFT, DEVIATION, NORM = range(4)  # columns of `features`
 SEEN = float("nan")  # compares as false with everything
@@ -20,7 +18,7 @@ SEEN = float("nan")  # compares as false with everything
 
 @njit(
     types.void(
-        types.int64, types.int64, *_SPARSE, *_SPARSE,
+        types.int64, types.int64, *SPARSE, *SPARSE,
         MATRIX, MATRIX, MATRIX, INDEX, FLOATS, TABLE, LABELS,
     ),
     **ENTRY,

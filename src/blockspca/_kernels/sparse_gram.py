@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from numba import types
 
-from .arrays import FLOATS, INDEX, POSITIONS, TABLE, VECTOR
+from .arrays import FLOATS, SPARSE, TABLE
 from .options import ENTRY, njit
-
-_SPARSE = (INDEX, POSITIONS, VECTOR)  # CSR or CSC
 
 
 @njit(
     types.void(
-        types.int64, types.int64, types.int64, *_SPARSE, *_SPARSE, FLOATS, FLOATS, TABLE
+        types.int64, types.int64, types.int64, *SPARSE, *SPARSE, FLOATS, FLOATS, TABLE
     ),
     **ENTRY,
 )

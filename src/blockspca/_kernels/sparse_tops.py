@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from numba import types
 
-from .arrays import FLOATS, INDEX, LABELS, POSITIONS, TABLE, VECTOR
+from .arrays import FLOATS, INDEX, LABELS, SPARSE, TABLE, VECTOR
 from .options import ENTRY, njit
 from .selection import insert
 
 _ROWS = (types.int64, types.int64)  # from, and up to
-_SPARSE = (INDEX, POSITIONS, VECTOR)  # CSR or CSC
 _LISTS = (TABLE, LABELS)
 
 LISTED = float("nan")  # compares as false with everything
 
 
-@njit(types.void(*_ROWS, *_SPARSE, *_LISTS), **ENTRY)
+@njit(types.void(*_ROWS, *SPARSE, *_LISTS), **ENTRY)
 def add_stored(start, stop, pointers, positions, data, values, indices):
     """Enter rows start, …, stop − 1 of a sparse A (CSR) into their lists."""
     last = values.shape[1] - 1
@@ -34,7 +33,7 @@ def add_stored(start, stop, pointers, positions, data, values, indices):
 
 @njit(
     types.void(
-        *_ROWS, *_SPARSE, *_SPARSE,
+        *_ROWS, *SPARSE, *SPARSE,
         VECTOR, VECTOR, INDEX, types.float64, FLOATS, *_LISTS,
     ),
     **ENTRY,

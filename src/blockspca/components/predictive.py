@@ -134,7 +134,7 @@ def _begun(
 ) -> tuple[list[FloatArray], list[FloatArray]]:
     """Return the sets to begin with, a given one first, and those within the core.
 
-    None of them is where the time is up.
+    The second list is empty if the time is up.
     """
     vectors = [*search.directions(), *search.rotated_directions(), *lasso]
     starts = [search.cut(V) for V in vectors]
@@ -189,7 +189,10 @@ def _held(
     starts: Sequence[FloatArray],
     named: Measured,
 ) -> Measured:
-    """Return the best, if it has what the named set has; else another, or that."""
+    """Return the best, if it has what the named set has.
+
+    Else the best set found that has it, or the named one.
+    """
     if goal.holds(best.adjusted, best.predicted):
         return best
     # The named set is one of the best itself, and there is little to choose; or the

@@ -269,8 +269,8 @@ class ResidualDeflation(_Deflation):
         no less adjusted variance, and predicts more. With a share such as 0.02 one is
         looked for, and taken if its R² is larger by more than that share. Its
         components are bounded as with `prediction`, and `Components.in_turn` has those
-        in whose place they are. None: it is not looked for. Nor is it under constraints
-        or with sweeps.
+        in whose place they are. None: it is not looked for. Nor is it under
+        constraints, with sweeps, or where a gap is asked for.
 
     Notes
     -----

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray
 from ..bounds.direction_dual.columns import HostColumns
 from ..bounds.direction_dual.relaxation import rounding_of_sum
+from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.rounding import EPS, sum_above
 from ..numerics.upper_eigenvalues import eigenvalue_ceiling, ky_fan_ceiling
 
@@ -158,5 +159,5 @@ def _positive_sum(
     V = np.stack([*plus, *minus], axis=2)
     signs = np.repeat([1.0, -1.0], [len(plus), len(minus)])
     R: FloatArray = np.asarray(np.linalg.qr(V, mode="r"))
-    values = np.linalg.eigvalsh((R * signs) @ R.transpose(0, 2, 1))
+    values = symmetric_eigenvalues((R * signs) @ R.transpose(0, 2, 1))
     return np.asarray(np.maximum(values[:, -min(rank, len(signs)) :], 0.0).sum(axis=1))

@@ -190,12 +190,11 @@ class _Run:
         search = self.branch(FIRST_NODES if applies else None)
         if not search.is_small or search.nodes < FIRST_NODES or self._is_over():
             return
-        if applies:
-            # The gap that is asked for, but for what rounding may make of it.
-            gap = (self.budget.limits.gap or 0.0) * (1 - 1e-6)
-            self.enumerate_sets(SECOND_WORK, max(gap, OPTIMAL_GAP / 2))
-            if not self._is_over():
-                self.branch(None)
+        # The gap that is asked for, with room for the rounding of the bound.
+        gap = (self.budget.limits.gap or 0.0) * (1 - 1e-6)
+        self.enumerate_sets(SECOND_WORK, max(gap, OPTIMAL_GAP / 2))
+        if not self._is_over():
+            self.branch(None)  # from the root again, with the best set so far
 
     def enumerate_sets(self, most_work: int, slack: float) -> None:
         """Look at all sets in the tree, for part of the time and of the nodes left."""

@@ -36,7 +36,7 @@ def as_html(found: Components) -> str:
     if not np.isnan(found.r2):
         caption += f", whose scores predict {found.r2:.1%} of the variance"
     if found.in_turn is not None:
-        caption += f". {in_place_of(found.in_turn)}"
+        caption += f". {in_place_of(found)}"
     return table(headings, rows, caption)
 
 
@@ -53,15 +53,18 @@ def as_text(found: Components) -> str:
         + ("" if np.isnan(found.r2) else f"; their scores predict {found.r2:.2%}")
     )
     if found.in_turn is not None:
-        lines.append(in_place_of(found.in_turn))
+        lines.append(in_place_of(found))
     return "\n".join(lines)
 
 
-def in_place_of(in_turn: Components) -> str:
+def in_place_of(found: Components) -> str:
     """Say why components that are proved to be the best in turn were not taken."""
-    share = float(in_turn.explained_variance_ratio.sum())
+    before = found.in_turn
+    assert before is not None
+    was, now = (float(c.explained_variance_ratio.sum()) for c in (before, found))
     return (
-        "Chosen together: found one after the other, each the best that the earlier "
-        f"ones leave, components have no more of the variance, {share:.2%}, and "
-        f"predict {in_turn.r2:.2%}."
+        "These components were chosen together, and are not optimal one by one. The "
+        f"proved ones, found one after the other, explain {was:.2%} of the variance "
+        f"instead of {now:.2%} and predict {before.r2:.2%} instead of {found.r2:.2%}; "
+        "scheme='residual' gives them."
     )

@@ -86,7 +86,7 @@ class Components(MayHaveProof):
         problem of each of the `results` then is what *all* others leave of A.
     in_turn : Components or None
         Where this set was taken because it dominates the components found one after the
-        other (`ResidualDeflation(unless_dominated=…)`): those, with their proofs.
+        other (`ResidualDeflation(unless_dominated=…)`): those, with their certificates.
     joint_proof : SharedSupport, JointEntries, JointSplit or None
         What the joint bound rests on, unless it is in closed form.
     proof : Proof or None
@@ -411,7 +411,8 @@ def solve_components(
     if Status.INTERRUPTED in found.statuses and not is_nested_call():
         warn_caller(interruption("solve_components", found.results, len(sparsities)))
     if replaced:
-        found = replace(found, in_turn=_replaced(found, cov, replaced))
+        before = _replaced(found, cov, replaced, budget)
+        found = replace(found, in_turn=before)
     if not proof:
         return found
     left = recording_limits(budget)
@@ -426,22 +427,25 @@ def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:
     return restated(result, component=index + 1, scheme=scheme_name(scheme, swept))
 
 
-def _replaced(found: Components, cov: Covariance, results: list[Result]) -> Components:
+def _replaced(
+    found: Components, cov: Covariance, results: list[Result], budget: Budget
+) -> Components:
     """Return the components found in turn, in whose place others were taken.
 
-    The joint bound is for all sets with the same sparsities, and so for these.
+    A joint bound with a proof of its own is for all sets with the same sparsities, and
+    so for these; others rest on the bounds of the set itself.
     """
     scheme = in_turn_only(found.scheme)
-    components = np.array([result.x for result in results])
-    scores = score_covariance(cov, components)
+    named = tuple(placed(r, j, scheme, False) for j, r in enumerate(results))
+    alone = collect(cov, named, scheme, budget, prove=False)
+    bound = max(found.joint_upper_bound, alone.joint_total)
+    if found.joint_proof is None or alone.joint_upper_bound <= bound:
+        return alone
     return replace(
-        found,
-        results=tuple(placed(r, j, scheme, False) for j, r in enumerate(results)),
-        components=components,
-        explained_variance=np.diagonal(scores).copy(),
-        adjusted_explained_variance=adjusted_variance(scores),
-        scheme=scheme,
-        r2=predicted(cov, components),
+        alone,
+        joint_upper_bound=bound,
+        joint_bound_name=found.joint_bound_name,
+        joint_proof=found.joint_proof,
     )
 
 

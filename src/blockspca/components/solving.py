@@ -278,7 +278,8 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
 def bounded(call: SolveAgain, chosen: FloatArray, deadline: Deadline) -> list[Result]:
     """Return chosen components, each with a bound for its problem, or an obvious one.
 
-    Without proofs, they have to be what time allowed until the deadline.
+    With certify=False the bounds are those in closed form, and the status is
+    TIME_LIMIT once the deadline has passed.
     """
     chosen = np.array([with_sign(x) for x in chosen])
     if not call.options.get("certify", True):

@@ -30,7 +30,8 @@ def unless_dominated(
 
     Those found in turn replace none, and their scheme is the one that looks for no
     others. So it is under constraints and before sweeps: no set is known that would
-    keep the ones, or be kept by the others.
+    keep the ones, or be kept by the others. And where a gap is asked for, which
+    components in turn are proved to have.
     """
     scheme = call.scheme
     if not isinstance(scheme, ResidualDeflation) or scheme.unless_dominated is None:
@@ -38,7 +39,8 @@ def unless_dominated(
     found = None
     whole = len(results) == len(call.sparsities) > 1
     interrupted = results[-1].status is Status.INTERRUPTED
-    if whole and not (sweeps or interrupted or "constraints" in call.options):
+    wanted = "constraints" in call.options or call.budget.limits.gap is not None
+    if whole and not (sweeps or interrupted or wanted):
         try:
             found = _dominating(call, results, scheme.unless_dominated)
         except KeyboardInterrupt:
@@ -47,8 +49,8 @@ def unless_dominated(
         found, interrupted = None, True
     if found is not None:
         return scheme, found, results
-    if interrupted:  # what was being looked for is not known; these are
-        results = [restated(one, status=Status.INTERRUPTED) for one in results]
+    if interrupted:  # the last one says so; what is proved of the others stays proved
+        results = [*results[:-1], restated(results[-1], status=Status.INTERRUPTED)]
     return in_turn_only(scheme), results, []
 
 

@@ -75,7 +75,7 @@ def summary(report: Report) -> list[str]:
             1, f"These are {m} of {report.n_requested} components asked for{ended}."
         )
     if components.in_turn is not None:
-        said.append(in_place_of(components.in_turn))
+        said.append(in_place_of(components))
     proved = sum(r.status is Status.OPTIMAL for r in components.results)
     if m > 1 and math.isfinite(components.joint_gap):
         some = f"No {m} components of as many features, however chosen, explain"

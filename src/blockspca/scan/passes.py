@@ -104,7 +104,7 @@ class Pass:
             self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
             return lambda: self.sparse_data(*sparse)
         left_over = self.cov.sparse_correction()
-        if left_over is not None:
+        if left_over is not None:  # strips take the same products, and all entries
             per_feature = self.threads + 12 + 4 * left_over[3].shape[1]
             self.fit(40 * left_over[0].nnz + 8 * self.d * per_feature)
             return lambda: self.corrected_sparse_data(*left_over)
