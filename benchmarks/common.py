@@ -24,6 +24,7 @@ __all__ = [
     "DATA",
     "Options",
     "Report",
+    "columned",
     "contents",
     "correlations",
     "load",
@@ -88,10 +89,7 @@ class Report:
         text += [f"{note}\n" for note in self.notes]
         for table in self.tables:
             columns = table["columns"]
-            cells = [
-                [_write(row.get(key), form) for key, (_, form) in columns.items()]
-                for row in table["rows"]
-            ]
+            cells = [columned(row, columns) for row in table["rows"]]
             if len(self.tables) > 1:
                 text += [f"## {table['name']}", ""]
             text += [markdown([h for h, _ in columns.values()], cells), ""]
@@ -115,6 +113,11 @@ class Report:
             ],
         }
         return json.dumps(content, indent=2, default=float) + "\n"
+
+
+def columned(row: dict[str, Any], columns: dict[str, tuple[str, str]]) -> list[str]:
+    """Write the values of a row, in the order and format of the columns."""
+    return [_write(row.get(key), form) for key, (_, form) in columns.items()]
 
 
 def _write(value: Any, form: str) -> str:

@@ -16,19 +16,24 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import blockspca as bs
+import joint
 from blockspca.components.scheme_names import as_scheme
 from blockspca.components.variance import (
     adjusted_variance,
     predicted,
     score_covariance,
 )
-from common import DATA, Options, Report, load
+from common import DATA, Options, Report, columned, load
+
+Row = dict[str, Any]
 
 COMPONENTS, K = 5, 10
 LIMITS = bs.Limits(nodes=2000, time=15.0)  # for all components of a scheme
@@ -119,7 +124,7 @@ def peers(data: np.ndarray, k: int, m: int) -> dict[str, list[tuple[Any, float]]
     return found
 
 
-def measured(path: Path, names: list[str]) -> list[dict[str, Any]]:
+def measured(path: Path) -> list[Row]:
     """Return a row for each method on one set."""
     cov, data = covariance(path)
     d = cov.n_features
@@ -141,7 +146,7 @@ def measured(path: Path, names: list[str]) -> list[dict[str, Any]]:
         }
         rows.append(row)
 
-    for name in names:
+    for name in SCHEMES:
         started = time.process_time()
         found = bs.solve_components(
             cov, k, COMPONENTS, scheme=SCHEMES[name], limits=LIMITS
@@ -159,7 +164,7 @@ def measured(path: Path, names: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def predicting(path: Path) -> list[dict[str, Any]]:
+def predicting(path: Path) -> list[Row]:
     """Return a row for each of `PREDICTING` and of scikit-learn's, on one set.
 
     Seconds of the processor, of one fit; scikit-learn's alpha is the one of three with
@@ -201,26 +206,59 @@ def predicting(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def report(options: Options) -> Report:
-    found = Report("Several components: what every scheme explains")
-    rows: list[dict[str, Any]] = []
-    most = 100_000 if options.quick else LARGEST
+def of_sets(
+    measure: Callable[[Path], list[Row]], largest: int, options: Options
+) -> Iterator[Row]:
+    """Yield the rows of each set of at most so many entries, the smallest first."""
+    largest = min(largest, 100_000) if options.quick else largest
     sizes = {path: np.prod(load(path.stem).shape) for path in DATA.glob("*.npz")}
     for path in sorted(sizes, key=lambda path: (sizes[path], path)):
-        if sizes[path] > most:
-            break
-        new = measured(path, list(SCHEMES))
-        for row in new:
-            text = [format(row[key], form) for key, (_, form) in COLUMNS.items()]
-            print("  ".join(text), flush=True)
-        rows += new
-    found.add(f"{COMPONENTS} components, k = {K} at most", COLUMNS, rows)
-    rows = []
-    for path in sorted(sizes, key=lambda path: (sizes[path], path)):
-        if sizes[path] > (most if options.quick else PREDICTED_ENTRIES):
-            break
-        new = predicting(path)
-        print(*[f"{row['method']}: {row}" for row in new], sep="\n", flush=True)
-        rows += new
-    found.add("Components that predict", COLUMNS, rows)
+        if sizes[path] <= largest:
+            yield from measure(path)
+
+
+#: The parts of this case, the rows that `run.py` can ask for: what a part measures, the
+#: columns of its table, and the rows.
+PARTS: dict[str, tuple[str, dict[str, tuple[str, str]], Callable[..., Iterator[Row]]]]
+PARTS = {
+    "schemes": (
+        f"{COMPONENTS} components, k = {K} at most",
+        COLUMNS,
+        partial(of_sets, measured, LARGEST),
+    ),
+    "prediction": (
+        "Components that predict",
+        COLUMNS,
+        partial(of_sets, predicting, PREDICTED_ENTRIES),
+    ),
+    "orthogonal": (
+        "Four orthogonal or uncorrelated components of snp500",
+        joint.SHARE_COLUMNS,
+        joint.orthogonal,
+    ),
+    "joint": (
+        "Orthogonal components and the bound on all of them",
+        joint.JOINT_COLUMNS,
+        joint.joint,
+    ),
+    "shared": (
+        "Five components on one set of features",
+        joint.SHARED_COLUMNS,
+        joint.shared,
+    ),
+}
+
+
+def report(options: Options) -> Report:
+    """Measure the parts that are asked for; each row is printed when it is known."""
+    if unknown := sorted(set(options.rows) - set(PARTS)):
+        raise ValueError(f"no rows {', '.join(unknown)}; there are {', '.join(PARTS)}")
+    found = Report("Several components: what every scheme explains")
+    for part in options.rows or PARTS:
+        name, columns, rows_of = PARTS[part]
+        rows = []
+        for row in rows_of(options):
+            print(*columned(row, columns), sep="  ", flush=True)
+            rows.append(row)
+        found.add(name, columns, rows)
     return found

@@ -30,6 +30,7 @@ def test_every_case_is_a_file(runner):
     other = {
         "run",
         "common",
+        "joint",
         "soundness",
         "constrained_soundness",
         "proof_mutants",
@@ -96,3 +97,27 @@ def test_peers_are_measured_against_the_optimum(runner, data_dir, tmp_path):
         if row["method"] in ("certified path", "branch and bound"):
             assert row["status"] == "optimal"
             assert row["below_optimum"] < 1e-9
+
+
+@pytest.mark.data
+def test_components_together_beat_the_peers(runner, data_dir, tmp_path):
+    rows = ["--rows", "orthogonal", "shared"]
+    runner.main(["components", "--quick", "--output", str(tmp_path), *rows])
+    written = json.loads((tmp_path / "components.json").read_text(encoding="utf-8"))
+    shares, shared = (table["rows"] for table in written["tables"])
+    assert [(row["scheme"], row["k"]) for row in shares] == [
+        ("orthogonal", 5),
+        ("orthogonal", 10),
+        ("uncorrelated", 5),
+        ("uncorrelated", 10),
+    ]
+    for row in shares:
+        assert row["share"] >= max(row["mspca"], row["nsprcomp"] or 0.0)
+        assert row["violation"] < 1e-10
+    assert [row["k"] for row in shared] == [50, 200]
+    assert all(0 <= row["gap"] <= 0.02 for row in shared)
+
+
+def test_parts_that_do_not_exist_are_refused(runner):
+    with pytest.raises(ValueError, match="no rows nonsense; there are schemes"):
+        runner.main(["components", "--rows", "nonsense"])
