@@ -100,6 +100,7 @@ def test_peers_are_measured_against_the_optimum(runner, data_dir, tmp_path):
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_components_together_beat_the_peers(runner, data_dir, tmp_path):
     rows = ["--rows", "orthogonal", "shared"]
     runner.main(["components", "--quick", "--output", str(tmp_path), *rows])
