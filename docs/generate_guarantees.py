@@ -11,17 +11,23 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_guarantees.py; edit that, not this. -->
 
-An algorithm with factor m and error a returns an objective of at least OPT / m − a, for
-every matrix with d features and every k. Solving the blocks at a threshold ε instead,
-the largest of d\\* ≤ d features, it has the factor m(k, d\\*), which is never larger,
-and the error a(k, d\\*) + k ε / m(k, d\\*) (Theorem 3 of the paper).
+This page says what each solver promises before it runs, with and without blocks. Such a
+promise does not depend on the data; the proved gap of a result is usually far smaller.
+
+**Definition.** An algorithm with factor m and error a returns an objective of at least
+OPT / m − a, for every matrix with d features and every k. A \\* marks promises for
+positive semidefinite matrices only.
+
+**With blocks** (Theorem 3 of the paper). Suppose that the algorithm solves the blocks
+at a threshold ε instead, and the largest block has d\\* ≤ d features. Then it has the
+factor m(k, d\\*), which is never larger, and the error a(k, d\\*) + k ε / m(k, d\\*).
 
 `blockspca.reproduction.guarantee_table.guarantee_table(k, d, epsilon, block_size)`
-gives the table for any numbers; `delta` adds the low-rank algorithm with its additive
-error, the eigenvalue λ_{r+1} of the matrix. Solvers that are missing are heuristics:
-they promise
-nothing beforehand, and may still be proved right by the upper bound of a result. A \\*
-marks promises for positive semidefinite matrices only.
+gives the table for other numbers. `delta` adds the low-rank algorithm with its additive
+error, the eigenvalue λ_{r+1} of the matrix.
+
+Solvers that are missing are heuristics. They promise nothing beforehand, but the upper
+bound of a result may still prove their answer optimal.
 """
 
 EXAMPLES = (
