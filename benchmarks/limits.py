@@ -2,7 +2,7 @@
 
     python benchmarks/run.py limits --output DIR
 
-DIR/limits.md is the page docs/benchmark-limits.md.
+DIR/limits.md has the tables of the page docs/benchmark-limits.md.
 
 Every data set, k = 10, 30 and 100, covariance and correlation. A call keeps its limit
 if it returns within 1.1 t + 1 s. Each set has a process of its own, in which kernels
