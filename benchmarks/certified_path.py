@@ -2,7 +2,7 @@
 
     python benchmarks/run.py certified_path --output DIR
 
-DIR/certified_path.md is the page docs/benchmark-certified-path.md.
+DIR/certified_path.md has the tables of the page docs/benchmark-certified-path.md.
 
 The yardstick of a data matrix is the BLAS product X'X in float64, that of a covariance
 matrix one `numpy.linalg.eigvalsh(A)`, with the same threads. The first call compiles
