@@ -3,8 +3,8 @@
     python benchmarks/run.py standardised --output DIR
     python benchmarks/run.py standardised --rows gordon srbct_khan:50 --output DIR
 
-The second measures sets, or some k of a set, again. DIR/standardised.md is the page
-docs/benchmark-standardised.md. Twelve minutes at most, on two cores.
+The second measures sets, or some k of a set, again. DIR/standardised.md has the tables
+of the page docs/benchmark-standardised.md. Twelve minutes at most, on two cores.
 
 Every set as correlations, k = 30, 50, 100 and 300; given matrices also as they are,
 k = 30, 100 and 200. Each set has a process of its own, in which kernels are compiled
