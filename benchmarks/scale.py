@@ -3,8 +3,8 @@
     python benchmarks/run.py scale --output DIR
     python benchmarks/run.py scale --rows dorothea million
 
-The second measures some rows, by the names of `CASES`. DIR/scale.md is the page
-docs/benchmark-scale.md.
+The second measures some rows, by the names of `CASES`. DIR/scale.md has the tables of
+the page docs/benchmark-scale.md.
 
 Every case runs in a process of its own, so that its peak memory is its own; kernels are
 compiled, and libraries loaded, by a small problem before the clock starts. Peak memory
