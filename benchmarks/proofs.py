@@ -2,7 +2,7 @@
 
     python benchmarks/run.py proofs --output DIR
 
-DIR/proofs.md is the page docs/benchmark-proofs.md.
+DIR/proofs.md has the tables of the page docs/benchmark-proofs.md.
 
 Every set with proved optima, for all of them with k up to 20 in one file, checked in
 integers and in floats; then larger k, checked in floats; then `verify` of a
