@@ -84,7 +84,7 @@ def test_proofs_are_compared_apart(generator):
     ]
     said = generator.introduction(tables([row(3, 0.5)], chan))
     assert "On Some that is the time of the component alone." in said
-    assert "1 of 2 rows are faster than both (k = 500).\n- Our branch" in said
+    assert "1 of 2 rows are faster than both (k = 500).\n- **The framework" in said
     said = generator.introduction(tables([row(3, 0.5)], []))
     assert "of the component alone" not in said
 
@@ -98,14 +98,14 @@ def test_the_introduction_counts(generator):
     rows = [row(1, 0.1), row(2, 2.0), row(3, 0.5, verdict="worse")]
     text = generator.introduction(tables(rows, [large(7, 0.2)]))
     assert "3 of the 4 rows with" in text
-    assert "4 of the 4 rows equal or beat" in text
+    assert "4 of the 4 rows equal\n  or beat" in text
     assert "3 are proved optimal" in text
     assert "(Some, k = 7) bounded to 40.00% or better" in text
     both = [large(7, 0.2), large(9, 0.2)]
     text = generator.introduction(tables(rows, both))
     assert "(Some, k from 7 to 9) bounded to 40.00% or better" in text
     text = generator.introduction(tables(rows, [large(7, 0.2)]))
-    assert "on 3\n  of the 4 rows: 0.5 to 10 times as fast" in text
+    assert "on\n  3 of the 4 rows: 0.5 to 10 times as fast" in text
 
 
 def test_a_run_that_was_stopped_gives_a_lower_bound(generator):
