@@ -36,10 +36,10 @@ def solvers() -> str:
         lines.append(f"| `{SOLVERS[name].__name__}` | `{name}` | {kind(name)} |")
     return "\n".join(
         [
-            "What a solver has to be, and what saves work in writing one"
+            "The interface of a solver, and the base class that does most of the work"
             " ([Add a solver](add-a-solver.md)):\n",
             references(CONTRACT + TEMPLATE),
-            f"The {len(SOLVERS)} of `blockspca.solvers`, with names as in"
+            f"The {len(SOLVERS)} solvers of `blockspca.solvers`, with their names in"
             " `blockspca.solvers.SOLVERS`"
             " ([what each promises](guarantees.md)):\n",
             "\n".join(lines) + "\n",
