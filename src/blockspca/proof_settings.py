@@ -207,7 +207,8 @@ class ProofSettings:
             return replace(limits, time=self.chain_share(k) * limits.time)
         if k >= self.single_k_from:
             return None
-        nodes = self.chain_first_nodes * n_features
+        # nothing varies where earlier components have taken everything
+        nodes = self.chain_first_nodes * max(n_features, 1)
         if limits.nodes is not None:
             # all but what the duals may open, or half of a few
             duals = self.entry_nodes_below + self.few_nodes

@@ -106,7 +106,7 @@ class BoundChecks(SearchedClaims):
         if claim.upper_bound >= bound:
             return True
         require(
-            bound - claim.upper_bound <= agreement * abs(bound),
+            bound - claim.upper_bound <= agreement * abs(bound) + self._doubt(claim.k),
             f"k = {claim.k}: the {claim.bound_name} gives {bound:.17g}, above the "
             f"claimed {claim.upper_bound:.17g}",
         )
@@ -142,8 +142,9 @@ class BoundChecks(SearchedClaims):
         rounding = (claim.k + 1) * EPS * (np.abs(self.diagonal) + tops.sum(axis=1))
         extra = claim.k * self.error
         close = np.flatnonzero(~(sums + 2 * rounding + extra <= claim.upper_bound))
-        for i in close[np.argsort(-sums[close], kind="stable")]:
-            self._at_least(claim, sum_above([self.diagonal[i], *tops[i]]) + extra)
+        if len(close):
+            largest = max(sum_above([self.diagonal[i], *tops[i]]) for i in close)
+            self._at_least(claim, largest + extra)
         return f"at most {claim.upper_bound:.12g}, by row sums"
 
     def _nested(self, claim: StepClaim) -> str:
@@ -366,7 +367,7 @@ class BoundChecks(SearchedClaims):
                 raise NodeCapReached
             return sum(searched)
 
-        words = self._none_above(claim, search, size)
+        words = self._none_above(claim, search, size, table.unit)
         return f"compositions searched: {len(searched)}; {words}"
 
 

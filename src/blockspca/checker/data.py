@@ -117,9 +117,11 @@ def _from_text(path: Path, separator: str | None) -> np.ndarray:
 
 
 def _numbers(words: list[str]) -> list[int]:
-    """The places of the words that are numbers."""
+    """The places of the words that are numbers: 1_2, a number in Python, is a name."""
     found = []
     for place, word in enumerate(words):
+        if "_" in word or not word.isascii():
+            continue
         with suppress(ValueError):
             float(word)
             found.append(place)

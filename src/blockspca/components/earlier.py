@@ -22,8 +22,7 @@ from ..numerics.rounding import sum_above
 from ..result import Result, Status, is_optimal_gap, is_within_gap
 from .rewrite import with_bound
 from .schemes import Scheme
-
-CLAIMED = 2.0  # margins in a claim, so that another BLAS confirms it; one is needed
+from .variance import CLAIMED
 
 
 def with_earlier_bound(

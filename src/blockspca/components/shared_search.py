@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,18 +86,20 @@ class SharedSearch:
         # is part of one with so many, and F_r is no less for that (interlacing).
         self._most = 0
         self._rng = np.random.default_rng(0)
-        try:
-            with single_threaded():
-                self.problem = make_problem(
-                    cov,
-                    k,
-                    best.support,
-                    self.is_small or len(self.include) > 0,
-                    budget,
-                    budget.limits.memory,
-                )
-        except NotAffordable:
-            return
+        with suppress(NotAffordable):
+            self.problem = self._make_problem()
+
+    def _make_problem(self, features: Sequence[int] | None = None) -> Problem | None:
+        with single_threaded():
+            return make_problem(
+                self.cov,
+                self.k,
+                self.best.support,
+                self.is_small or len(self.include) > 0,
+                self.budget,
+                self.budget.limits.memory,
+                features=features,
+            )
 
     # -- units: the columns are those of A/unit + shift I, up to a slack ------------
 
@@ -409,8 +412,17 @@ class SharedSearch:
 
     def bound_of(self, claim: DualClaim) -> float:
         """Return what a point of the dual proves, computed again."""
-        problem = self.problem
-        if problem is None or tuple(problem.features.tolist()) != claim.features:
+        problem, features = self.problem, claim.features
+        known = {*range(self.cov.n_features)}
+        if problem is None or not features or not known.issuperset(features):
+            return np.inf
+        if len({*features}) < len(features):
+            return np.inf
+        if tuple(problem.features.tolist()) != features:
+            # Columns of data in another form, which differ by rounding, have been
+            # chosen in another order: any choice proves a bound.
+            problem = self.problem = self._make_problem(features)
+        if problem is None:
             return np.inf
         root = self._root(problem)
         if root is None:

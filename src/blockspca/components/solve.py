@@ -216,7 +216,8 @@ class Components(MayHaveProof):
         """
         cov = as_covariance(cov).formed()
         said = check_relations(self.results, self.scheme, self.first is not None)
-        said += check_variances(self, cov)
+        checked, unchecked = check_variances(self, cov)
+        said += checked
         if self.first is not None:
             alone = verify(self.first, cov, **options)
             said += [f"alone: {words}" for words in alone.checks]
@@ -247,6 +248,9 @@ class Components(MayHaveProof):
             checks.append(check)
         # What is said of the set is said once, with the last component.
         *others, last = checks
+        if unchecked:
+            left = (*last.unchecked, *unchecked)
+            last = replace(last, upper_bound=math.inf, unchecked=left)
         return (*others, replace(last, checks=(*last.checks, *said)))
 
     def to_rows(self) -> list[dict[str, Any]]:

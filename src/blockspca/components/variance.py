@@ -23,6 +23,9 @@ SHARED = "shared support"
 ENTRIES = "entry dual"
 SPLIT = "split entry dual"
 UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
+#: Margins for rounding in a claim; to be true it needs one. Numbers that a solver and
+#: who checks compute from the same data may be off by one each, in opposite directions.
+CLAIMED = 3.0
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -180,21 +183,25 @@ def joint_bounds(
     """Return the bounds of `joint_upper_bound` that hold for A, by name.
 
     With a `margin` of 1 they hold, rounding of the eigenvalues included. Claims are
-    made with 2, so that another LAPACK confirms them. `shared` is a bound on
+    made with `CLAIMED`, so that another LAPACK confirms them. `shared` is a bound on
     opt_m(Σ k_j) of A, from `shared_support`, and `orthogonal` has bounds for orthogonal
     components, by name: pass them for those alone. `as_strict` tells of which
     components the first one's bound may speak (`as_strict_as`); of all by default.
     """
     m = len(sparsities)
-    values, rounding = leading_eigenvalues(cov, deadline)
+    values, once = leading_eigenvalues(cov, deadline)
     # A claim is made with room for the rounding of who checks it.
-    rounding *= margin
-    # A matrix whose eigenvalues are at least −r as computed is PSD with 2r on its
-    # diagonal. Schur complements grow with the matrix, so the bounds for that one hold.
+    rounding = margin * once
+    # With r − λ_d on its diagonal a matrix is PSD, r the rounding of λ_d. Schur
+    # complements grow with the matrix, so the bounds for that one hold. Who checks a
+    # claim finds a λ_d that is lower by 2 r at the most: it counts as PSD there, too,
+    # with no more on the diagonal.
     shift = 0.0
     psd = cov.known_psd
     if not psd and values is not None:
-        psd, shift = bool(values[-1] >= -rounding), 2 * rounding
+        least = float(values[-1])
+        psd = least >= -(2 * CLAIMED - margin) * once
+        shift = max(once - least, 0.0) + 2 * (rounding - once)
     singles = [
         _single_bound(first, k, shift if psd else None) if is_strict else math.inf
         for k, is_strict in zip(sparsities, as_strict or [True] * m, strict=True)
@@ -267,7 +274,7 @@ def joint_upper_bound(
         cov,
         first,
         sparsities,
-        margin=2.0,
+        margin=CLAIMED,
         deadline=deadline,
         shared=shared,
         orthogonal=orthogonal,

@@ -60,7 +60,14 @@ FEW = 20  # sets above τ − δ that are looked at, to tell whether one is abov
 
 
 class Refuted(Exception):
-    """A set with an eigenvalue above τ exists, so the claim is false."""
+    """A set with an eigenvalue above τ exists, so the claim is false.
+
+    `excess` is by how much, about.
+    """
+
+    def __init__(self, excess: float = math.inf) -> None:
+        super().__init__(excess)
+        self.excess = excess
 
 
 class Undecided(Exception):
@@ -209,9 +216,15 @@ class _Search:
         above = features[~(diagonal <= self.tau)]
         for i in above[:FEW]:
             support = np.append(chosen, i)
-            if reaches(self.A[np.ix_(support, support)], self.claimed):
-                raise Refuted
+            self._refute(support)
         raise Undecided
+
+    def _refute(self, support: NDArray[np.int64]) -> None:
+        """Raise if a set exceeds τ for sure."""
+        within = self.A[np.ix_(support, support)]
+        if reaches(within, self.claimed):
+            reached = rayleigh(within, leading_eigenvector(within))
+            raise Refuted(reached - self.claimed)
 
     def decide_any(
         self, included: NDArray[np.int64], others: NDArray[np.int64]
@@ -225,8 +238,7 @@ class _Search:
         if len(added) < missing:
             return
         support = np.append(included, others[added])
-        if reaches(self.A[np.ix_(support, support)], self.claimed):
-            raise Refuted
+        self._refute(support)
         raise Undecided
 
     def visit(

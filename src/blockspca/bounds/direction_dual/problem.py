@@ -71,6 +71,7 @@ def make_problem(
     deadline: Deadline | None = None,
     memory: int | None = None,
     settings: DualSettings = DEFAULT,
+    features: Sequence[int] | None = None,
 ) -> Problem | None:
     """Choose the columns; None if A is not of a kind that has them.
 
@@ -88,6 +89,10 @@ def make_problem(
         Bytes for the columns and for the n × n arrays of a step.
     settings : DualSettings
         For the search of the problem.
+    features : sequence of int, optional
+        Different features whose columns are taken, in this order: those of a bound that
+        is computed again. Which ones a search takes, and in which order, hangs on the
+        last digits of the variances.
 
     Raises
     ------
@@ -120,11 +125,14 @@ def make_problem(
     # but rounding it may, and then no column would be left.
     multiplier = min(multiplier, float(diagonal.max()))
     order = np.argsort(-diagonal, kind="stable")
+    if features is not None:
+        taken = np.asarray(features, dtype=np.intp)
+        order = np.concatenate([taken, order[~np.isin(order, taken)]])
     count = 0
     for least in (0.0, 0.8 * multiplier) if short else (0.8 * multiplier,):
-        count = int((diagonal > least).sum())
+        count = int((diagonal > least).sum()) if features is None else len(taken)
         sparse = _stays_sparse(cov, order[:count])
-        if not sparse:
+        if not sparse and features is None:
             count = min(count, _most_columns(cov, k, memory))
         costs = _Costs.of(cov, order[:count], sparse)
         fits = memory is None or costs.bytes <= memory
@@ -135,7 +143,7 @@ def make_problem(
     if sparse and not _kernel_is_ready(deadline):
         raise NotAffordable
     chosen = order[:count]
-    shortest = float(diagonal[order[count]]) if count < len(order) else 0.0
+    shortest = max(float(diagonal[order[count:]].max(initial=0.0)), 0.0)
     shortest *= 1 + 8 * ((cov.n_samples or 0) + 4) * EPS
     lengths = diagonal[order[:count]]
     made = _make_columns(cov, chosen, lengths, unit, shift, sparse)
