@@ -312,3 +312,13 @@ def test_a_proof_is_read_as_it_is_written():
     assert proof.records[2].features == (0, 1, 2)
     assert [node.letter for node in proof.records[2].tree] == ["S", "L"]
     assert proof.records[2].depth == 1
+
+
+def test_an_underscore_is_no_part_of_a_number(tmp_path):
+    """As it is in Python: a line of names like 1_2 was taken for one of data."""
+    path = tmp_path / "data.csv"
+    path.write_text("1_1,1_2\n4,5\n6,7\n")
+    assert read_data(path).tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    path.write_text("1,2\n3_4,5\n")
+    with pytest.raises(ProofError):
+        read_data(path)

@@ -184,3 +184,22 @@ def test_an_ascent_with_little_memory_ends():
         memory=1000,
     )
     assert zoo.brute_force(A, 5) <= bound.value < np.inf
+
+
+def test_slopes_near_the_least_number_are_no_error():
+    """Steps along them overflowed, and LAPACK was given a matrix of no numbers."""
+    t = 1e-157
+    A = np.array(
+        [
+            [3, 2 * t, -t, -t, 2, -t, -1, 0],
+            [2 * t, 10 * t, 0, 2 * t, -t, 2 * t, -t, t],
+            [-t, 0, 7 * t, t, 0, -t, 0, 2 * t],
+            [-t, 2 * t, t, 9 * t, -t, 2 * t, 0, -t],
+            [2, -t, 0, -t, 2, 2 * t, t, 2 * t],
+            [-t, 2 * t, -t, 2 * t, 2 * t, 11 * t, 2 * t, t],
+            [-1, -t, 0, 0, t, 2 * t, 1, t],
+            [0, t, 2 * t, -t, 2 * t, t, t, 8 * t],
+        ]
+    )
+    found = entry_bound(Covariance.from_matrix(A), 6, range(6), time_limit=60.0)
+    assert found.value >= np.linalg.eigh(A)[0][-1]

@@ -180,6 +180,8 @@ def two_loops(
     """The direction of L-BFGS; a short step along the slope while nothing is known."""
     if not history:
         largest = float(np.abs(gradient).max(initial=0.0)) or 1.0
+        if largest < np.finfo(gradient.dtype).tiny:  # the quotient may overflow
+            return gradient / largest * _FIRST_STEP
         return gradient * (_FIRST_STEP / largest)
     direction = gradient.copy()
     factors = []
@@ -193,4 +195,6 @@ def two_loops(
         history, reversed(factors), strict=True
     ):
         direction += (factor - float(change @ direction) / curvature) * step
+    if not np.isfinite(direction).all():  # steps or slopes near the least number
+        return two_loops(gradient, deque())
     return direction
