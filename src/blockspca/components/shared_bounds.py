@@ -43,7 +43,7 @@ from ..numerics.rounding import (
     sum_above,
 )
 from ..search.limited import row_tops
-from .variance import CLAIMED, leading_eigenvalues
+from .variance import leading_eigenvalues
 
 VARIANCES, EIGENVALUES, TABLE = "variances", "eigenvalues", "screening table"
 TARGET = "target"
@@ -52,11 +52,11 @@ TABLE_ENTRIES = 2**26  # of A, that are looked at for the table
 
 
 def closed_forms(
-    cov: Covariance, k: int, r: int, deadline: Deadline, margin: float = CLAIMED
+    cov: Covariance, k: int, r: int, deadline: Deadline, margin: float = 2.0
 ) -> dict[str, float]:
     """Return the bounds on opt_r(k) by name; those that are affordable.
 
-    Claims are made with a margin of `CLAIMED` for rounding, and checked with 1.
+    Claims are made with a margin of 2 for LAPACK's eigenvalues, and checked with 1.
     """
     found: dict[str, float] = {}
     diagonal = cov.diagonal()
@@ -70,7 +70,7 @@ def closed_forms(
         found[EIGENVALUES] = sum_above([*top, r * margin * rounding])
     d = cov.n_features
     if k <= TABLE_K and d * d <= TABLE_ENTRIES and not deadline.passed():
-        found[TABLE] = float(screening_table(cov, k, r, margin)[r, k])
+        found[TABLE] = float(screening_table(cov, k, r)[r, k])
     dominance = cov.dominance
     if dominance is not None and deadline.affords(dominance.seconds):
         of_target = closed_forms(dominance.matrix, k, r, deadline, margin)
@@ -80,9 +80,9 @@ def closed_forms(
     return found
 
 
-def screening_table(cov: Covariance, k: int, r: int, margin: float = 1.0) -> FloatArray:
+def screening_table(cov: Covariance, k: int, r: int) -> FloatArray:
     """Return U, (r + 1, k + 1), with U[s, q] ≥ opt_s(q), rounding included."""
-    error = margin * cov.entry_error
+    error = cov.entry_error
     tops = row_tops(cov, k - 1)
     size = max(float(tops.max(initial=0.0)), float(np.abs(cov.diagonal()).max()))
     unit = power_of_two(size)  # so that squares neither overflow nor vanish

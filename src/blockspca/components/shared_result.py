@@ -127,7 +127,8 @@ class SharedSupport:
         VerificationError
             Naming the claim that failed.
         """
-        cov = as_covariance(cov).formed()
+        given = as_covariance(cov)
+        cov = given.formed()
         checks = [self._check_components(cov)]
         claim = self.certificate
         require(
@@ -140,6 +141,10 @@ class SharedSupport:
             require(claim.upper_bound == np.inf, "a bound that nothing proves")
         else:
             proved = self._proved(cov, claim.upper_bound, max_nodes)
+            # Where the claim was made there may have been no room to form A.
+            if proved is not None and claim.upper_bound < proved and cov is not given:
+                other = self._proved(given, claim.upper_bound, max_nodes)
+                proved = proved if other is None else min(proved, other)
             if proved is None:
                 unchecked.append(f"{said}: more nodes are needed to search again")
             elif self._is_within_doubt(cov, proved, max_nodes):

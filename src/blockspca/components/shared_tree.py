@@ -25,10 +25,8 @@ is left at the end has F_r ≤ τ, or was found.
 **Rounding.** LAPACK's eigenvalues of q × q numbers are those of a matrix that is off by
 less than 4 q eps of its norm (as `variance.leading_eigenvalues` has it), a sum of s ≤ q
 of them errs by q eps of it for each, and entries that are known to ± e change each by
-q e at the most. Claims are made with three times that, and checked with once: the
-numbers of a solver and of who checks may each be off by once, in opposite directions,
-and the check adds its own. Sums of squares and roots are rounded upwards
-(`numerics.rounding`), in units of a power of two.
+q e at the most. Claims are made with twice that, and checked with once. Sums of squares
+and roots are rounded upwards (`numerics.rounding`), in units of a power of two.
 """
 
 from __future__ import annotations
@@ -60,7 +58,7 @@ BATCH = 2**17  # entries of the largest array of a batch of nodes: what a cache 
 # Units of work of one round of NumPy over a batch, of which each level that is left has
 # r: 30 microseconds, however few the nodes.
 ROUND = 3000
-CLAIMED, CHECKED = 3.0, 1.0  # times the rounding
+CLAIMED, CHECKED = 2.0, 1.0  # times the rounding
 
 
 class SetTree:
@@ -84,7 +82,7 @@ class SetTree:
         self.choice, self.k, self.r, self.margin = choice, k, r, margin
         A = np.asarray(cov.submatrix(np.arange(d, dtype=np.intp)), dtype=np.float64)
         self.unit = power_of_two(float(np.abs(A).max(initial=0.0)))
-        self.error = margin * cov.entry_error / self.unit
+        self.error = cov.entry_error / self.unit
         self.order = self._in_order(A)
         self.A = np.ascontiguousarray(A[np.ix_(self.order, self.order)]) / self.unit
         self.diagonal = increased(np.diagonal(self.A) + self.error)
@@ -186,9 +184,8 @@ class SetTree:
             return sums
         within = self.A[sets[:, :, None], sets[:, None, :]]
         values = symmetric_eigenvalues(within)[:, ::-1]
-        rounding = self.margin * 5 * q * EPS * np.abs(values).max(axis=1)
-        rounding += q * self.error
-        above = np.cumsum(values + rounding[:, None], axis=1)
+        rounding = 5 * q * EPS * np.abs(values).max(axis=1) + q * self.error
+        above = np.cumsum(values + self.margin * rounding[:, None], axis=1)
         for s in range(1, self.r + 1):
             sums[s] = above[:, min(s, q) - 1]
         return sums

@@ -23,9 +23,8 @@ SHARED = "shared support"
 ENTRIES = "entry dual"
 SPLIT = "split entry dual"
 UNCORRELATED = 1e-10  # largest correlation of scores that are claimed to have none
-#: Margins for rounding in a claim; to be true it needs one. Numbers that a solver and
-#: who checks compute from the same data may be off by one each, in opposite directions.
-CLAIMED = 3.0
+#: Margins for rounding in a claim, so that another LAPACK confirms it; one is needed.
+CLAIMED = 2.0
 AT_ANY_TIME = 0.1  # seconds that are taken for eigenvalues even if time is up
 
 
@@ -193,15 +192,14 @@ def joint_bounds(
     # A claim is made with room for the rounding of who checks it.
     rounding = margin * once
     # With r − λ_d on its diagonal a matrix is PSD, r the rounding of λ_d. Schur
-    # complements grow with the matrix, so the bounds for that one hold. Who checks a
-    # claim finds a λ_d that is lower by 2 r at the most: it counts as PSD there, too,
-    # with no more on the diagonal.
+    # complements grow with the matrix, so the bounds for that one hold. What a claim
+    # takes for PSD, a check with fewer margins does, too, with no more on the diagonal.
     shift = 0.0
     psd = cov.known_psd
     if not psd and values is not None:
         least = float(values[-1])
         psd = least >= -(2 * CLAIMED - margin) * once
-        shift = max(once - least, 0.0) + 2 * (rounding - once)
+        shift = max(2 * rounding, once - least)
     singles = [
         _single_bound(first, k, shift if psd else None) if is_strict else math.inf
         for k, is_strict in zip(sparsities, as_strict or [True] * m, strict=True)
