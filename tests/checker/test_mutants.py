@@ -62,7 +62,7 @@ def unshown_bounds(self):
     ]
     parts = zip(numbers, self.given.parts, strict=True)
     found = [
-        [(self.forms.number_above(t), np.zeros(len(part))) for t in some]
+        [(self.forms.matrix.number_above(t), np.zeros(len(part))) for t in some]
         for some, part in parts
     ]
     return [*found, []]
@@ -87,8 +87,8 @@ def all_closed(self, begin, counts, upper):
         (sign_tree.IntegerClosing, "holds", lambda *given: True),
         (sign_tree.SignTree, "still_open", no_places),
         (sign_tree.SignTree, "close", lambda *given: None),
-        (check, "_check_variance", lambda *given: None),
-        (check, "_check_average", lambda *given: None),
+        (check.RecordCheck, "check_variance", lambda *given: None),
+        (check.RecordCheck, "check_average", lambda *given: None),
         (check, "_check_vector", lambda *given: None),
     ],
 )

@@ -15,7 +15,6 @@ from .arithmetic import Matrix, Number
 from .composition_file import Case
 from .fields import ProofError
 from .groups import Groups, Rooms
-from .tree_text import Reading
 
 
 @dataclass(frozen=True)
@@ -81,10 +80,10 @@ def check_case_tree(
     if len(counts.whole) == k and [node.letter for node in case.tree] != ["L"]:
         raise ProofError(f"k = {k}: a case without a choice is closed by L")
     whole = counts.whole.tolist()
-    reading = Reading(case.tree, case.depth + len(whole))
+    choices = case.depth + len(whole)
     names = tuple(whole) + case.features
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        tree, B = matrix.tree(reading, k, names, uppers)
+        tree, B = matrix.tree(case.tree, choices, k, names, uppers)
         for _ in whole:
             if not tree.pivot_fits(B, 0):
                 raise ProofError(f"k = {k}: a whole part has B_pp ≥ τ")

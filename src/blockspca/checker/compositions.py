@@ -12,7 +12,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from .arithmetic import Forms, Number
+from .arithmetic import Forms, Number, level_of
 from .case_tree import CaseCounts, check_case_tree
 from .composition_file import Case, Compositions
 from .composition_tables import CompositionTables
@@ -44,7 +44,7 @@ class CompositionCheck(Generic[Number]):
         )
         self.parts = [np.array(part, dtype=np.int64) for part in given.parts]
         self.parts += [rest] if len(rest) else []
-        level = forms.number_below(forms.matrix.number(given.level))
+        level = forms.matrix.number_below(forms.matrix.number(given.level))
         self.tables = CompositionTables(bounds, self.parts, len(rest) > 0, level, k)
 
     def fail(self, what: str) -> ProofError:
@@ -71,7 +71,7 @@ class CompositionCheck(Generic[Number]):
                 if not self.forms.bounds_part(part, t, v, self.k):
                     raise self.fail("vv' + tI is not shown to bound a part")
                 squares = self.forms.squares_above(v)
-                found[-1].append((self.forms.number_above(t), squares))
+                found[-1].append((self.forms.matrix.number_above(t), squares))
         return [*found, []]  # none of the rest
 
     def add_to_chain(self) -> None:
@@ -103,7 +103,7 @@ class CompositionCheck(Generic[Number]):
                 f"{node.opened[-1]} features of a part with room for {room}"
             )
         closing = np.setdiff1d(np.arange(room + 1), node.opened)
-        top = self.forms.number_below(self.upper)
+        top = self.forms.matrix.number_below(self.upper)
         for start in range(0, len(closing), AT_ONCE):
             counts = closing[start : start + AT_ONCE]
             shown = self.tables.are_closed(begin, counts, top)
@@ -147,7 +147,7 @@ class CompositionCheck(Generic[Number]):
                 fits = np.array(found, dtype=bool)
             else:
                 squares = self.largest_squares(counts, rows, alive)
-                level = self.forms.matrix.level(self.k, self.upper, u)
+                level = level_of(self.forms.matrix, self.k, self.upper, u)
                 fits = level.excludes(self.bounds.diagonal[rows], squares)
             out = rows[fits]
             if not len(out) and u is not None and isinstance(self.forms, IntegerForms):

@@ -22,6 +22,7 @@ from math import sqrt
 import numpy as np
 
 from .arithmetic import Weighted
+from .direction import FloatDirections
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
@@ -88,14 +89,6 @@ class FloatForms:
         """Return ŵ in the unit of `UpperBounds`, rounded up."""
         return w
 
-    def number_below(self, number: Fraction) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded down."""
-        return float(number)  # is a float64
-
-    def number_above(self, number: Fraction) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded up."""
-        return float(number)
-
     def from_above(self, value: float) -> Fraction:
         """Return a number of the unit of `UpperBounds` as one of the matrix."""
         return Fraction(value)
@@ -104,13 +97,9 @@ class FloatForms:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return values
 
-    def block(self, features: Sequence[int]) -> np.ndarray:
-        """Return Ã on features, within `product_error`."""
-        return self.matrix.block(features)
-
     def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
         """Rule "direction", with its rounds."""
-        self.matrix.check_direction(k, upper, given)
+        FloatDirections(self.matrix, k, upper).check(given)
 
     # -- forms ----------------------------------------------------------------------
 
@@ -163,7 +152,7 @@ class FloatForms:
         self, features: Sequence[int], t: Fraction, v: np.ndarray, k: int
     ) -> bool:
         """Show that tI + vv' − Ã is not negative for vectors of k entries."""
-        A = self.block(features)
+        A = self.matrix.block(features)
         X = np.outer(v, v) - A
         # v_i² + t − A_ii, rounded three times.
         np.fill_diagonal(X, v * v + (float(t) - np.diagonal(A)))

@@ -17,22 +17,19 @@ import numpy as np
 from .arithmetic import Matrix, Number
 from .fields import ProofError
 from .float_tree import FloatTree, larger_root
-from .floats import FloatMatrix
 from .integer_tree import (
-    IntegerTree,
     bits_too_many,
     is_positive_semidefinite,
     pair_fits,
     shortened,
     slack_of,
 )
-from .integers import IntegerMatrix
 from .positive import largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
 from .screening import above
 from .tree import Schur, Tree
-from .tree_text import Node, Reading
+from .tree_text import Node
 
 UNIT_BITS = 128  # of entries, to bound the eigenvalues of units
 
@@ -49,19 +46,12 @@ def check_group_tree(
     ]
     features = included + list(itertools.chain.from_iterable(units))
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
-    steps: Tree
-    bounds: FloatUnits | IntegerUnits
-    if isinstance(matrix, IntegerMatrix):
-        steps = IntegerTree(record.tree, record.k, {})
-        B: Schur = matrix.slack(features, upper)
-        bounds = IntegerUnits()
-    else:
-        assert isinstance(matrix, FloatMatrix)
-        with np.errstate(all="ignore"):
-            reading = Reading(record.tree, len(features))
-            tree, B = matrix.tree(reading, record.k, features, {record.k: upper})
-        steps, bounds = tree, FloatUnits(tree)
+    k = record.k
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
+        steps, B = matrix.tree(record.tree, len(features), k, features, {k: upper})
+        bounds: FloatUnits | IntegerUnits = IntegerUnits()
+        if isinstance(steps, FloatTree):
+            bounds = FloatUnits(steps)
         GroupTree(steps, bounds).begin(B, len(included), owner)
     matrix.nodes += len(record.tree)
 

@@ -111,14 +111,6 @@ class IntegerForms:
         is_odd = self.square_bits % 2
         return np.array([weight / root for weight in w]) / sqrt(1 + is_odd)
 
-    def number_below(self, number: int) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded down."""
-        return float(np.nextafter(number / 2**BITS, -np.inf))
-
-    def number_above(self, number: int) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded up."""
-        return float(np.nextafter(number / 2**BITS, np.inf))
-
     def from_above(self, value: float) -> int:
         """Return a number of the unit of `UpperBounds`, rounded up to one of Ã."""
         return ceil(Fraction(value) * 2**BITS)
@@ -126,10 +118,6 @@ class IntegerForms:
     def rounded_up(self, values: np.ndarray) -> list[int]:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return [self.from_above(x) << self.square_bits for x in values.tolist()]
-
-    def block(self, features: Sequence[int]) -> np.ndarray:
-        """Return Ã on features."""
-        return self.matrix.block(features)
 
     def check_direction(self, k: int, upper: int, given: Direction) -> None:
         """Rule "direction", with its rounds."""
@@ -183,7 +171,7 @@ class IntegerForms:
         self, features: Sequence[int], t: int, v: np.ndarray, k: int
     ) -> bool:
         """Show that tI + vv' − Ã is not negative for vectors of k entries."""
-        X = np.outer(v, v) - (self.block(features) << self.square_bits)
+        X = np.outer(v, v) - (self.matrix.block(features) << self.square_bits)
         for i in range(len(X)):
             X[i, i] += t << self.square_bits
         return is_shown_in_integers(X, k)

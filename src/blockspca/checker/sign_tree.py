@@ -20,16 +20,17 @@ import numpy as np
 
 from .arithmetic import Matrix, Number
 from .fields import ProofError
+from .float_tree import FloatTree
 from .floats import FloatMatrix
 from .groups import Groups, Rooms
-from .integer_tree import IntegerTree, is_positive_semidefinite
+from .integer_tree import is_positive_semidefinite
 from .integers import IntegerMatrix
 from .positive import largest_eigenvalue_is_below
 from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
 from .tree import Schur, Tree
-from .tree_text import Node, Reading
+from .tree_text import Node
 
 
 def check_signs(
@@ -50,26 +51,20 @@ def check_signs(
     if len(included) > record.k:
         raise ProofError(f"k = {record.k}: there is more to include than k")
     _check_features(included, record, len(problem.kept), kinds)
-    steps: Tree
-    closing: FloatClosing | IntegerClosing
-    if isinstance(matrix, IntegerMatrix):
-        B: Schur = matrix.slack(names, upper)
-        chain, more = (
-            {k: upper - u for k, u in uppers.items() if u <= upper}
-            for uppers in (plain, signs)
-        )
-        steps = IntegerTree(record.tree, record.k, chain)
-        closing = IntegerClosing(matrix, upper)
-    else:
-        assert isinstance(matrix, FloatMatrix)
-        reading = Reading(record.tree, len(included) + record.depth)
-        with np.errstate(all="ignore"):
-            uppers = {**plain, record.k: upper}
-            tree, B = matrix.tree(reading, record.k, names, uppers)
-        more = tree.chained({k: float(u) for k, u in signs.items()})
-        steps, closing = tree, FloatClosing(matrix, float(upper), record.k)
+    k, choices = record.k, len(included) + record.depth
     rooms = Rooms([one.restricted(names) for one in kinds])
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
+        steps, B = matrix.tree(record.tree, choices, k, names, {**plain, k: upper})
+        more: dict[int, Any]
+        closing: FloatClosing | IntegerClosing
+        if isinstance(matrix, IntegerMatrix):
+            more = {j: upper - u for j, u in signs.items() if u <= upper}
+            closing = IntegerClosing(matrix, upper)
+        else:
+            assert isinstance(matrix, FloatMatrix)
+            assert isinstance(steps, FloatTree)
+            more = steps.chained({j: float(u) for j, u in signs.items()})
+            closing = FloatClosing(matrix, float(upper), k)
         SignTree(steps, closing, more, record.added, names).begin(
             B, len(included), rooms
         )
