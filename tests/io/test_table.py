@@ -434,7 +434,7 @@ def test_genes_that_var_marks(tmp_path):
     with pytest.raises(ReadError, match="mask_var='mean' is no column of booleans"):
         read_table(path, mask_var="mean")
     with pytest.raises(
-        ReadError, match=r"no var column for mask_var='x'; the names.*'mean'"
+        ReadError, match=r"no var column 'x' for mask_var=.*the names.*'mean'"
     ):
         read_table(path, mask_var="x")
     np.save(tmp_path / "t.npy", np.eye(3))

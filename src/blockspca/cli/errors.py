@@ -15,8 +15,8 @@ from typing import Any
 import typer
 
 # typer ships its own copy of click from 0.26 on; these are the classes of either.
-UsageError = typer.BadParameter.__mro__[1]
-ClickError = typer.BadParameter.__mro__[2]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def refuse_unknown(name: str, what: str, known: Iterable[str]) -> None:

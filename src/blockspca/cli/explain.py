@@ -43,9 +43,9 @@ def explain(
     display = Display(show)
     names = None
     if file is not None:
-        from .loading import names_of
+        from .loading import read_for_proof
 
-        names = names_of(file, reading, display)
+        names = read_for_proof(file, reading, display).feature_names
     try:
         sections = read_proof(proof)
     except (ProofError, OSError) as error:

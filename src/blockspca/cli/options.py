@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .declaring import fraction, option, real, whole
+from .declaring import fraction, option, real, spread, whole
+from .errors import UsageError
 
 File = Annotated[
     Path,
@@ -133,26 +134,17 @@ class ReadOptions:
     @classmethod
     def from_arguments(cls, words: Sequence[str]) -> ReadOptions:
         """Return the options that `as_arguments` has written as words."""
-        flags = {"--" + f.name.replace("_", "-"): f for f in fields(cls)}
-        chosen: dict[str, Any] = {}
-        rest = iter(words)
-        for word in rest:
-            if word in ("--header", "--no-header"):
-                chosen["header"] = word == "--header"
-                continue
-            if word not in flags:
-                raise ValueError(f"{word!r} is not an option.")
-            name, default = flags[word].name, flags[word].default
-            value = True if default is False else next(rest, "")
-            if name in ("drop", "na"):
-                chosen.setdefault(name, []).append(value)
-            elif isinstance(default, Enum):
-                chosen[name] = type(default)(value)
-            else:
-                kinds = {"names": Path, "background": Path, "weight": float}
-                kind = kinds.get(name)
-                chosen[name] = value if kind is None else kind(str(value))
-        return cls(**chosen)
+        reader = typer.Typer()
+        reader.command(add_help_option=False)(spread(_as_typed))
+        try:
+            found: ReadOptions = reader(list(words), standalone_mode=False)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return found
+
+
+def _as_typed(options: ReadOptions) -> ReadOptions:
+    return options
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions
-from .replay import is_proof, replay
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -128,6 +127,41 @@ def verify(
         display.say("Holds as far as it was checked; raise --max-nodes for the rest.")
         raise typer.Exit(ExitCode.NOT_PROVED)
     display.say("Every claim holds.")
+
+
+def is_proof(path: Path) -> bool:
+    """Tell whether a file begins as a proof does; see docs/proof-format.md."""
+    from ..proof_file import FORMAT
+
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return FORMAT.encode() in file.read(200)
+
+
+def replay(proof: Path, data: Path, reading: ReadOptions, display: Display) -> None:
+    """Check a proof by the checker, which shares nothing with the solver."""
+    import numpy as np
+
+    from ..certify.verification import VerificationError
+    from ..checker.check import check_proof
+    from ..checker.proof_file import ProofError
+    from .loading import read_for_proof
+
+    values = read_for_proof(data, reading, display).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    with display.working(f"Checking {proof}"):
+        try:
+            verdict = check_proof(proof, np.asarray(dense, dtype=np.float64))
+        except ProofError as error:
+            said = f"{proof}: {error}"
+            if str(error).startswith(("these are other data", "the data are")):
+                said += "; read the file with the options of fit, such as --drop,"
+                said += " --index or --na"
+            raise VerificationError(f"{said}.") from None
+    for line in str(verdict).splitlines():
+        display.say(line)
+    display.say("The proof holds.")
 
 
 @dataclass(frozen=True)

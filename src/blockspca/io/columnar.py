@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell, text_column
+from .errors import Argument, ReadError, no_column, tell, text_column, unreadable
 from .request import Request
 from .table import Table
 
@@ -38,8 +37,7 @@ def read_parquet(path: Path, request: Request) -> Table:
                 request.tick(size * (i + 1) // file.num_row_groups, size)
             arrow = pa.concat_tables(groups) if groups else file.read()
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable Parquet file: {reason}") from None
+        raise unreadable(path, "Parquet file", error) from None
     if arrow.num_rows == 0:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
     index, found = request.index, arrow.column_names
@@ -48,13 +46,8 @@ def read_parquet(path: Path, request: Request) -> Table:
         raise ReadError(f"{path} has two columns {twice!r}; give each its own name.")
     named = [("drop", name) for name in request.drop]
     for argument, wanted in (("index", index), ("label", request.label), *named):
-        if wanted is not None and wanted not in arrow.column_names:
-            asked = Argument(argument)
-            raise ReadError(
-                f"{path} has no column {wanted!r} for {asked}; "
-                + meant(wanted, arrow.column_names),
-                asked,
-            )
+        if wanted is not None and wanted not in found:
+            raise no_column(path, "column", Argument(argument, wanted), found)
     # pandas stores the names of the rows as a column, or as several
     about = arrow.schema.pandas_metadata or {}
     stored = [c for c in about.get("index_columns", ()) if c in found]
@@ -126,8 +119,7 @@ def read_h5ad(path: Path, request: Request) -> Table:
         if not hasattr(table.values, "columns_of"):
             file.close()
     except (OSError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+        raise unreadable(path, "h5ad file", error) from None
     return table
 
 
@@ -137,8 +129,7 @@ def read_zarr(path: Path, request: Request) -> Table:
     try:
         root = zarr.open(str(path), mode="r")
     except (OSError, KeyError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable Zarr store: {reason}.") from None
+        raise unreadable(path, "Zarr store", error) from None
     return _annotated(path, root, request)
 
 
@@ -167,11 +158,7 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     names = table.feature_names or tuple(str(j) for j in range(table.shape[1]))
     asked = Argument("mask_var", name or HIGHLY_VARIABLE)
     if name is not None and name not in columns:
-        raise ReadError(
-            f"{table.source} has no var column for {asked}; "
-            + meant(name, _column_names(columns)),
-            asked,
-        )
+        raise no_column(table.source, "var column", asked, _column_names(columns))
     if name is None and HIGHLY_VARIABLE not in columns:
         return table
     marks = columns[name or HIGHLY_VARIABLE]
@@ -248,12 +235,8 @@ def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | Non
         return None
     columns = _annotations(file, "obs")
     if name not in columns:
-        asked = Argument("label")
-        raise ReadError(
-            f"{path} has no obs column {name!r} for {asked}; "
-            + meant(name, _column_names(columns)),
-            asked,
-        )
+        asked = Argument("label", name)
+        raise no_column(path, "obs column", asked, _column_names(columns))
     return tuple(_h5_column(columns, name, absent=""))
 
 
@@ -264,14 +247,11 @@ def var_column(path: Path, name: str) -> list[str]:
         with h5py.File(path, "r") as file:
             columns = _annotations(file, "var")
             if name not in columns:
-                raise ReadError(
-                    f"{path} has no var column {name!r}; "
-                    + meant(name, _column_names(columns))
-                )
+                asked = Argument("groups", name)
+                raise no_column(path, "var column", asked, _column_names(columns))
             return _h5_column(columns, name)
     except (OSError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+        raise unreadable(path, "h5ad file", error) from None
 
 
 def _column_names(columns: Any) -> list[str]:

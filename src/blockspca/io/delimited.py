@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell, text_among_numbers, text_column
+from .errors import (
+    Argument,
+    ReadError,
+    no_column,
+    tell,
+    text_among_numbers,
+    text_column,
+)
 from .lines import as_number, open_lines, split_rows
 from .request import Request
 from .table import Table
@@ -192,13 +198,15 @@ class _Parser:
         """Where a column is that was asked for by name."""
         if name is None:
             return None
-        if header is None or name not in header:
+        if header is None:
             asked = Argument(argument)
             raise ReadError(
-                f"{self.path} has no column {name!r} for {asked}; "
-                + (meant(name, header) if header else "no header."),
+                f"{self.path} has no header, and so no column {name!r} for {asked}; "
+                "add a first row of names.",
                 asked,
             )
+        if name not in header:
+            raise no_column(self.path, "column", Argument(argument, name), header)
         return header.index(name)
 
     def _add(self, row: list[str], number: int, at: int | None) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from .._feature_names import meant
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,23 @@ class _NamesArguments(Exception):
 
 class ReadError(_NamesArguments, ValueError):
     """A file cannot be read as a table of numbers; the message says why."""
+
+
+def unreadable(path: Path, kind: str, error: Exception) -> ReadError:
+    """Return the error for a file whose format is broken."""
+    reason = (str(error).strip() or repr(error)).splitlines()[0]
+    return ReadError(f"{path} is not a readable {kind}: {reason.rstrip('.')}.")
+
+
+def no_column(
+    path: str | Path, kind: str, asked: Argument, known: Iterable[str]
+) -> ReadError:
+    """Return the error for a column that is asked for by name and is not there."""
+    name = asked.value
+    asked = Argument(asked.name)
+    return ReadError(
+        f"{path} has no {kind} {name!r} for {asked}; {meant(name, known)}", asked
+    )
 
 
 def text_among_numbers(message: str, words: Sequence[str], name: str) -> ReadError:

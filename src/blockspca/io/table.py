@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell
+from .errors import Argument, ReadError, no_column, tell
 from .lines import STANDARD_INPUT
 from .request import TEXT, Request
 
@@ -99,10 +98,8 @@ class Table:
         names = self.feature_names or tuple(str(j) for j in range(self.shape[1]))
         unknown = [name for name in columns if name not in names]
         if unknown:
-            raise ReadError(
-                f"{self.source} has no column {unknown[0]!r} to drop; "
-                + meant(unknown[0], names)
-            )
+            asked = Argument("drop", unknown[0])
+            raise no_column(self.source, "column", asked, names)
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
