@@ -84,7 +84,7 @@ def all_closed(self, begin, counts, upper):
         (composition_tables.CompositionTables, "are_closed", all_closed),
         (compositions.CompositionCheck, "check_case", lambda *given: None),
         (compositions.CompositionCheck, "shown_bounds", unshown_bounds),
-        (sign_tree.IntegerClosing, "holds", lambda *given: True),
+        (sign_tree, "closes_in_integers", lambda *given: True),
         (sign_tree.SignTree, "still_open", no_places),
         (sign_tree.SignTree, "close", lambda *given: None),
         (check.RecordCheck, "check_variance", lambda *given: None),

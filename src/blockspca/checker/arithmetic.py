@@ -14,7 +14,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from .problem import Problem
-from .proof_file import Direction
 from .screening import Level, UpperBounds
 from .tree import Schur, Tree
 from .tree_text import Node
@@ -157,6 +156,3 @@ class Forms(Protocol[Number]):
 
     def are_out(self, form: Form, columns: Borders, upper: Number) -> np.ndarray:
         """Say which features are shown to be out, all at once."""
-
-    def check_direction(self, k: int, upper: Number, given: Direction) -> None:
-        """Rule "direction", with its rounds."""

@@ -22,6 +22,7 @@ from .arithmetic import Forms, Matrix, Number, level_of
 from .claims import Claim
 from .compositions import CompositionCheck
 from .data import as_data, data_hash, read_data
+from .direction import FloatDirections
 from .entry import check_entry
 from .entry_tree import EntryTree
 from .fields import NotShown, ProofError
@@ -29,6 +30,7 @@ from .float_forms import FloatForms
 from .floats import FloatMatrix
 from .group_tree import check_group_tree
 from .groups import Groups, Rooms
+from .integer_direction import IntegerDirections
 from .integer_forms import IntegerForms
 from .integers import IntegerMatrix
 from .problem import Problem
@@ -264,7 +266,13 @@ class RecordCheck(Generic[Number]):
     def check_direction(self, record: Record, upper: Number) -> None:
         """Rounds of directions, and the largest eigenvalue of what they leave."""
         assert record.direction is not None
-        self.forms.check_direction(record.k, upper, record.direction)
+        directions: FloatDirections | IntegerDirections
+        if isinstance(self.matrix, IntegerMatrix):
+            directions = IntegerDirections(self.matrix, record.k, upper)
+        else:
+            assert isinstance(self.matrix, FloatMatrix)
+            directions = FloatDirections(self.matrix, record.k, upper)
+        directions.check(record.direction)
 
     def check_entry(self, record: Record, upper: Number) -> None:
         """Every entry moved by a product of weights, at a price on the diagonal."""

@@ -22,12 +22,10 @@ from math import sqrt
 import numpy as np
 
 from .arithmetic import Weighted
-from .direction import FloatDirections
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
 from .positive import inverse
-from .proof_file import Direction
 from .screening import TINY, TINY_NORM, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -96,10 +94,6 @@ class FloatForms:
     def rounded_up(self, values: np.ndarray) -> np.ndarray:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return values
-
-    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
-        """Rule "direction", with its rounds."""
-        FloatDirections(self.matrix, k, upper).check(given)
 
     # -- forms ----------------------------------------------------------------------
 

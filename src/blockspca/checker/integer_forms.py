@@ -17,14 +17,11 @@ from math import ceil, sqrt
 import numpy as np
 
 from .arithmetic import Weighted
-from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .integer_bounds import BITS
-from .integer_direction import IntegerDirections
 from .integers import LARGEST, IntegerMatrix
 from .positive import inverse
-from .proof_file import Direction
 from .screening import above
 from .sparse_positive import is_shown_in_integers, shift_all
 
@@ -74,29 +71,6 @@ class IntegerForms:
         unit = 2 ** (self.square_bits + BITS)
         return above(np.array([x * x / unit for x in v]))
 
-    def dropped_exactly(
-        self,
-        counts: CaseCounts,
-        rows: np.ndarray,
-        alive: np.ndarray,
-        tau: int,
-        u: int,
-    ) -> np.ndarray:
-        """Return a feature of `rows` that can be dropped from those alive, if any can.
-
-        r² is the sum of the largest squares that the counts of a case leave room for.
-        """
-        groups = counts.groups
-        for i in rows.tolist():
-            room = tau - self.matrix.entry(i, i)
-            squares = [
-                (self.matrix.entry(i, j) ** 2, j) for j in alive.tolist() if j != i
-            ]
-            total = sum(groups.largest(squares, len(squares), i))
-            if room >= 0 and total <= room * (tau - u):
-                return np.array([i])
-        return np.zeros(0, dtype=np.int64)
-
     def weights_below(self, w: np.ndarray) -> np.ndarray:
         """Return ŵ in the unit of `UpperBounds`, rounded down."""
         return self._in_floats(w) * (1 - 2.0**-50)
@@ -118,10 +92,6 @@ class IntegerForms:
     def rounded_up(self, values: np.ndarray) -> list[int]:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return [self.from_above(x) << self.square_bits for x in values.tolist()]
-
-    def check_direction(self, k: int, upper: int, given: Direction) -> None:
-        """Rule "direction", with its rounds."""
-        IntegerDirections(self.matrix, k, upper).check(given)
 
     # -- forms ----------------------------------------------------------------------
 

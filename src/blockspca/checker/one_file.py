@@ -33,7 +33,6 @@ MODULES = (
     "float_columns",
     "proof_file",
     "arithmetic",
-    "case_tree",
     "integer_tree",
     "float_tree",
     "integer_bounds",
