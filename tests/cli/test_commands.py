@@ -213,6 +213,16 @@ def test_options_of_reading_are_words_and_back():
         ReadOptions.from_arguments(["--bogus"])
 
 
+def test_a_script_of_the_explorer_reads_the_file_with_the_same_options():
+    from blockspca.cli.explore import _arguments
+    from blockspca.cli.options import ReadOptions
+
+    options = ReadOptions(drop=["a"], na=["-9"], decimal=",", scale=True, header=False)
+    found = {"drop": ["a"], "na": ["-9"], "decimal": ",", "header": False}
+    assert _arguments(options) == found
+    assert _arguments(ReadOptions()) == {}
+
+
 @pytest.mark.parametrize(
     "content", ["[]", '{"reading": [], "n_components": 0}', '{"reading": ["--x"]}']
 )

@@ -1,4 +1,4 @@
-"""Options of commands as fields of dataclasses, which typer sees one by one."""
+"""Makes fields of dataclasses options of typer commands."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def refuse_unknown(name: str, what: str, known: Iterable[str]) -> None:
-    """Refuse a name that is none of those known, and list them."""
+    """Refuse an unknown name, and list the known ones."""
     known = list(known)
     if name not in known:
-        raise UsageError(f"{name!r} is not a {what}; there are {', '.join(known)}")
+        raise UsageError(f"{name!r} is not a {what}; give one of {', '.join(known)}")
 
 
 class Interrupted(Exception):
@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 class ExitCode(IntEnum):
-    """What the exit code of `blockspca` means."""
+    """The exit codes of `blockspca`."""
 
     OK = 0
     UNEXPECTED = 1
@@ -74,7 +74,8 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
         return ExitCode.INTERRUPTED, "interrupted."
     if isinstance(error, ClickError):
         text = one_line(error.format_message())  # type: ignore[attr-defined]
-        return ExitCode.BAD_INPUT, text.rstrip(".") + "; --help lists the options."
+        text = text if text.endswith("?") else text.rstrip(".") + ";"
+        return ExitCode.BAD_INPUT, f"{text} --help lists the options."
     # By name: its module would import the provers, to tell of a misspelt option.
     if type(error).__name__ == "VerificationError":
         return ExitCode.REFUTED, f"refuted: {one_line(str(error))}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a command works on."""
+    """A file that was read, with its covariance."""
 
     file: Path
     options: ReadOptions
@@ -143,7 +143,7 @@ def _about_file(file: Path, said: str) -> str:
 
 
 def _check(table: Table, file: Path, options: ReadOptions) -> None:
-    """Refuse, in terms of files and options, what cannot become a covariance."""
+    """Refuse a table that has no covariance, in terms of files and options."""
     import numpy as np
 
     from .._messages import count

@@ -35,7 +35,7 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="A certificate or a proof, or the directory that fit has written.",
+            help="A certificate, a proof, or the directory that fit has written.",
             show_default=False,
         ),
     ],
@@ -52,19 +52,21 @@ def verify(
     scheme: Annotated[
         SchemeName | None,
         typer.Option(
-            "--scheme", help="How the components depend on each other, if not known."
+            "--scheme", help="How the components depend on each other, if no file says."
         ),
     ] = None,
     max_nodes: Annotated[
         int,
-        typer.Option("--max-nodes", help="Larger proofs are not redone.", **whole(1)),
+        typer.Option(
+            "--max-nodes", help="Do not repeat searches of more nodes.", **whole(1)
+        ),
     ] = 20_000,
 ) -> None:
-    """Recompute every claim of a certificate, without the solver's compiled code.
+    """Check every claim of a certificate, without the solver's compiled code.
 
-    What fit has written beside it tells how the file was read, and which components
-    came before; its names and numbers are compared with the certificate and the file. A
-    proof (fit --proof) is replayed step by step instead, which takes less time.
+    The summary.json that fit writes beside a certificate tells how the file was read
+    and which components came before. Its numbers, and those of loadings.csv, are
+    checked as well. A proof (fit --proof) is replayed step by step, which is faster.
     """
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
@@ -166,7 +168,7 @@ def replay(proof: Path, data: Path, reading: ReadOptions, display: Display) -> N
 
 @dataclass(frozen=True)
 class _Summary:
-    """What fit has noted about its certificates."""
+    """The summary.json of a fit."""
 
     path: Path
     content: dict[str, Any]
@@ -208,7 +210,7 @@ def _compare_written(
     loaded: Loaded,
     first: int,
 ) -> str:
-    """Refute what fit has written beside a certificate if it states otherwise.
+    """Raise if the other files of the fit contradict the certificate.
 
     Return what there was nothing to compare with, as a sentence; else "".
     """

@@ -17,7 +17,7 @@ HIGHLY_VARIABLE = "highly_variable"
 
 
 def needed(path: Path, module: str) -> Any:
-    """Import what a format needs; only who has such a file needs it."""
+    """Import the package that a format needs, or say how to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -55,7 +55,7 @@ def read_parquet(path: Path, request: Request) -> Table:
         index = stored[0]
     others = [c for c in stored if c != index and c not in request.left_out]
     if others:
-        tell(f"{path}: {', '.join(map(repr, others))} of its index is no feature.")
+        tell(f"{path}: {', '.join(map(repr, others))} of its index is not a feature.")
     names = [name for name in found if name != index and name not in others]
     if not names:
         raise ReadError(f"{path} has no column of numbers besides its names.")
@@ -135,6 +135,8 @@ def read_zarr(path: Path, request: Request) -> Table:
 
 def _annotated(path: Path, root: Any, request: Request) -> Table:
     """The table of an AnnData whose file or store is open."""
+    from ..covariance.kinds import opened
+
     key = request.key
     where = "X" if key is None else f"layers/{key}"
     if where not in root:
@@ -143,8 +145,12 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
         raise ReadError(
             f"{path} has no {where}; its layers, for {asked}, are: {layers}.", asked
         )
+    node = root[where]
+    values = opened(node)  # in memory unless it is large
+    if values is node:
+        raise ReadError(f"{path} holds no table of numbers in {where}.")
     table = Table(
-        values=_matrix(root[where], path),
+        values=values,
         feature_names=_names(root, "var"),
         sample_names=_names(root, "obs"),
         source=str(path),
@@ -154,7 +160,7 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
 
 
 def _masked(table: Table, columns: Any, name: str | None) -> Table:
-    """Keep the features that a column of `var` marks; say so if one might be meant."""
+    """Keep the features that a column of `var` marks; mention one that is not used."""
     names = table.feature_names or tuple(str(j) for j in range(table.shape[1]))
     asked = Argument("mask_var", name or HIGHLY_VARIABLE)
     if name is not None and name not in columns:
@@ -166,7 +172,7 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     if kind is None or kind.kind != "b":
         if name is None:
             return table
-        raise ReadError(f"{table.source}: {asked} is no column of booleans.", asked)
+        raise ReadError(f"{table.source}: {asked} is not a column of booleans.", asked)
     # By place: of two genes of one name one may be marked.
     keep = [j for j, (_, kept) in enumerate(zip(names, marks[:], strict=True)) if kept]
     if name is None:
@@ -184,16 +190,6 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     return table.kept(keep) if len(keep) < len(names) else table
 
 
-def _matrix(node: Any, path: Path) -> Any:
-    """The numbers, in memory unless they are many."""
-    from ..covariance.kinds import opened
-
-    table = opened(node)
-    if table is node:
-        raise ReadError(f"{path} holds no table of numbers where X should be.")
-    return table
-
-
 def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:
     """Return the names of `obs` or `var` of an AnnData file, if it has some."""
     with needed(path, "h5py").File(path, "r") as file:
@@ -205,7 +201,7 @@ def is_older(path: Path) -> bool:
     try:
         with needed(path, "h5py").File(path, "r") as file:
             return not hasattr(file.get("var", {}), "keys")
-    except OSError:  # what is wrong with it is said by who reads it
+    except OSError:  # reading the file reports what is wrong with it
         return False
 
 
@@ -260,9 +256,9 @@ def _column_names(columns: Any) -> list[str]:
 
 
 def _h5_column(columns: Any, name: str, absent: str | None = None) -> list[str]:
-    """Texts, whether stored as such or as categories, in either layout of AnnData.
+    """Return a column as texts, from texts or categories, in either layout of AnnData.
 
-    What stands for values that are missing, or None if they are refused.
+    `absent` replaces missing values; if it is None, they are refused.
     """
     node, labels = columns[name], None
     if hasattr(node, "keys"):

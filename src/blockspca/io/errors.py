@@ -1,4 +1,4 @@
-"""What goes wrong with files, in words, and which arguments the words are about."""
+"""Errors and notes about files, with the arguments that their messages name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._feature_names import meant
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that a message names; as text, what is written in a call.
+    """An argument that a message names; as text, name=value as in a call.
 
     A program with other words for it, such as the options of a command line, finds it
     in the `arguments` of the error and may put its own words there.
@@ -92,11 +92,11 @@ def text_column(message: str, name: str) -> ReadError:
 
 
 class ReadNote(_NamesArguments, UserWarning):
-    """How a file was understood, where it might have been meant otherwise."""
+    """How a doubtful part of a file was read."""
 
 
 def tell(message: str, *arguments: Argument) -> None:
-    """Say how a file was understood."""
+    """Warn how a doubtful part of a file was read."""
     warnings.warn(ReadNote(message, *arguments), stacklevel=3)
 
 
