@@ -18,7 +18,7 @@ import numpy as np
 
 from .arithmetic import Matrix, Number
 from .fields import ProofError
-from .float_tree import FloatTree, larger_root
+from .float_tree import FloatTree
 from .integer_tree import (
     bits_too_many,
     is_positive_semidefinite,
@@ -26,7 +26,7 @@ from .integer_tree import (
     shortened,
     slack_of,
 )
-from .positive import largest_eigenvalues
+from .positive import larger_root, largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
 from .screening import above

@@ -20,6 +20,7 @@ import numpy as np
 
 from .columns import dot
 from .direction import find_vectors
+from .exact_entries import shifted
 from .fields import ProofError
 from .integers import IntegerMatrix
 from .positive import inverse
@@ -169,8 +170,7 @@ class _Frame:
         """Return what is no more than −Σ g_i g_i', in integers."""
         G = np.array([self.check.columns[i] for i in names], dtype=object)
         bits = 2 * (self.b - self.check.h)
-        X = -np.dot(G.T, G)
-        X = X << bits if bits >= 0 else X >> -bits
+        X = shifted(-np.dot(G.T, G), bits)
         np.fill_diagonal(X, X.diagonal() - self.check.n)
         return X
 

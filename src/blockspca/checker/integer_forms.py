@@ -18,12 +18,13 @@ import numpy as np
 
 from .arithmetic import Weighted
 from .entry_file import SHARE_BITS, share_matrix
+from .exact_entries import shifted
 from .fields import ProofError
 from .integer_bounds import BITS
 from .integers import LARGEST, IntegerMatrix
 from .positive import inverse
 from .screening import above
-from .sparse_positive import is_shown_in_integers, shift_all
+from .sparse_positive import is_shown_in_integers
 
 WEIGHT_BITS = 40
 VECTOR_BITS = 48  # of the y that show that a feature is out
@@ -198,9 +199,7 @@ class IntegerForms:
 def _near_solution(X: np.ndarray, C: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return 2^b y, about B⁻¹c for each column, with y_i = 0: from float64."""
     bits = np.abs(X).max().bit_length()
-    small, right = (
-        shift_all(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C)
-    )
+    small, right = (shifted(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C))
     with np.errstate(all="ignore"):
         G = inverse(small)
         Y = G @ right
