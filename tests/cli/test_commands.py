@@ -233,6 +233,13 @@ def test_a_summary_from_elsewhere(here, capsys, content):
     assert "not a summary that fit has written" in capsys.readouterr().err
 
 
+def test_verify_of_a_summary_asks_for_its_directory(here, capsys):
+    assert run(["fit", "data.csv", "-k", "2", "-o", "out"]) == 0
+    assert run(["verify", "out/summary.json", "data.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "not a certificate; give its directory, out." in said
+
+
 def test_verify_refutes_other_data(here, capsys):
     run(["fit", "data.csv", "-k", "3", "-o", "out"])
     assert run(["verify", "out", "data.csv", "--scale"]) == 4

@@ -99,7 +99,7 @@ def test_path_and_report(here, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--include nothing", "include has 'nothing', which is not the name"),
+        ("--include nothing", "--include has 'nothing', which is not the name"),
         ("--groups no.tsv --max-per-group 1", "--groups no.tsv is not a file"),
         ("--groups groups.tsv", "groups are given without a limit"),
         ("--max-per-group 1", "--max-per-group needs --groups"),

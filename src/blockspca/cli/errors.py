@@ -56,7 +56,10 @@ _IN_A_CALL = re.compile(
     r"(?P<verb>pass )?\b(?P<name>missing|constant|scale|scheme)="
     r"(?P<value>'\w+'|True|False|(?P<scheme>\w+?)(Deflation)?\(\))"
 )
-_BY_NAME = re.compile(r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b")
+_BY_NAME = re.compile(
+    r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b"
+    r"|^(include|exclude|groups)(?= has )"
+)
 _RENAMED = {"n_jobs": "jobs", "limits.": ""}
 
 

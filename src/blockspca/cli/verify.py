@@ -83,6 +83,11 @@ def verify(
             reading = _as_fit_did(reading, beside, display)
         replay(certificate, file, reading, display)
         return
+    if certificate.name == SUMMARY:
+        raise ValueError(
+            f"{certificate} is the summary of a fit, not a certificate; give its "
+            f"directory, {certificate.parent}."
+        )
     summary = _summary_of(certificate)
     reading = _as_fit_did(reading, summary, display)
     if certificate.is_dir():
