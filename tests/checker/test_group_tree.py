@@ -282,7 +282,7 @@ def diagonal_alone(M, q, short, part):
     ("owner", "name", "broken"),
     [
         (group_tree, "_unit_slack", diagonal_alone),
-        (group_tree.IntegerUnits, "open", lambda *given: []),
+        (group_tree, "open_in_integers", lambda *given: []),
         (integer_tree, "is_positive_semidefinite", lambda *given: True),
     ],
 )

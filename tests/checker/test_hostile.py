@@ -101,18 +101,18 @@ def test_every_truncation_is_refused():
     ("text", "why"),
     [
         (b"", "truncated"),
-        (b"\n", "no JSON"),
+        (b"\n", "is not JSON"),
         (b"\xff\xfe", "UTF-8"),
-        (b"\xef\xbb\xbf" + EXAMPLE.read_bytes(), "no JSON"),
-        (EXAMPLE.read_bytes() + b"\n", "no JSON"),
+        (b"\xef\xbb\xbf" + EXAMPLE.read_bytes(), "is not JSON"),
+        (EXAMPLE.read_bytes() + b"\n", "is not JSON"),
         (EXAMPLE.read_bytes() + b'{"end": 3}\n', "keys"),
         (EXAMPLE.read_bytes() + b'{"end": 0}\n', "keys"),
         (EXAMPLE.read_bytes() * 2 + b"{}\n", "keys"),
-        (EXAMPLE.read_bytes().replace(b"\n", b"\n\n"), "no JSON"),
-        (EXAMPLE.read_bytes().replace(b"\n", b"\x0b"), "no JSON"),
+        (EXAMPLE.read_bytes().replace(b"\n", b"\n\n"), "is not JSON"),
+        (EXAMPLE.read_bytes().replace(b"\n", b"\x0b"), "is not JSON"),
         (EXAMPLE.read_bytes().replace(b'"end": 3', b'"end": 3.0'), "no integer"),
         (EXAMPLE.read_bytes().replace(b'"end": 3', b'"end": 2'), "the end says 2"),
-        (b"[" * 100_000 + b"\n" + EXAMPLE.read_bytes(), "no JSON"),
+        (b"[" * 100_000 + b"\n" + EXAMPLE.read_bytes(), "is not JSON"),
         (EXAMPLE.read_bytes().replace(b'"row_list": 2', b'"row_list": NaN'), "NaN"),
         (
             EXAMPLE.read_bytes().replace(
@@ -122,7 +122,7 @@ def test_every_truncation_is_refused():
         ),
         (
             EXAMPLE.read_bytes().replace(b'"end": 3', b'"end": 1' + b"0" * 5000),
-            "no JSON",
+            "is not JSON",
         ),
     ],
 )

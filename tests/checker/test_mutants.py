@@ -62,7 +62,7 @@ def unshown_bounds(self):
     ]
     parts = zip(numbers, self.given.parts, strict=True)
     found = [
-        [(self.forms.number_above(t), np.zeros(len(part))) for t in some]
+        [(self.forms.matrix.number_above(t), np.zeros(len(part))) for t in some]
         for some, part in parts
     ]
     return [*found, []]
@@ -84,11 +84,11 @@ def all_closed(self, begin, counts, upper):
         (composition_tables.CompositionTables, "are_closed", all_closed),
         (compositions.CompositionCheck, "check_case", lambda *given: None),
         (compositions.CompositionCheck, "shown_bounds", unshown_bounds),
-        (sign_tree.IntegerClosing, "holds", lambda *given: True),
+        (sign_tree, "closes_in_integers", lambda *given: True),
         (sign_tree.SignTree, "still_open", no_places),
         (sign_tree.SignTree, "close", lambda *given: None),
-        (check, "_check_variance", lambda *given: None),
-        (check, "_check_average", lambda *given: None),
+        (check.RecordCheck, "check_variance", lambda *given: None),
+        (check.RecordCheck, "check_average", lambda *given: None),
         (check, "_check_vector", lambda *given: None),
     ],
 )

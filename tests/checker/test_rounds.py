@@ -44,7 +44,11 @@ def test_features_are_out_at_once_only_if_their_matrix_says_so():
                 names = list(check.free)
                 again = frame.not_out_at_once(names)
                 for i in names:
-                    X = frame.form(check.m - 1) + frame.square(i) + frame.less_column(i)
+                    X = (
+                        frame.form(check.m - 1)
+                        + frame.square(i)
+                        + frame.minus_columns([i])
+                    )
                     is_out = is_positive_semidefinite(X.tolist())
                     assert is_out or i in again
                     shown += i not in again

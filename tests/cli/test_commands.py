@@ -209,8 +209,18 @@ def test_options_of_reading_are_words_and_back():
     )
     for options in (every, ReadOptions(header=False), ReadOptions()):
         assert ReadOptions.from_arguments(options.as_arguments()) == options
-    with pytest.raises(ValueError, match="'--bogus' is not an option"):
+    with pytest.raises(ValueError, match="No such option: --bogus"):
         ReadOptions.from_arguments(["--bogus"])
+
+
+def test_a_script_of_the_explorer_reads_the_file_with_the_same_options():
+    from blockspca.cli.explore import _arguments
+    from blockspca.cli.options import ReadOptions
+
+    options = ReadOptions(drop=["a"], na=["-9"], decimal=",", scale=True, header=False)
+    found = {"drop": ["a"], "na": ["-9"], "decimal": ",", "header": False}
+    assert _arguments(options) == found
+    assert _arguments(ReadOptions()) == {}
 
 
 @pytest.mark.parametrize(
@@ -221,6 +231,13 @@ def test_a_summary_from_elsewhere(here, capsys, content):
     Path("out/summary.json").write_text(content)
     assert run(["verify", "out", "data.csv"]) == 2
     assert "not a summary that fit has written" in capsys.readouterr().err
+
+
+def test_verify_of_a_summary_asks_for_its_directory(here, capsys):
+    assert run(["fit", "data.csv", "-k", "2", "-o", "out"]) == 0
+    assert run(["verify", "out/summary.json", "data.csv"]) == 2
+    said = capsys.readouterr().err
+    assert "not a certificate; give its directory, out." in said
 
 
 def test_verify_refutes_other_data(here, capsys):

@@ -99,7 +99,7 @@ def test_path_and_report(here, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--include nothing", "include has 'nothing', which is not the name"),
+        ("--include nothing", "--include has 'nothing', which is not the name"),
         ("--groups no.tsv --max-per-group 1", "--groups no.tsv is not a file"),
         ("--groups groups.tsv", "groups are given without a limit"),
         ("--max-per-group 1", "--max-per-group needs --groups"),
@@ -220,7 +220,7 @@ def test_an_overlap_with_several_components_names_the_fix(here, capsys):
     command = "fit data.csv -k 3 -n 2 --start before --min-overlap 2"
     assert run(command.split()) == 2
     said = capsys.readouterr().err
-    assert "with one set for all components, and --start has 2; give the" in said
+    assert "needs one set of features, and --start has 2; give one" in said
     assert "one component after the other" in said
 
 

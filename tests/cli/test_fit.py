@@ -148,7 +148,7 @@ def test_an_h5ad_file_is_written_back_only_with_force(cells, capsys):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("fit data.csv -k 2 -o x.h5ad", "data.csv is no h5ad file"),
+        ("fit data.csv -k 2 -o x.h5ad", "data.csv is not an h5ad file"),
         ("fit cells.h5ad -k 2 --transpose -o x.h5ad", "--transpose does not go with"),
     ],
 )

@@ -70,5 +70,5 @@ def test_sparsities_as_they_are_typed():
     assert parse_sparsity("5,0.1", 2) == [5, 0.1]
     assert parse_sparsity("auto", 2) is None
     for text in ("1.5", "1.0", "x", "0.0", "nan"):
-        with pytest.raises(ValueError, match="is not a whole number"):
+        with pytest.raises(ValueError, match="is not a number of features"):
             parse_sparsity(text, 1)

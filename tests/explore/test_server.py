@@ -229,7 +229,7 @@ def test_tabs_are_limited(page, monkeypatch):
 
 
 def exported(page: Explorer, name: str, state: State) -> bytes:
-    path = f"{root(page)}export/{name}?state={quote(state.to_json())}"
+    path = f"{root(page)}export/{name}?state={quote(json.dumps(state.to_dict()))}"
     status, headers, body = get(page, path)
     assert status == 200, body
     assert headers["Content-Disposition"] == f'attachment; filename="{name}"'
@@ -317,7 +317,7 @@ def test_a_matrix_has_no_scores():
     A = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.1], [0.0, 0.1, 2.5]])
     with explore_table(Dataset(Table(A, is_matrix=True))) as page:
         assert get(page, root(page) + "export/loadings.csv")[0] == 400  # k = 5 of 3
-        query = "state=" + quote(State(k=2).to_json())
+        query = "state=" + quote(json.dumps(State(k=2).to_dict()))
         assert get(page, f"{root(page)}export/loadings.csv?{query}")[0] == 200
         assert get(page, f"{root(page)}export/scores.csv?{query}")[0] == 400
 

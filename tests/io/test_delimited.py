@@ -137,9 +137,11 @@ def test_decimal_commas(tmp_path):
         np.testing.assert_array_equal(table.values, [[1.5, 2], [-3, 42.5]])
     table = assert_read_silently(tmp_path, "1,5;2,5\n3,5;4\n", decimal=",")
     assert table.feature_names is None
-    with pytest.raises(ReadError, match="leave out the points: decimals are said to"):
+    with pytest.raises(
+        ReadError, match="leave out the points, as the decimal mark is a"
+    ):
         read(tmp_path, "a;b\n1.500;2\n2,5;3\n", decimal=",")
-    with pytest.raises(ReadError, match=r"decimals with a point, or say decimal=','"):
+    with pytest.raises(ReadError, match=r"decimals with a point, or add decimal=','"):
         read(tmp_path, "a;b\n1,5;2\n2,5;3\n")
     with pytest.raises(ReadError, match="neither a point nor a comma"):
         read(tmp_path, "a;b\n1,5;2\n", decimal="x")

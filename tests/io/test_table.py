@@ -399,7 +399,7 @@ def test_all_of_the_index_of_a_parquet_file_names_samples(tmp_path):
         {"id": [7, 8], "year": [2001, 2005], "x": [1.0, 2], "y": [3, 5]}
     )
     frame.set_index(["id", "year"]).to_parquet(path)
-    with pytest.warns(UserWarning, match="'year' of its index is no feature"):
+    with pytest.warns(UserWarning, match="'year' of its index is not a feature"):
         table = read_table(path)
     assert table.feature_names == ("x", "y")
     assert table.sample_names == ("7", "8")
@@ -431,10 +431,10 @@ def test_genes_that_var_marks(tmp_path):
     np.testing.assert_array_equal(table.values, np.arange(12.0).reshape(4, 3)[:, ::2])
     with pytest.warns(UserWarning, match="marks 2 of 3 genes as highly variable"):
         assert read_table(path).feature_names == ("a", "b", "c")
-    with pytest.raises(ReadError, match="mask_var='mean' is no column of booleans"):
+    with pytest.raises(ReadError, match="mask_var='mean' is not a column of booleans"):
         read_table(path, mask_var="mean")
     with pytest.raises(
-        ReadError, match=r"no var column for mask_var='x'; the names.*'mean'"
+        ReadError, match=r"no var column 'x' for mask_var=.*the names.*'mean'"
     ):
         read_table(path, mask_var="x")
     np.save(tmp_path / "t.npy", np.eye(3))

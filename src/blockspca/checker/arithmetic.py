@@ -13,12 +13,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from .groups import Rooms
 from .problem import Problem
-from .proof_file import Direction, Record
 from .screening import Level, UpperBounds
 from .tree import Schur, Tree
-from .tree_text import Reading
+from .tree_text import Node
 
 Number = TypeVar("Number", int, Fraction)
 Form = Any  # UI − M: an array of integers, or a `FloatForm`
@@ -57,25 +55,35 @@ class Matrix(Protocol[Number]):
     def upper_bounds(self) -> UpperBounds:
         """Return what screening needs."""
 
-    def level(self, k: int, tau: Number, u: Number) -> Level:
-        """Return the question of a record, for screening."""
+    def number_below(self, number: Number) -> float:
+        """Return a number of Ã in the unit of `UpperBounds`, rounded down."""
+
+    def number_above(self, number: Number) -> float:
+        """Return a number of Ã in the unit of `UpperBounds`, rounded up."""
+
+    def block(self, features: Sequence[int]) -> np.ndarray:
+        """Return Ã on features."""
 
     def check_rows(self, bounds: UpperBounds, k: int, upper: Number) -> None:
         """Rule "rows"."""
 
-    def check_tree(
-        self, record: Record, uppers: dict[int, Number], rooms: Rooms
-    ) -> None:
-        """Read the tree of a record; U_j is `uppers[j]`."""
-
     def tree(
         self,
-        reading: Reading,
+        nodes: Sequence[Node],
+        choices: int,
         k: int,
         features: Sequence[int],
         uppers: dict[int, Number],
     ) -> tuple[Tree, Schur]:
-        """Return a tree on some features, ready to be read, and its first B."""
+        """Return a tree on some features, ready to be read, and its first B.
+
+        U_j is `uppers[j]`; at most `choices` features are chosen one after the other.
+        """
+
+
+def level_of(matrix: Matrix[Number], k: int, tau: Number, u: Number) -> Level:
+    """Return the question of a record, rounded for screening."""
+    return Level(k, matrix.number_below(tau), matrix.number_above(u))
 
 
 @dataclass(frozen=True)
@@ -111,20 +119,11 @@ class Forms(Protocol[Number]):
     def weights_above(self, w: np.ndarray) -> np.ndarray:
         """Return ŵ in the unit of `UpperBounds`, rounded up."""
 
-    def number_below(self, number: Number) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded down."""
-
-    def number_above(self, number: Number) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded up."""
-
     def from_above(self, value: float) -> Number:
         """Return a number of the unit of `UpperBounds`, rounded up to one of Ã."""
 
     def rounded_up(self, values: np.ndarray) -> Any:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
-
-    def block(self, features: Sequence[int]) -> np.ndarray:
-        """Return Ã on features."""
 
     def point(self, given: Weighted[Number], raised: Sequence[Fraction]) -> Form:
         """UI − M, M_ii = A_ii + raised_i ŵ_i², M_ij = A_ij − 2⁻¹⁴ s_ij ŵ_i ŵ_j."""
@@ -157,6 +156,3 @@ class Forms(Protocol[Number]):
 
     def are_out(self, form: Form, columns: Borders, upper: Number) -> np.ndarray:
         """Say which features are shown to be out, all at once."""
-
-    def check_direction(self, k: int, upper: Number, given: Direction) -> None:
-        """Rule "direction", with its rounds."""

@@ -18,10 +18,11 @@ from typing import Generic
 
 import numpy as np
 
-from .arithmetic import Forms, Matrix, Number
+from .arithmetic import Forms, Matrix, Number, level_of
 from .claims import Claim
 from .compositions import CompositionCheck
 from .data import as_data, data_hash, read_data
+from .direction import FloatDirections
 from .entry import check_entry
 from .entry_tree import EntryTree
 from .fields import NotShown, ProofError
@@ -29,6 +30,7 @@ from .float_forms import FloatForms
 from .floats import FloatMatrix
 from .group_tree import check_group_tree
 from .groups import Groups, Rooms
+from .integer_direction import IntegerDirections
 from .integer_forms import IntegerForms
 from .integers import IntegerMatrix
 from .problem import Problem
@@ -38,17 +40,6 @@ from .sign_tree import check_signs
 from .taken import Deflated
 
 OPTIMAL = Fraction(1, 10**9)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The arithmetic that a section was decided in, and how many nodes trees had."""
-
-    arithmetic: str
-    nodes: int
-
-
-Way = Callable[[Section, np.ndarray], Checked]
 
 
 @dataclass(frozen=True)
@@ -127,18 +118,14 @@ def check_proof(
         ways = [_in_integers] if exact else [_in_floats]
     digest = data_hash(Y)
     checked = [_check_section(section, Y, digest, ways) for section in sections]
-    return Verdict(
-        sections,
-        [one.arithmetic for one in checked],
-        sum(one.nodes for one in checked),
-        time.perf_counter() - start,
-    )
+    names, nodes = zip(*checked, strict=True)
+    return Verdict(sections, [*names], sum(nodes), time.perf_counter() - start)
 
 
 def _check_section(
     section: Section, Y: np.ndarray, digest: str, ways: Sequence[Way]
-) -> Checked:
-    """Check a section in the first arithmetic that can.
+) -> tuple[str, int]:
+    """Check a section in the first arithmetic that can; return its name, and nodes.
 
     Other data, or a vector that is not as claimed, are refused; `NotShown` is raised
     where the records do not show the bound, which may be true.
@@ -169,88 +156,161 @@ def _check_section(
     raise NotShown("; in integers: ".join(reasons))
 
 
-def _in_floats(section: Section, Y: np.ndarray) -> Checked:
+def _in_floats(section: Section, Y: np.ndarray) -> tuple[str, int]:
     matrix = FloatMatrix(Y, section.problem)
-    _check_records(section, matrix, FloatForms(matrix))
-    return Checked(matrix.name, matrix.nodes)
+    RecordCheck(section, matrix, FloatForms(matrix)).check()
+    return matrix.name, matrix.nodes
 
 
-def _in_integers(section: Section, Y: np.ndarray) -> Checked:
+def _in_integers(section: Section, Y: np.ndarray) -> tuple[str, int]:
     matrix = IntegerMatrix(Y, section.problem)
-    _check_records(section, matrix, IntegerForms(matrix))
-    return Checked(matrix.name, matrix.nodes)
+    RecordCheck(section, matrix, IntegerForms(matrix)).check()
+    return matrix.name, matrix.nodes
 
 
-def _check_records(
-    section: Section, matrix: Matrix[Number], forms: Forms[Number]
-) -> None:
-    problem = section.problem
-    constraints = problem.constraints
-    groups = Groups.of(problem, constraints.groups)
-    beside = Groups.of(problem, constraints.beside)
-    kinds = [one for one in (groups, beside) if len(one.room)]
-    if constraints.whole:  # all rules but one know no groups then
-        kinds = []
-    bounds = matrix.upper_bounds()
-    if kinds:
-        bounds = replace(bounds, groups=groups)
-    screening = Screening(section, matrix, bounds)
-    uppers = Uppers[Number]()
-    for record in section.records:
-        upper = matrix.number(record.upper)
-        before = uppers.for_rule(record.rule)
-        if record.rule == "variance":
-            _check_variance(record, problem, matrix, upper)
-        elif record.rule == "rows":
-            matrix.check_rows(bounds, record.k, upper)
-        elif record.rule == "average":
-            _check_average(record, problem, matrix, upper, before)
-        elif record.direction is not None:
-            forms.check_direction(record.k, upper, record.direction)
-        elif record.entry is not None:
-            check_entry(forms, bounds, record.k, upper, record.entry)
-        elif record.compositions is not None:
-            CompositionCheck(
-                forms, bounds, record.k, upper, before, record.compositions
-            ).check()
-        elif record.rule == "entry-tree":
-            screening.check(record, upper, before.get(record.k - 1))
-            EntryTree(forms, record.k, upper, record.features).check(record.nodes)
-            matrix.nodes += len(record.nodes)
-        elif record.rule == "group-tree":
-            check_group_tree(problem, matrix, record, upper)
-        elif record.rule == "signs":
-            if not constraints.include:
-                screening.check(record, upper, before.get(record.k - 1))
-            plain, signs = uppers.plain, uppers.signs
-            check_signs(problem, matrix, record, upper, plain, signs, kinds)
-        else:
-            screening.check(record, upper, before.get(record.k - 1))
-            rooms = Rooms([one.restricted(record.features) for one in kinds])
-            matrix.check_tree(record, {**before, record.k: upper}, rooms)
-        uppers.add(record, upper)
-    for claim in section.claims:
-        _check_bound(claim, problem, matrix, uppers.all)
+# How a section is checked: returns the arithmetic, and how many nodes trees had.
+Way = Callable[[Section, np.ndarray], tuple[str, int]]
 
 
-class Uppers(Generic[Number]):
-    """The U of the records so far, and which of them a record may rest on."""
+class RecordCheck(Generic[Number]):
+    """Checks the records of a section in one arithmetic, with a method for each rule.
 
-    def __init__(self) -> None:
+    `plain` are the U of the records so far that bound all sets, which every rule may
+    rest on; `signs` those by signs, which only that rule may; `all` are these and
+    those of whole groups.
+    """
+
+    def __init__(
+        self, section: Section, matrix: Matrix[Number], forms: Forms[Number]
+    ) -> None:
+        self.section, self.problem = section, section.problem
+        self.matrix: Matrix[Number] = matrix
+        self.forms: Forms[Number] = forms
+        constraints = self.problem.constraints
+        groups = Groups.of(self.problem, constraints.groups)
+        beside = Groups.of(self.problem, constraints.beside)
+        self.kinds = [one for one in (groups, beside) if len(one.room)]
+        if constraints.whole:  # all rules but one know no groups then
+            self.kinds = []
+        self.bounds = matrix.upper_bounds()
+        if self.kinds:
+            self.bounds = replace(self.bounds, groups=groups)
+        self.screening: Screening[Number] = Screening(section, matrix, self.bounds)
         self.all: dict[int, Number] = {}
-        self.plain: dict[int, Number] = {}  # of all sets: what every rule may use
-        self.signs: dict[int, Number] = {}  # and those by signs
+        self.plain: dict[int, Number] = {}
+        self.signs: dict[int, Number] = {}
+        self.rules: dict[str, Callable[[Record, Number], None]] = {
+            "variance": self.check_variance,
+            "rows": self.check_rows,
+            "average": self.check_average,
+            "tree": self.check_tree,
+            "direction": self.check_direction,
+            "entry": self.check_entry,
+            "entry-tree": self.check_entry_tree,
+            "group-tree": self.check_group_tree,
+            "compositions": self.check_compositions,
+            "signs": self.check_signs,
+        }
 
-    def for_rule(self, rule: str) -> dict[int, Number]:
-        """Return what a record of a rule may rest on."""
-        return {**self.plain, **self.signs} if rule == "signs" else dict(self.plain)
+    def check(self) -> None:
+        """Check all records in their order, and then the bounds that are claimed."""
+        for record in self.section.records:
+            upper = self.matrix.number(record.upper)
+            self.rules[record.rule](record, upper)
+            self.all[record.k] = upper
+            if record.rule == "signs":
+                self.signs[record.k] = upper
+            elif record.rule != "group-tree":
+                self.plain[record.k] = upper
+        for claim in self.section.claims:
+            _check_bound(claim, self.problem, self.matrix, self.all)
 
-    def add(self, record: Record, upper: Number) -> None:
-        self.all[record.k] = upper
-        if record.rule == "signs":
-            self.signs[record.k] = upper
-        elif record.rule != "group-tree":
-            self.plain[record.k] = upper
+    def check_variance(self, record: Record, upper: Number) -> None:
+        """The largest eigenvalue of a semidefinite matrix is at most its trace."""
+        k, matrix = record.k, self.matrix
+        if k > 1 and not self.problem.is_semidefinite:
+            raise ProofError(f"k = {k}: the rule variance is for data")
+        needed = matrix.largest_diagonal(k) + (2 * k * matrix.e if k > 1 else 0)
+        if upper < needed:
+            raise ProofError(f"k = {k}: U is below the sum of variances")
+
+    def check_rows(self, record: Record, upper: Number) -> None:
+        """No row has Ã_ii + the k − 1 largest |Ã_ij| above U."""
+        self.matrix.check_rows(self.bounds, record.k, upper)
+
+    def check_average(self, record: Record, upper: Number) -> None:
+        """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
+        k, m = record.k, record.source
+        if not 1 <= m < k or m not in self.plain:
+            raise ProofError(f"k = {k}: average needs a record of m < k, not of {m}")
+        least, below = self.matrix.smallest_diagonal(), self.plain[m]
+        first = m >= 2 and below >= least
+        if first and (upper - least) * (m - 1) >= (below - least) * (k - 1):
+            return
+        more = 2 * k * self.matrix.e
+        if self.problem.is_semidefinite and (upper - more) * m >= below * k:
+            return
+        raise ProofError(f"k = {k}: U is below the average over sets of {m}")
+
+    def check_tree(self, record: Record, upper: Number) -> None:
+        """Screening, and then a tree of all sets of the features that are left."""
+        k, features = record.k, record.features
+        self.screening.check(record, upper, self.plain.get(k - 1))
+        rooms = Rooms([one.restricted(features) for one in self.kinds])
+        uppers = {**self.plain, k: upper}
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            tree, B = self.matrix.tree(record.tree, record.depth, k, features, uppers)
+            tree.node(B, np.arange(len(features)), k, rooms)
+        self.matrix.nodes += len(record.tree)
+
+    def check_direction(self, record: Record, upper: Number) -> None:
+        """Rounds of directions, and the largest eigenvalue of what they leave."""
+        assert record.direction is not None
+        directions: FloatDirections | IntegerDirections
+        if isinstance(self.matrix, IntegerMatrix):
+            directions = IntegerDirections(self.matrix, record.k, upper)
+        else:
+            assert isinstance(self.matrix, FloatMatrix)
+            directions = FloatDirections(self.matrix, record.k, upper)
+        directions.check(record.direction)
+
+    def check_entry(self, record: Record, upper: Number) -> None:
+        """Every entry moved by a product of weights, at a price on the diagonal."""
+        assert record.entry is not None
+        check_entry(self.forms, self.bounds, record.k, upper, record.entry)
+
+    def check_entry_tree(self, record: Record, upper: Number) -> None:
+        """Screening, and then features fixed and split, with weights for nodes."""
+        self.screening.check(record, upper, self.plain.get(record.k - 1))
+        EntryTree(self.forms, record.k, upper, record.features).check(record.nodes)
+        self.matrix.nodes += len(record.nodes)
+
+    def check_group_tree(self, record: Record, upper: Number) -> None:
+        """A tree of all sets of whole groups."""
+        check_group_tree(self.problem, self.matrix, record, upper)
+
+    def check_compositions(self, record: Record, upper: Number) -> None:
+        """How many features a set has of each part, and trees for what is left."""
+        given = record.compositions
+        assert given is not None
+        CompositionCheck(
+            self.forms, self.bounds, record.k, upper, self.plain, given
+        ).check()
+
+    def check_signs(self, record: Record, upper: Number) -> None:
+        """A tree for loadings that are not negative, with its own screening."""
+        if not self.problem.constraints.include:
+            known = {**self.plain, **self.signs}
+            self.screening.check(record, upper, known.get(record.k - 1))
+        check_signs(
+            self.problem,
+            self.matrix,
+            record,
+            upper,
+            self.plain,
+            self.signs,
+            self.kinds,
+        )
 
 
 def _check_bound(
@@ -266,38 +326,6 @@ def _check_bound(
         raise ProofError(f"k = {claim.k}: there is no record for the claim")
     if matrix.number(claim.upper_bound) < uppers[m] + m * matrix.e:
         raise ProofError(f"k = {claim.k}: the bound claimed is below U + k e")
-
-
-def _check_variance(
-    record: Record, problem: Problem, matrix: Matrix[Number], upper: Number
-) -> None:
-    """The largest eigenvalue of a positive semidefinite matrix is at most its trace."""
-    k = record.k
-    if k > 1 and not problem.is_semidefinite:
-        raise ProofError(f"k = {k}: the rule variance is for data")
-    needed = matrix.largest_diagonal(k) + (2 * k * matrix.e if k > 1 else 0)
-    if upper < needed:
-        raise ProofError(f"k = {k}: U is below the sum of variances")
-
-
-def _check_average(
-    record: Record,
-    problem: Problem,
-    matrix: Matrix[Number],
-    upper: Number,
-    uppers: dict[int, Number],
-) -> None:
-    """All m-subsets of a k-set together: Σ x_T'Ãx_T ≤ U_m Σ ‖x_T‖²."""
-    k, m = record.k, record.source
-    if not 1 <= m < k or m not in uppers:
-        raise ProofError(f"k = {k}: average needs a record of m < k, not of {m}")
-    least, below = matrix.smallest_diagonal(), uppers[m]
-    first = m >= 2 and below >= least
-    if first and (upper - least) * (m - 1) >= (below - least) * (k - 1):
-        return
-    if problem.is_semidefinite and (upper - 2 * k * matrix.e) * m >= below * k:
-        return
-    raise ProofError(f"k = {k}: U is below the average over sets of {m}")
 
 
 # Rules that name features, and for which all others are dropped.
@@ -329,7 +357,7 @@ class Screening(Generic[Number]):
             raise ProofError(f"k = {k}: screening needs U of k - 1, at most τ")
         if self.lists is None:
             self.lists = self._make_lists()
-        level = self.matrix.level(k, tau, u)
+        level = level_of(self.matrix, k, tau, u)
         alive, rows = undecided_by_lists(
             self.bounds, self.lists, level, record.features
         )
@@ -350,7 +378,7 @@ class Screening(Generic[Number]):
             if record.rule in SCREENED and len(record.features) < d and record.k > 1:
                 left = np.ones(d, dtype=bool)
                 if before is not None and before[0] == record.k - 1:
-                    level = self.matrix.level(record.k, number, before[1])
+                    level = level_of(self.matrix, record.k, number, before[1])
                     left = self.bounds.left_by_cauchy(level)
                     levels.append(level)
                 kept = np.zeros(d, dtype=bool)

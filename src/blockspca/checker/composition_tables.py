@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .screening import BLOCK, TINY, TINY_NORM, UNIT, UpperBounds, above
+from .positive import are_below, larger_root
+from .screening import BLOCK, TINY, UNIT, UpperBounds, above
 
 MARGIN = 2.0**-20  # of U: an eighth of the room that writers leave
 
@@ -156,7 +157,7 @@ class CompositionTables:
                 if rest < 1:
                     break
                 squares = above(there[1 : rest + 1] * back[s])
-                pair = _largest_of_two(own[s], after[1 : rest + 1], squares)
+                pair = larger_root(own[s], after[1 : rest + 1], squares)
                 place = slice(s + 1, s + rest + 1)
                 found[place] = np.maximum(found[place], pair)
         return found
@@ -198,7 +199,7 @@ class CompositionTables:
                 M[:, a, -1] = np.where(after, _root(square), 0.0)
         upper_half = np.triu(M, 1)
         M += upper_half.transpose(0, 2, 1)
-        return is_none | _are_below(M, upper)
+        return is_none | are_below(M, upper, MARGIN * abs(upper))
 
     def _between(self, h: int, s: int, f: int, r: int) -> float:
         """Return M_hf of s features of P_h and r of P_f."""
@@ -224,32 +225,3 @@ def _sum(one: np.ndarray | float, other: np.ndarray) -> np.ndarray:
 def _root(square: np.ndarray) -> np.ndarray:
     """Return the root of a product of two numbers of at least 0, rounded up."""
     return above(np.sqrt(above(square)))
-
-
-def _largest_of_two(a: float, b: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """Return λmax [[a, c], [c, b]], c² = square, rounded up.
-
-    (a + b)/2 + √(((a − b)/2)² + c²) in float64 is within 8u(|a| + |b| + c) of it.
-    """
-    found = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + square)
-    return found + 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(square)) + TINY
-
-
-def _are_below(M: np.ndarray, upper: float) -> np.ndarray:
-    """Say which matrices are shown to have no eigenvalue above `upper`.
-
-    As `eliminate_all` does it for one: with τ = upper − margin, pivots that are
-    positive, and errors that add up to no more than half of the margin.
-    """
-    margin = MARGIN * abs(upper)
-    tau = upper - margin
-    total = 2 * UNIT * (abs(tau) + np.abs(M).max(axis=(1, 2))) + TINY
-    good = np.ones(len(M), dtype=bool)
-    while M.shape[1]:
-        pivot = tau - M[:, 0, 0]
-        good &= pivot > 0
-        v = M[:, 0, 1:] / np.sqrt(np.where(good, pivot, 1.0))[:, None]
-        M = M[:, 1:, 1:] + v[:, :, None] * v[:, None, :]
-        norms = np.sqrt(np.sum(M**2, axis=(1, 2))) + TINY_NORM
-        total += 1.01 * UNIT * (6 * np.sum(v**2, axis=1) + norms)
-    return good & (total <= margin / 2)

@@ -27,6 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from .fields import ProofError
+from .floats import FloatMatrix
 from .positive import inverse_from_above, largest_eigenvalue_is_below
 from .proof_file import Direction, Round
 from .screening import TINY_NORM, UNIT, above, below
@@ -92,12 +93,25 @@ class FloatDirections:
     only features of F: at first none and all.
     """
 
-    def __init__(
-        self, H: np.ndarray, high: np.ndarray, k: int, upper: Fraction
-    ) -> None:
-        self.H, self.high, self.k, self.upper = H, high, k, upper
+    def __init__(self, matrix: FloatMatrix, k: int, upper: Fraction) -> None:
+        self.matrix, self.k, self.upper = matrix, k, upper
+        self.H, self.high = matrix.A, matrix.high
         self.inside: list[int] = []
-        self.free = np.arange(len(high))
+        self.free = np.arange(len(self.high))
+
+    def check(self, given: Direction) -> None:
+        """Check rounds, and then that no set that is left is above U."""
+        with np.errstate(all="ignore"):  # what is not finite fails its comparison
+            for one in given.rounds:
+                self.check_round(one)
+            self.check_last(given)
+
+    def rho(self, given: Direction) -> float:
+        """Return ρ in the unit of Ã, rounded down."""
+        found = float(self.matrix.number(given.rho))
+        if found <= 0:
+            raise ProofError("rho is too small for float64")
+        return found
 
     @property
     def m(self) -> int:
@@ -131,7 +145,7 @@ class FloatDirections:
             V[:, start : start + CHUNK] = found
         return FeatureVectors(V, is_large)
 
-    def matrix(self, vectors: FeatureVectors) -> tuple[np.ndarray, float]:
+    def sum_of_products(self, vectors: FeatureVectors) -> tuple[np.ndarray, float]:
         """Return M, and a bound on the norm of its error."""
         columns = np.hstack([self.H[:, self.inside], vectors.V])
         M = columns @ columns.T
@@ -140,9 +154,9 @@ class FloatDirections:
         squares = np.einsum("si,si->", columns, columns)
         return M, float(above(1.01 * D * UNIT * squares, D * len(M)))
 
-    def check_round(self, rho: float, given: Round, vector: np.ndarray) -> None:
+    def check_round(self, given: Round) -> None:
         """Show that features are in no set above U, or in all of them."""
-        m, free = self.m, self.free
+        m, free, rho = self.m, self.free, self.rho(given.direction)
         needed, left = np.array(given.needed, int), np.array(given.free, int)
         named = np.concatenate([needed, left])
         if not np.isin(named, free).all() or len(np.unique(named)) != len(named):
@@ -150,7 +164,7 @@ class FloatDirections:
         if m < 1 or len(needed) > m:
             raise ProofError(f"k = {self.k}: a round needs more features than k")
         V = self.vectors(rho, given.direction)
-        M, error = self.matrix(V)
+        M, error = self.sum_of_products(V)
         out = np.flatnonzero(~np.isin(free, named))
         if len(out):
             R = inverse_from_above(self.level(m - 1, rho), M, error)
@@ -159,6 +173,9 @@ class FloatDirections:
                 if not forms_fit(R, self.H[:, free[part]], V.columns(part)).all():
                     raise ProofError(f"k = {self.k}: a feature is not shown to be out")
         if len(needed):
+            matrix = self.matrix
+            vector = np.array(given.vector) * np.sqrt(matrix.divisor)
+            vector = np.ldexp(vector, -matrix.shift)
             product = np.outer(vector, vector)
             norm = np.sqrt(np.sum(M**2)) + TINY_NORM
             error += float(above(3 * UNIT * (np.sum(vector**2) + norm)))
@@ -170,14 +187,15 @@ class FloatDirections:
         self.inside += needed.tolist()
         self.free = left
 
-    def check_last(self, rho: float, given: Direction) -> None:
+    def check_last(self, given: Direction) -> None:
         """Show that no set that is left is above U."""
+        rho = self.rho(given)
         if len(self.free) < self.m:
             return
         if len(self.free) == self.m:
             self.inside += self.free.tolist()
             self.free = self.free[:0]
-        M, error = self.matrix(self.vectors(rho, given))
+        M, error = self.sum_of_products(self.vectors(rho, given))
         level = self.level(self.m, rho) - error
         # An eighth of the room that writers leave where it is least.
         if not largest_eigenvalue_is_below(M, level, 2.0**-37 * abs(level)):

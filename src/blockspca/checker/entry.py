@@ -43,7 +43,7 @@ def check_entry(
         else:
             added = forms.rounded_up(beside)
         places = np.searchsorted(dense, np.array(given.core, dtype=np.int64))
-        A = forms.block(given.dense)
+        A = forms.matrix.block(given.dense)
         weighted = Weighted(A, w[dense], given.shares, upper, k)
         form = forms.dense(weighted, places, added)
         if not forms.is_positive(form, k):
@@ -84,7 +84,7 @@ def _rows_beside(
         np.where(part > 0, part / v * more + TINY, 0.0) for part in (beside, sums)
     )
     added = (k - 1) * forms.weights_above(w) ** 2
-    top = forms.number_below(upper)
+    top = forms.matrix.number_below(upper)
     rounding = 6 * UNIT * (abs(top) + np.abs(bounds.diagonal) + added) + TINY
     room = top - bounds.diagonal - added - rounding
     left = np.flatnonzero(outside & ~(sums <= room))

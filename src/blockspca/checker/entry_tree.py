@@ -41,7 +41,7 @@ class EntryTree(Generic[Number]):
         self.upper: Number = upper
         self.k = k
         self.place = {name: place for place, name in enumerate(features)}
-        self.A = forms.block(features)
+        self.A = forms.matrix.block(features)
 
     def fail(self, what: str) -> ProofError:
         return ProofError(f"k = {self.k}: {what}")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
+from typing import Any
 
 import numpy as np
 
@@ -104,8 +105,8 @@ def exponent_above(value: Fraction) -> int:
     return value.numerator.bit_length() - value.denominator.bit_length() + 1
 
 
-def shifted(value: int, bits: int) -> int:
-    """Return ⌊value · 2^bits⌋."""
+def shifted(value: Any, bits: int) -> Any:
+    """Return ⌊value · 2^bits⌋ of an integer, or of an array of Python's integers."""
     return value << bits if bits >= 0 else value >> -bits
 
 

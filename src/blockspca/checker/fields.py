@@ -45,7 +45,7 @@ def parse(line: str, number: int) -> Any:
             line, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse
         )
     except (ValueError, RecursionError) as error:
-        raise ProofError(f"line {number}: no JSON ({error})") from None
+        raise ProofError(f"line {number} is not JSON ({error})") from None
 
 
 def take(value: Any, where: str, /, **readers: Reader) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from .entry_file import SHARE_BITS, share_matrix
 from .fields import ProofError
 from .floats import FloatMatrix
 from .positive import inverse
-from .proof_file import Direction
 from .screening import TINY, TINY_NORM, UNIT, above
 from .sparse_positive import is_shown_in_floats
 
@@ -88,14 +87,6 @@ class FloatForms:
         """Return ŵ in the unit of `UpperBounds`, rounded up."""
         return w
 
-    def number_below(self, number: Fraction) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded down."""
-        return float(number)  # is a float64
-
-    def number_above(self, number: Fraction) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded up."""
-        return float(number)
-
     def from_above(self, value: float) -> Fraction:
         """Return a number of the unit of `UpperBounds` as one of the matrix."""
         return Fraction(value)
@@ -103,14 +94,6 @@ class FloatForms:
     def rounded_up(self, values: np.ndarray) -> np.ndarray:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return values
-
-    def block(self, features: Sequence[int]) -> np.ndarray:
-        """Return Ã on features, within `product_error`."""
-        return self.matrix.block(features)
-
-    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
-        """Rule "direction", with its rounds."""
-        self.matrix.check_direction(k, upper, given)
 
     # -- forms ----------------------------------------------------------------------
 
@@ -163,7 +146,7 @@ class FloatForms:
         self, features: Sequence[int], t: Fraction, v: np.ndarray, k: int
     ) -> bool:
         """Show that tI + vv' − Ã is not negative for vectors of k entries."""
-        A = self.block(features)
+        A = self.matrix.block(features)
         X = np.outer(v, v) - A
         # v_i² + t − A_ii, rounded three times.
         np.fill_diagonal(X, v * v + (float(t) - np.diagonal(A)))

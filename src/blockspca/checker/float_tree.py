@@ -168,15 +168,5 @@ class FloatTree(Tree):
         What the elimination errs by is measured, and must be less than that.
         """
         room = 2.0**-37 * abs(self.tau)
-        if not eliminate_all(B, self.tau - room) <= 0.99 * room:
+        if not eliminate_all(B[None], self.tau - room)[0] <= 0.99 * room:
             raise self.fail("P")
-
-
-def larger_root(a: np.ndarray, b: np.ndarray, squares: np.ndarray) -> np.ndarray:
-    """Return what is at least λmax [[a, r], [r, b]].
-
-    (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within 8u(|a| + |b| + r) of it.
-    """
-    found = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + squares)
-    lost = 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(squares)) + TINY
-    return found + lost

@@ -19,18 +19,15 @@ from fractions import Fraction
 import numpy as np
 
 from .chosen import Chosen
-from .direction import FloatDirections
 from .exact_entries import ExactEntries
 from .fields import ProofError
 from .float_columns import FloatColumns
 from .float_tree import FloatTree
-from .groups import Rooms
 from .problem import Problem
-from .proof_file import Direction, Record
 from .raising import Raised
-from .screening import UNIT, Entries, Level, UpperBounds, above, below, rows_above
+from .screening import UNIT, Entries, UpperBounds, above, below, rows_above
 from .taken import Deflated, Pair
-from .tree_text import Reading
+from .tree_text import Node
 
 LEAST_NORM = 2.0**-450
 
@@ -162,12 +159,12 @@ class FloatMatrix:
 
     # -- entries --------------------------------------------------------------------
 
-    def block(self, names: Sequence[int], is_raised: bool = True) -> np.ndarray:
+    def block(self, features: Sequence[int], is_raised: bool = True) -> np.ndarray:
         """Return Ã on some features, each entry within `product_error`.
 
         Without `is_raised` it is the Ā before entries are raised.
         """
-        places = np.array(names, dtype=np.int64)
+        places = np.array(features, dtype=np.int64)
         if self.is_matrix:
             found = self.A[np.ix_(places, places)]
         else:
@@ -193,6 +190,12 @@ class FloatMatrix:
         if found > exact:
             found = float(np.nextafter(found, -np.inf))
         return Fraction(found)
+
+    def number_below(self, number: Fraction) -> float:
+        """Return a number of Ã in the unit of `UpperBounds`, which is the same."""
+        return float(number)  # is a float64
+
+    number_above = number_below
 
     def largest_diagonal(self, k: int) -> Fraction:
         """Return a bound on the sum of the k largest Ã_ii."""
@@ -251,47 +254,20 @@ class FloatMatrix:
         """Say whether Ã_ii is shown to be at most τ."""
         return bool(self.high[i] <= float(tau))
 
-    def level(self, k: int, tau: Fraction, u: Fraction) -> Level:
-        """Return the question of a record."""
-        return Level(k, float(tau), float(u))
-
-    def check_direction(self, k: int, upper: Fraction, given: Direction) -> None:
-        """Rule "direction", with c_i = H_i: Ã_ij is their exact product."""
-        directions = FloatDirections(self.A, self.high, k, upper)
-        with np.errstate(all="ignore"):  # what is not finite fails its comparison
-            for one in given.rounds:
-                vector = np.array(one.vector or [0.0] * self.problem.n)
-                vector = np.ldexp(vector * np.sqrt(self.divisor), -self.shift)
-                directions.check_round(self._rho(one.direction), one, vector)
-            directions.check_last(self._rho(given), given)
-
-    def _rho(self, given: Direction) -> float:
-        rho = float(self.number(given.rho))
-        if rho <= 0:
-            raise ProofError("rho is too small for float64")
-        return rho
-
-    def check_tree(
-        self, record: Record, uppers: dict[int, Fraction], rooms: Rooms
-    ) -> None:
-        """Read the tree of a record; U_j is `uppers[j]`, a float64."""
-        places = np.arange(len(record.features))
-        with np.errstate(all="ignore"):  # what is not finite fails its comparison
-            reading = Reading(record.tree, record.depth)
-            tree, B = self.tree(reading, record.k, record.features, uppers)
-            tree.node(B, places, record.k, rooms)
-        self.nodes += len(record.tree)
-
     def tree(
         self,
-        reading: Reading,
+        nodes: Sequence[Node],
+        choices: int,
         k: int,
         features: Sequence[int],
         uppers: dict[int, Fraction],
     ) -> tuple[FloatTree, np.ndarray]:
-        """Return a tree on some features, ready to be read, and its first B."""
+        """Return a tree on some features, ready to be read, and its first B.
+
+        U_j is `uppers[j]`, a float64.
+        """
         chain = {j: float(upper) for j, upper in uppers.items()}
         products = (self.product_unit, self.squares[list(features)])
         B = self.block(features)
-        tree = FloatTree(reading.nodes, (k, chain), B, products, reading.choices)
+        tree = FloatTree(nodes, (k, chain), B, products, choices)
         return tree, tree.first

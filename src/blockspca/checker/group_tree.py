@@ -9,30 +9,32 @@ those of a matrix with a row for each unit.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from .arithmetic import Matrix, Number
 from .fields import ProofError
-from .float_tree import FloatTree, larger_root
-from .floats import FloatMatrix
+from .float_tree import FloatTree
 from .integer_tree import (
-    IntegerTree,
     bits_too_many,
     is_positive_semidefinite,
     pair_fits,
     shortened,
     slack_of,
 )
-from .integers import IntegerMatrix
-from .positive import largest_eigenvalues
+from .positive import larger_root, largest_eigenvalues
 from .problem import Problem
 from .proof_file import Record
 from .screening import above
 from .tree import Schur, Tree
-from .tree_text import Node, Reading
+from .tree_text import Node
+
+# Given B, where units start in it, their sizes and m: the units that are still open.
+StillOpen = Callable[[Any, np.ndarray, np.ndarray, int], Sequence[int] | np.ndarray]
 
 UNIT_BITS = 128  # of entries, to bound the eigenvalues of units
 
@@ -49,28 +51,21 @@ def check_group_tree(
     ]
     features = included + list(itertools.chain.from_iterable(units))
     owner = np.repeat(np.arange(len(units)), [len(unit) for unit in units])
-    steps: Tree
-    bounds: FloatUnits | IntegerUnits
-    if isinstance(matrix, IntegerMatrix):
-        steps = IntegerTree(record.tree, record.k, {})
-        B: Schur = matrix.slack(features, upper)
-        bounds = IntegerUnits()
-    else:
-        assert isinstance(matrix, FloatMatrix)
-        with np.errstate(all="ignore"):
-            reading = Reading(record.tree, len(features))
-            tree, B = matrix.tree(reading, record.k, features, {record.k: upper})
-        steps, bounds = tree, FloatUnits(tree)
+    k = record.k
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        GroupTree(steps, bounds).begin(B, len(included), owner)
+        steps, B = matrix.tree(record.tree, len(features), k, features, {k: upper})
+        still_open: StillOpen = open_in_integers
+        if isinstance(steps, FloatTree):
+            still_open = partial(open_in_floats, steps)
+        GroupTree(steps, still_open).begin(B, len(included), owner)
     matrix.nodes += len(record.tree)
 
 
 class GroupTree:
     """Reads a tree of units. Rows of B belong to units, `owner`, in ascending order."""
 
-    def __init__(self, steps: Tree, bounds: FloatUnits | IntegerUnits) -> None:
-        self.steps, self.bounds = steps, bounds
+    def __init__(self, steps: Tree, still_open: StillOpen) -> None:
+        self.steps, self.still_open = steps, still_open
 
     def begin(self, B: Schur, included: int, owner: np.ndarray) -> None:
         """Choose the features of `include`, which are first, and read the tree."""
@@ -113,7 +108,7 @@ class GroupTree:
         if len(F):
             room = steps.k - chosen
             m = int(np.sum(np.cumsum(np.sort(sizes)) <= room))
-            still_open = F[self.bounds.open(B, starts, sizes, m)]
+            still_open = F[self.still_open(B, starts, sizes, m)]
         for _, place in steps.opened(node, F, still_open):
             first, size = int(starts[place]), int(sizes[place])
             later = np.arange(first + size, len(owner))
@@ -123,80 +118,70 @@ class GroupTree:
             self.node(child, owner[later], chosen + size)
 
 
-class FloatUnits:
-    """Suffix bounds of units in float64."""
-
-    def __init__(self, tree: FloatTree) -> None:
-        self.tree = tree
-
-    def open(
-        self, B: np.ndarray, starts: np.ndarray, sizes: np.ndarray, m: int
-    ) -> np.ndarray:
-        """Return the units whose suffix bound is not shown to be at most τ."""
-        N, most = len(starts), int(sizes.max())
-        squares = np.add.reduceat(np.add.reduceat(B**2, starts, axis=0), starts, axis=1)
-        squares = above(squares, most**2)
-        a = np.zeros(N)
-        for size in np.unique(sizes).tolist():
-            which = np.flatnonzero(sizes == size)
-            rows = starts[which][:, None] + np.arange(size)
-            a[which] = largest_eigenvalues(B[rows[:, :, None], rows[:, None, :]])
-        sums = -np.sort(-np.triu(squares, 1), axis=1)[:, : m - 1]
-        sums = above(np.cumsum(sums, axis=1), m)
-        T = first = a.copy()
-        for q in range(1, m):
-            if q > 1:
-                first[:-1] = larger_root(a[:-1], T[1:], sums[:-1, q - 2])
-            T = np.maximum.accumulate(first[::-1])[::-1]
-        fits = a <= self.tree.tau
-        if m > 1:
-            fits[:-1] = self.tree.pairs_fit(a[:-1], T[1:], sums[:-1, m - 2])
-        return np.flatnonzero(~fits)
+def open_in_floats(
+    tree: FloatTree, B: np.ndarray, starts: np.ndarray, sizes: np.ndarray, m: int
+) -> np.ndarray:
+    """Return the units whose suffix bound is not shown to be at most τ, in float64."""
+    N, most = len(starts), int(sizes.max())
+    squares = np.add.reduceat(np.add.reduceat(B**2, starts, axis=0), starts, axis=1)
+    squares = above(squares, most**2)
+    a = np.zeros(N)
+    for size in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == size)
+        rows = starts[which][:, None] + np.arange(size)
+        a[which] = largest_eigenvalues(B[rows[:, :, None], rows[:, None, :]])
+    sums = -np.sort(-np.triu(squares, 1), axis=1)[:, : m - 1]
+    sums = above(np.cumsum(sums, axis=1), m)
+    T = first = a.copy()
+    for q in range(1, m):
+        if q > 1:
+            first[:-1] = larger_root(a[:-1], T[1:], sums[:-1, q - 2])
+        T = np.maximum.accumulate(first[::-1])[::-1]
+    fits = a <= tree.tau
+    if m > 1:
+        fits[:-1] = tree.pairs_fit(a[:-1], T[1:], sums[:-1, m - 2])
+    return np.flatnonzero(~fits)
 
 
-class IntegerUnits:
-    """Suffix bounds of units in integers: slacks are q (τ − T), rounded down."""
+def open_in_integers(
+    B: tuple[list[list[int]], int], starts: np.ndarray, sizes: np.ndarray, m: int
+) -> list[int]:
+    """Return the units whose suffix bound is not at most τ.
 
-    def open(
-        self,
-        B: tuple[list[list[int]], int],
-        starts: np.ndarray,
-        sizes: np.ndarray,
-        m: int,
-    ) -> list[int]:
-        """Return the units whose suffix bound is not at most τ."""
-        M, q = B
-        short, _ = shortened(M, q)
-        parts = [
-            range(start, start + size)
-            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
-        ]
-        a = [_unit_slack(M, q, short, part) for part in parts]
-        sums = []
-        for t, part in enumerate(parts):
-            squares = (
-                sum(short[i][j] ** 2 for i in part for j in other)
-                for other in parts[t + 1 :]
-            )
-            sums.append(list(accumulate(sorted(squares, reverse=True))))
-        slacks = first = a
-        for j in range(1, m):
-            if j > 1:
-                first = [
-                    slack_of(a[t], slacks[t + 1], sums[t][min(j - 2, len(sums[t]) - 1)])
-                    for t in range(len(a) - 1)
-                ]
-                first.append(a[-1])
-            slacks = list(accumulate(reversed(first), min))[::-1]
-        found = []
-        for t, alpha in enumerate(a):
-            fits = alpha >= 0
-            if m > 1 and sums[t]:
-                square = sums[t][min(m - 2, len(sums[t]) - 1)]
-                fits = pair_fits(alpha, slacks[t + 1], square)
-            if not fits:
-                found.append(t)
-        return found
+    Slacks are q (τ − T), rounded down.
+    """
+    M, q = B
+    short, _ = shortened(M, q)
+    parts = [
+        range(start, start + size)
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+    ]
+    a = [_unit_slack(M, q, short, part) for part in parts]
+    sums = []
+    for t, part in enumerate(parts):
+        squares = (
+            sum(short[i][j] ** 2 for i in part for j in other)
+            for other in parts[t + 1 :]
+        )
+        sums.append(list(accumulate(sorted(squares, reverse=True))))
+    slacks = first = a
+    for j in range(1, m):
+        if j > 1:
+            first = [
+                slack_of(a[t], slacks[t + 1], sums[t][min(j - 2, len(sums[t]) - 1)])
+                for t in range(len(a) - 1)
+            ]
+            first.append(a[-1])
+        slacks = list(accumulate(reversed(first), min))[::-1]
+    found = []
+    for t, alpha in enumerate(a):
+        fits = alpha >= 0
+        if m > 1 and sums[t]:
+            square = sums[t][min(m - 2, len(sums[t]) - 1)]
+            fits = pair_fits(alpha, slacks[t + 1], square)
+        if not fits:
+            found.append(t)
+    return found
 
 
 def _unit_slack(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .exact_entries import shifted
 from .screening import UNIT, Entries, UpperBounds, above
 
 BITS = 64
@@ -109,7 +110,8 @@ class IntegerBounds:
         for place, i in enumerate(columns.tolist()):
             column = matrix.column(i)
             size = max(max(column), -min(column)).bit_length()
-            r = np.array(shifted_all(column, 2 * bits - size), dtype=np.int64)
+            cut = [shifted(value, 2 * bits - size) for value in column]
+            r = np.array(cut, dtype=np.int64)
             high[place], low[place] = r >> bits, r & (2**bits - 1)
             sums[place] = np.abs(r).sum()
             # 2^s_i in the unit of the bounds; `root` is odd or even, so halved late.
@@ -148,13 +150,6 @@ class IntegerBounds:
             size = np.abs(P[row]).max(initial=0.0) * np.abs(Q[row]).max(initial=0.0)
             lost += 2.0**-48 * (len(pairs) + 2) * float(size)
         return P, Q, lost
-
-
-def shifted_all(values: list[int], bits: int) -> list[int]:
-    """Return ⌊value · 2^bits⌋ for each."""
-    if bits >= 0:
-        return [value << bits for value in values]
-    return [value >> -bits for value in values]
 
 
 def rounded_down(units: int) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 
 from .columns import dot
 from .direction import find_vectors
+from .exact_entries import shifted
 from .fields import ProofError
 from .integers import IntegerMatrix
 from .positive import inverse
@@ -83,7 +84,7 @@ class IntegerDirections:
         frame = _Frame(self, given.direction)
         out = [i for i in self.free if i not in {*named}]
         for i in frame.not_out_at_once(out):
-            X = frame.form(self.m - 1) + frame.square(i) + frame.less_column(i)
+            X = frame.form(self.m - 1) + frame.square(i) + frame.minus_columns([i])
             if not is_shown_in_integers(X, self.n):
                 raise self.fail(f"{self.feature(i)} is not shown to be out")
         for i in given.needed:
@@ -108,7 +109,7 @@ class _Frame:
         for start in range(0, len(names), MOST_ROWS):
             self.M += exact_product(self.V[:, start : start + MOST_ROWS])
         if check.inside:
-            self.M -= self._minus_columns(check.inside)
+            self.M -= self.minus_columns(check.inside)
 
     def _vectors(self, names: Sequence[int]) -> np.ndarray:
         """Return integer vectors, of which (*) of `direction` is shown, as columns."""
@@ -165,16 +166,11 @@ class _Frame:
         v = self.V[:, self.place[i]].astype(object)
         return np.outer(v, v)
 
-    def less_column(self, i: int) -> np.ndarray:
-        """Return what is no more than −g_i g_i'."""
-        return self._minus_columns([i])
-
-    def _minus_columns(self, names: Sequence[int]) -> np.ndarray:
+    def minus_columns(self, names: Sequence[int]) -> np.ndarray:
         """Return what is no more than −Σ g_i g_i', in integers."""
         G = np.array([self.check.columns[i] for i in names], dtype=object)
         bits = 2 * (self.b - self.check.h)
-        X = -np.dot(G.T, G)
-        X = X << bits if bits >= 0 else X >> -bits
+        X = shifted(-np.dot(G.T, G), bits)
         np.fill_diagonal(X, X.diagonal() - self.check.n)
         return X
 

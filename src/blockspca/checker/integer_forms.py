@@ -17,16 +17,14 @@ from math import ceil, sqrt
 import numpy as np
 
 from .arithmetic import Weighted
-from .case_tree import CaseCounts
 from .entry_file import SHARE_BITS, share_matrix
+from .exact_entries import shifted
 from .fields import ProofError
 from .integer_bounds import BITS
-from .integer_direction import IntegerDirections
 from .integers import LARGEST, IntegerMatrix
 from .positive import inverse
-from .proof_file import Direction
 from .screening import above
-from .sparse_positive import is_shown_in_integers, shift_all
+from .sparse_positive import is_shown_in_integers
 
 WEIGHT_BITS = 40
 VECTOR_BITS = 48  # of the y that show that a feature is out
@@ -74,29 +72,6 @@ class IntegerForms:
         unit = 2 ** (self.square_bits + BITS)
         return above(np.array([x * x / unit for x in v]))
 
-    def dropped_exactly(
-        self,
-        counts: CaseCounts,
-        rows: np.ndarray,
-        alive: np.ndarray,
-        tau: int,
-        u: int,
-    ) -> np.ndarray:
-        """Return a feature of `rows` that can be dropped from those alive, if any can.
-
-        r² is the sum of the largest squares that the counts of a case leave room for.
-        """
-        groups = counts.groups
-        for i in rows.tolist():
-            room = tau - self.matrix.entry(i, i)
-            squares = [
-                (self.matrix.entry(i, j) ** 2, j) for j in alive.tolist() if j != i
-            ]
-            total = sum(groups.largest(squares, len(squares), i))
-            if room >= 0 and total <= room * (tau - u):
-                return np.array([i])
-        return np.zeros(0, dtype=np.int64)
-
     def weights_below(self, w: np.ndarray) -> np.ndarray:
         """Return ŵ in the unit of `UpperBounds`, rounded down."""
         return self._in_floats(w) * (1 - 2.0**-50)
@@ -111,14 +86,6 @@ class IntegerForms:
         is_odd = self.square_bits % 2
         return np.array([weight / root for weight in w]) / sqrt(1 + is_odd)
 
-    def number_below(self, number: int) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded down."""
-        return float(np.nextafter(number / 2**BITS, -np.inf))
-
-    def number_above(self, number: int) -> float:
-        """Return a number of the matrix in the unit of `UpperBounds`, rounded up."""
-        return float(np.nextafter(number / 2**BITS, np.inf))
-
     def from_above(self, value: float) -> int:
         """Return a number of the unit of `UpperBounds`, rounded up to one of Ã."""
         return ceil(Fraction(value) * 2**BITS)
@@ -126,14 +93,6 @@ class IntegerForms:
     def rounded_up(self, values: np.ndarray) -> list[int]:
         """Return numbers of the unit of `UpperBounds` in that of squares of weights."""
         return [self.from_above(x) << self.square_bits for x in values.tolist()]
-
-    def block(self, features: Sequence[int]) -> np.ndarray:
-        """Return Ã on features."""
-        return self.matrix.block(features)
-
-    def check_direction(self, k: int, upper: int, given: Direction) -> None:
-        """Rule "direction", with its rounds."""
-        IntegerDirections(self.matrix, k, upper).check(given)
 
     # -- forms ----------------------------------------------------------------------
 
@@ -183,7 +142,7 @@ class IntegerForms:
         self, features: Sequence[int], t: int, v: np.ndarray, k: int
     ) -> bool:
         """Show that tI + vv' − Ã is not negative for vectors of k entries."""
-        X = np.outer(v, v) - (self.block(features) << self.square_bits)
+        X = np.outer(v, v) - (self.matrix.block(features) << self.square_bits)
         for i in range(len(X)):
             X[i, i] += t << self.square_bits
         return is_shown_in_integers(X, k)
@@ -240,9 +199,7 @@ class IntegerForms:
 def _near_solution(X: np.ndarray, C: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return 2^b y, about B⁻¹c for each column, with y_i = 0: from float64."""
     bits = np.abs(X).max().bit_length()
-    small, right = (
-        shift_all(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C)
-    )
+    small, right = (shifted(part, 62 - bits).astype(float) / 2.0**62 for part in (X, C))
     with np.errstate(all="ignore"):
         G = inverse(small)
         Y = G @ right

@@ -17,14 +17,13 @@ import numpy as np
 from .chosen import Chosen
 from .exact_entries import ExactEntries, exponent_above, shifted
 from .fields import ProofError
-from .groups import Groups, Rooms
+from .groups import Groups
 from .integer_bounds import BITS, IntegerBounds, rounded_down, rounded_up
 from .integer_tree import IntegerTree
 from .problem import Problem
-from .proof_file import Record
 from .raising import Raised
-from .screening import Level, UpperBounds, rows_above
-from .tree_text import Reading
+from .screening import UpperBounds, rows_above
+from .tree_text import Node
 
 LARGEST = 500  # bits of a bound in units: floats must hold its square
 
@@ -110,6 +109,14 @@ class IntegerMatrix:
             raise ProofError(f"the bound {value} is out of all proportion to the data")
         return found
 
+    def number_below(self, number: int) -> float:
+        """Return a number of Ã in the unit of `UpperBounds`, rounded down."""
+        return rounded_down(number)
+
+    def number_above(self, number: int) -> float:
+        """Return a number of Ã in the unit of `UpperBounds`, rounded up."""
+        return rounded_up(number)
+
     def largest_diagonal(self, k: int) -> int:
         """Return the sum of the k largest Ã_ii."""
         return sum(sorted(self.diagonal)[-k:])
@@ -139,10 +146,6 @@ class IntegerMatrix:
         """Say whether Ã_ii ≤ τ."""
         return self.diagonal[i] <= tau
 
-    def level(self, k: int, tau: int, u: int) -> Level:
-        """Return the question of a record, rounded for screening."""
-        return Level(k, rounded_down(tau), rounded_up(u))
-
     def check_screening(
         self,
         bounds: UpperBounds,
@@ -169,24 +172,21 @@ class IntegerMatrix:
                 raise ProofError(f"k = {k}: {what} cannot be dropped")
             waiting = again
 
-    def check_tree(self, record: Record, uppers: dict[int, int], rooms: Rooms) -> None:
-        """Read the tree of a record; U_j is `uppers[j]`, in units."""
-        reading = Reading(record.tree, record.depth)
-        tree, B = self.tree(reading, record.k, record.features, uppers)
-        tree.node(B, np.arange(len(record.features)), record.k, rooms)
-        self.nodes += len(record.tree)
-
     def tree(
         self,
-        reading: Reading,
+        nodes: Sequence[Node],
+        choices: int,
         k: int,
         features: Sequence[int],
         uppers: dict[int, int],
     ) -> tuple[IntegerTree, tuple[list[list[int]], int]]:
-        """Return a tree on some features, ready to be read, and its first B."""
+        """Return a tree on some features, ready to be read, and its first B.
+
+        U_j is `uppers[j]`, in units; exact arithmetic needs no margin for `choices`.
+        """
         tau = uppers[k]
         chain = {j: tau - upper for j, upper in uppers.items() if upper <= tau}
-        return IntegerTree(reading.nodes, k, chain), self.slack(features, tau)
+        return IntegerTree(nodes, k, chain), self.slack(features, tau)
 
     def slack(
         self, features: Sequence[int], tau: int, is_raised: bool = True

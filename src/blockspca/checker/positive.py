@@ -11,30 +11,46 @@ SMALL = 32  # rows that are inverted one by one
 SQUARINGS = 26  # of a matrix, to find its largest eigenvalue
 
 
-def eliminate_all(B: np.ndarray, tau: float) -> float:
-    """Eliminate all rows of τI − B; bound the error, or ∞ if a pivot is not positive.
+def eliminate_all(B: np.ndarray, tau: float) -> np.ndarray:
+    """Eliminate τI − B for each B of G × s × s; bound the errors.
 
-    Then λmax(B + E) < τ for a matrix E with at most the norm that is returned. With
-    d = fl(τ − B̂_pp), v = fl(w/fl(√d)), w the row of p, a step adds ww'/d with errors of
-    at most 6u|v||v|' + u|B̂|. Norms are added up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its
-    Frobenius norm; and the errors ud of the pivots are on the diagonal. `TINY` is for
-    what underflows.
+    The bound is ∞ if a pivot is not positive. Else λmax(B + E) < τ for a matrix E with
+    at most the norm that is returned. With d = fl(τ − B̂_pp), v = fl(w/fl(√d)), w the
+    row of p, a step adds ww'/d with errors of at most 6u|v||v|' + u|B̂|. Norms are added
+    up: ‖|v||v|'‖ = ‖v‖², ‖|B̂|‖ is at most its Frobenius norm; and the errors ud of the
+    pivots are on the diagonal. `TINY` is for what underflows.
     """
-    total = 2 * UNIT * (abs(tau) + float(np.abs(B).max(initial=0.0))) + TINY
-    while len(B):
-        pivot = tau - B[0, 0]
-        if not pivot > 0:
-            return np.inf
-        v = B[0, 1:] / np.sqrt(pivot)
-        B = B[1:, 1:] + np.outer(v, v)
-        norm = np.sqrt(np.sum(B**2)) + TINY_NORM
-        total += 1.01 * UNIT * float(6 * np.sum(v**2) + norm)
+    largest = np.abs(B).max(axis=(1, 2), initial=0.0)
+    total = 2 * UNIT * (abs(tau) + largest) + TINY
+    while B.shape[1] and np.isfinite(total).any():
+        pivot = tau - B[:, 0, 0]
+        good = pivot > 0
+        v = B[:, 0, 1:] / np.sqrt(np.where(good, pivot, 1.0))[:, None]
+        B = B[:, 1:, 1:] + v[:, :, None] * v[:, None, :]
+        norms = np.sqrt(np.sum(B**2, axis=(1, 2))) + TINY_NORM
+        total += 1.01 * UNIT * (6 * np.sum(v**2, axis=1) + norms)
+        total[~good] = np.inf
     return total
 
 
-def largest_eigenvalue_is_below(B: np.ndarray, tau: float, margin: float) -> bool:
-    """Say whether λmax(B) < τ is shown, by eliminating τ − margin."""
+def are_below(B: np.ndarray, tau: float, margin: float) -> np.ndarray:
+    """Say for which B λmax(B) < τ is shown, by eliminating τ − margin."""
     return eliminate_all(B, tau - margin) <= margin / 2
+
+
+def largest_eigenvalue_is_below(B: np.ndarray, tau: float, margin: float) -> bool:
+    """Say whether λmax(B) < τ is shown."""
+    return bool(are_below(B[None], tau, margin)[0])
+
+
+def larger_root(a: np.ndarray, b: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    """Return what is at least λmax [[a, r], [r, b]].
+
+    (a + b)/2 + √(((a − b)/2)² + r²) in float64 is within 8u(|a| + |b| + r) of it.
+    """
+    found = (a + b) / 2 + np.sqrt(((a - b) / 2) ** 2 + squares)
+    lost = 8 * UNIT * (np.abs(a) + np.abs(b) + np.sqrt(squares)) + TINY
+    return found + lost
 
 
 def inverse_from_above(t: float, M: np.ndarray, error: float) -> np.ndarray:

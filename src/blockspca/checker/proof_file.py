@@ -41,18 +41,32 @@ from .problem_file import OPTIONAL, read_problem, used_by_header
 from .tree_text import Node, read_tree
 from .versions import NEWEST, check_version
 
-RULES = (
-    "variance",
-    "rows",
-    "average",
-    "tree",
-    "direction",
-    "entry",
-    "entry-tree",
-    "group-tree",
-    "compositions",
-    "signs",
-)
+DIRECTION: dict[str, Reader] = {
+    "rho": real,
+    "rest": real,
+    "weights": reals,
+    "directions": many(reals),
+}
+TREE: dict[str, Reader] = {"features": integers, "tree": text}
+
+# The keys that a record of each rule has beside k, upper and rule, and those that it
+# may have.
+RULES: dict[str, dict[str, Reader]] = {
+    "variance": {},
+    "rows": {},
+    "average": {"from": integer},
+    "tree": TREE,
+    "direction": DIRECTION,
+    "entry": ENTRY,
+    "entry-tree": ENTRY_TREE,
+    "group-tree": TREE,
+    "compositions": COMPOSITIONS,
+    "signs": {**TREE, "added": a_list},
+}
+MAY_HAVE: dict[str, dict[str, Reader]] = {
+    "direction": {"rounds": a_list},
+    "entry": {"scaling": reals},
+}
 
 
 @dataclass(frozen=True)
@@ -156,14 +170,6 @@ def read_proof(
     return sections
 
 
-DIRECTION: dict[str, Reader] = {
-    "rho": real,
-    "rest": real,
-    "weights": reals,
-    "directions": many(reals),
-}
-
-
 # -- Header -------------------------------------------------------------------------
 
 
@@ -206,32 +212,13 @@ def _positions(names: list[int], kept: dict[int, int], where: str) -> tuple[int,
 
 
 def _record(value: Any, where: str, section: Section) -> Record:
-    readers: dict[str, Reader] = {
-        "k": integer,
-        "upper": real,
-        "rule": text,
-    }
+    readers: dict[str, Reader] = {"k": integer, "upper": real, "rule": text}
     rule = value.get("rule") if type(value) is dict else None
-    if rule == "average":
-        readers["from"] = integer
-    if rule in ("tree", "signs", "group-tree"):
-        readers |= {"features": integers, "tree": text}
-    if rule == "signs":
-        readers["added"] = a_list
-    if rule == "direction":
-        readers |= DIRECTION
-        if "rounds" in value:
-            readers["rounds"] = a_list
-    if rule == "entry":
-        readers |= ENTRY
-        if "scaling" in value:
-            readers["scaling"] = reals
-    if rule == "entry-tree":
-        readers |= ENTRY_TREE
-    if rule == "compositions":
-        readers |= COMPOSITIONS
+    if type(rule) is str and rule in RULES:
+        more = MAY_HAVE.get(rule, {})
+        readers |= RULES[rule] | {key: more[key] for key in more if key in value}
     found = take(value, where, **readers)
-    if found["rule"] not in RULES:
+    if rule not in RULES:
         raise ProofError(f"{where}: the rule {found['rule'][:40]!r} is not known")
     check_version(section.version, [found["rule"], *found], where)
     kept = section.kept

@@ -13,23 +13,25 @@ each entry is split off by a B̂_ii, which has δ_i more, or is under a U_j + 2 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .arithmetic import Matrix, Number
 from .fields import ProofError
+from .float_tree import FloatTree
 from .floats import FloatMatrix
 from .groups import Groups, Rooms
-from .integer_tree import IntegerTree, is_positive_semidefinite
+from .integer_tree import is_positive_semidefinite
 from .integers import IntegerMatrix
 from .positive import largest_eigenvalue_is_below
 from .problem import Problem
 from .proof_file import Added, Record
 from .screening import UNIT
 from .tree import Schur, Tree
-from .tree_text import Node, Reading
+from .tree_text import Node
 
 
 def check_signs(
@@ -50,27 +52,21 @@ def check_signs(
     if len(included) > record.k:
         raise ProofError(f"k = {record.k}: there is more to include than k")
     _check_features(included, record, len(problem.kept), kinds)
-    steps: Tree
-    closing: FloatClosing | IntegerClosing
-    if isinstance(matrix, IntegerMatrix):
-        B: Schur = matrix.slack(names, upper)
-        chain, more = (
-            {k: upper - u for k, u in uppers.items() if u <= upper}
-            for uppers in (plain, signs)
-        )
-        steps = IntegerTree(record.tree, record.k, chain)
-        closing = IntegerClosing(matrix, upper)
-    else:
-        assert isinstance(matrix, FloatMatrix)
-        reading = Reading(record.tree, len(included) + record.depth)
-        with np.errstate(all="ignore"):
-            uppers = {**plain, record.k: upper}
-            tree, B = matrix.tree(reading, record.k, names, uppers)
-        more = tree.chained({k: float(u) for k, u in signs.items()})
-        steps, closing = tree, FloatClosing(matrix, float(upper), record.k)
+    k, choices = record.k, len(included) + record.depth
     rooms = Rooms([one.restricted(names) for one in kinds])
     with np.errstate(all="ignore"):  # what is not finite fails its comparison
-        SignTree(steps, closing, more, record.added, names).begin(
+        steps, B = matrix.tree(record.tree, choices, k, names, {**plain, k: upper})
+        more: dict[int, Any]
+        closes: Callable[[Added], bool]
+        if isinstance(matrix, IntegerMatrix):
+            more = {j: upper - u for j, u in signs.items() if u <= upper}
+            closes = partial(closes_in_integers, matrix, upper)
+        else:
+            assert isinstance(matrix, FloatMatrix)
+            assert isinstance(steps, FloatTree)
+            more = steps.chained({j: float(u) for j, u in signs.items()})
+            closes = partial(closes_in_floats, matrix, float(upper), k)
+        SignTree(steps, closes, more, record.added, names).begin(
             B, len(included), rooms
         )
     matrix.nodes += len(record.tree)
@@ -98,12 +94,12 @@ class SignTree:
     def __init__(
         self,
         steps: Tree,
-        closing: FloatClosing | IntegerClosing,
+        closes: Callable[[Added], bool],
         more: dict[int, Any],
         added: Sequence[Added],
         names: Sequence[int],
     ) -> None:
-        self.steps, self.closing, self.added, self.names = steps, closing, added, names
+        self.steps, self.closes, self.added, self.names = steps, closes, added, names
         self.chains = {False: steps.chain, True: {**steps.chain, **more}}
 
     def begin(self, B: Schur, included: int, rooms: Rooms) -> None:
@@ -189,45 +185,35 @@ class SignTree:
             raise ProofError(f"k = {k}: N with features that are not in the tree")
         if {self.names[place] for place in places} - given:
             raise ProofError(f"k = {k}: N without all features of its node")
-        if not self.closing.holds(added):
+        if not self.closes(added):
             raise self.steps.fail("N")
 
 
-class FloatClosing:
-    """Decides in float64 whether τI − Ā − N is positive semidefinite.
+def closes_in_floats(matrix: FloatMatrix, tau: float, k: int, added: Added) -> bool:
+    """Say whether τI − Ā − N is shown to be positive semidefinite, in float64.
 
     fl(Ā + N) is at least Ā, as N ≥ 0, and so is Ā and another such N. An error of ε in
     each entry of Ā costs kε, as only x with k entries count.
     """
-
-    def __init__(self, matrix: FloatMatrix, tau: float, k: int) -> None:
-        self.matrix, self.tau, self.k = matrix, tau, k
-
-    def holds(self, added: Added) -> bool:
-        """Say whether it is shown."""
-        size, error = len(added.features), self.matrix.product_error
-        N = np.zeros((size, size))
-        numbers = [float(self.matrix.number(value)) for value in added.numbers]
-        N[np.triu_indices(size, 1)] = numbers
-        B = self.matrix.block(added.features, is_raised=False) + (N + N.T)
-        lost = 1.01 * min(self.k, size) * error
-        tau = self.tau - lost - 4 * UNIT * (abs(self.tau) + lost)
-        # A quarter of the room that writers leave.
-        return largest_eigenvalue_is_below(B, tau, 2.0**-36 * abs(self.tau))
+    size = len(added.features)
+    N = np.zeros((size, size))
+    N[np.triu_indices(size, 1)] = [
+        float(matrix.number(value)) for value in added.numbers
+    ]
+    B = matrix.block(added.features, is_raised=False) + (N + N.T)
+    lost = 1.01 * min(k, size) * matrix.product_error
+    # A quarter of the room that writers leave.
+    margin = 2.0**-36 * abs(tau)
+    tau = tau - lost - 4 * UNIT * (abs(tau) + lost)
+    return largest_eigenvalue_is_below(B, tau, margin)
 
 
-class IntegerClosing:
-    """Decides the same exactly."""
-
-    def __init__(self, matrix: IntegerMatrix, tau: int) -> None:
-        self.matrix, self.tau = matrix, tau
-
-    def holds(self, added: Added) -> bool:
-        """Say whether it holds."""
-        M, _ = self.matrix.slack(added.features, self.tau, is_raised=False)
-        numbers = iter(added.numbers)
-        for i in range(len(M)):
-            for j in range(i + 1, len(M)):
-                M[i][j] -= self.matrix.number(next(numbers))
-                M[j][i] = M[i][j]
-        return is_positive_semidefinite(M)
+def closes_in_integers(matrix: IntegerMatrix, tau: int, added: Added) -> bool:
+    """Say whether τI − Ā − N is positive semidefinite, exactly."""
+    M, _ = matrix.slack(added.features, tau, is_raised=False)
+    numbers = iter(added.numbers)
+    for i in range(len(M)):
+        for j in range(i + 1, len(M)):
+            M[i][j] -= matrix.number(next(numbers))
+            M[j][i] = M[i][j]
+    return is_positive_semidefinite(M)

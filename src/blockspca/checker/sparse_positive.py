@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .exact_entries import shifted
 from .integer_tree import is_positive_semidefinite
 from .screening import TINY, UNIT, above
 
@@ -83,7 +84,7 @@ def is_shown_in_integers(X: np.ndarray, k: int) -> bool:
     if min(X.diagonal()) < 0 or size > MOST_ROWS:
         return False
     bits = max(np.abs(X).max().bit_length(), 1)
-    rounded = shift_all(X, 62 - bits).astype(np.int64).astype(float) / 2.0**62
+    rounded = shifted(X, 62 - bits).astype(np.int64).astype(float) / 2.0**62
     scale = float(np.diagonal(rounded).max())
     shift = 4 * k * (PIECE + size / PIECE + 8) * UNIT * scale
     L = cholesky(rounded - shift * np.eye(size))
@@ -91,19 +92,12 @@ def is_shown_in_integers(X: np.ndarray, k: int) -> bool:
         whole = np.rint(np.ldexp(L, FACTOR_BITS)).astype(np.int64)
         # X is about 2^(bits − 2 FACTOR_BITS) times the product.
         more = 2 * FACTOR_BITS - bits
-        rest = shift_all(X, max(more, 0)) - shift_all(
-            exact_product(whole), max(-more, 0)
-        )
+        rest = shifted(X, max(more, 0)) - shifted(exact_product(whole), max(-more, 0))
         least = min(rest.diagonal())
         np.fill_diagonal(rest, 0)
         if least >= (k - 1) * np.abs(rest).max():
             return True
     return size <= FEW_ROWS and is_positive_semidefinite(X.tolist())
-
-
-def shift_all(X: np.ndarray, bits: int) -> np.ndarray:
-    """Return ⌊X · 2^bits⌋ of an array of Python's integers."""
-    return X << bits if bits >= 0 else X >> -bits
 
 
 def exact_product(L: np.ndarray) -> np.ndarray:

@@ -21,14 +21,6 @@ class Node:
     number: int = 0
 
 
-@dataclass(frozen=True)
-class Reading:
-    """Tokens to be read, and how many features are chosen one after the other."""
-
-    nodes: tuple[Node, ...]
-    choices: int
-
-
 def read_tree(
     text: str, size: int, where: str, added: int | None = None
 ) -> tuple[tuple[Node, ...], int]:

@@ -23,13 +23,13 @@ class BlocksOptions:
     """At which threshold, and where the blocks go."""
 
     epsilon: float | None = option(
-        "Entries up to this are noise.", None, "--epsilon", "-e", **real(0)
+        "Ignore entries up to this value.", None, "--epsilon", "-e", **real(0)
     )
     max_block_size: int | None = option(
-        "The smallest ε for such blocks.", None, **whole(1)
+        "Use the smallest ε at which no block is larger than this.", None, **whole(1)
     )
     output: Path | None = option(
-        "A .csv file: feature, block, block size.", None, "--output", "-o"
+        "A .csv file to write: feature, block, block size.", None, "--output", "-o"
     )
     force: Force = False
 
@@ -39,16 +39,15 @@ def blocks(
 ) -> None:
     """Show the blocks at a threshold ε, or how the largest one depends on ε."""
     from .._messages import count
-    from ..io.writing import check_free, check_name, to_csv, write_file
+    from ..io.writing import check_output, to_csv, write_file
 
     epsilon, max_block_size, output = asked.epsilon, asked.max_block_size, asked.output
     if epsilon is not None and max_block_size is not None:
         raise UsageError("give --epsilon or --max-block-size, not both")
     if output is not None:
-        check_name("--output", output, ".csv")
         if epsilon is None and max_block_size is None:
             raise UsageError("--output needs --epsilon or --max-block-size")
-        check_free([output], asked.force)
+        check_output("--output", output, asked.force, ".csv")
     display = Display(show)
     from .loading import load
 
@@ -81,7 +80,11 @@ def blocks(
     )
     for number, block in enumerate(found[:_SHOWN_BLOCKS], start=1):
         names = ", ".join(cov.names_of(block[:_SHOWN_NAMES]))
-        more = f", and {len(block) - _SHOWN_NAMES} more" if len(block) > 8 else ""
+        more = (
+            f", and {len(block) - _SHOWN_NAMES} more"
+            if len(block) > _SHOWN_NAMES
+            else ""
+        )
         display.say(f"{number:>4}  {len(block):>5}  {names}{more}")
     if len(found) > _SHOWN_BLOCKS:
         display.say(f"      and {len(found) - _SHOWN_BLOCKS} smaller ones")

@@ -1,4 +1,4 @@
-"""What fit has written beside certificates, compared with them and with the data."""
+"""Compares the summary and loadings that fit wrote with certificates and data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHARES = (*_OF_TOTAL, "gap")
 def summary_difference(
     content: Mapping[str, Any], expected: Components, first: int, shape: list[int]
 ) -> str | None:
-    """Say what a summary states otherwise, from component `first` on; else None.
+    """Describe where a summary is wrong, from component `first` on; else None.
 
     With `first` 0 it is the summary of these components and of no others.
     """
@@ -69,7 +69,7 @@ def _row_difference(
 
 
 def loadings_difference(path: Path, expected: Components, first: int) -> str | None:
-    """Say what loadings.csv states otherwise, from component `first` on; else None."""
+    """Describe where loadings.csv is wrong, from component `first` on; else None."""
     stated: dict[str, dict[str, float]] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -1,4 +1,4 @@
-"""`blockspca compile`: have the kernels ready before anybody waits for them."""
+"""`blockspca compile`: compile the kernels, or those needed before a time limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def compile(show: ShowOptions) -> None:
-    """Compile everything once, so that no later call does: for images and clusters.
+    """Compile all kernels now, so that no later call has to, as in container images.
 
-    Kernels are kept beside the package, or where NUMBA_CACHE_DIR points.
+    Compiled kernels are kept beside the package, or where NUMBA_CACHE_DIR points.
     """
     display = Display(show)
     from .._kernels.loading import OTHERS, PROVING, SCANNING, load
@@ -29,7 +29,7 @@ def compile(show: ShowOptions) -> None:
 def compile_before(
     solving: SolveOptions, cov: Covariance, display: Display, proof: bool = False
 ) -> None:
-    """Compile what solving, or a proof, needs before a limit on time begins."""
+    """Compile the kernels of a solve, or of a proof, before a time limit starts."""
     if solving.time is None:  # what is needed is compiled when it is
         return
     from .._kernels.loading import PROVING, RECORDED_BY, load

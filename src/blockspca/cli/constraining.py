@@ -1,4 +1,4 @@
-"""What components must be, as options of the commands that solve."""
+"""Constraints and starting points as options of the commands that solve."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ class ConstraintOptions:
     """Features in or out, groups, signs."""
 
     include: list[str] | None = _option(
-        "Features that must be in, with commas; may be repeated.",
+        "Features to keep in, separated by commas; may be repeated.",
         None,
         metavar="NAMES",
     )
     exclude: list[str] | None = _option(
-        "Features that must stay out, with commas; may be repeated.",
+        "Features to leave out, separated by commas; may be repeated.",
         None,
         metavar="NAMES",
     )
     groups: str | None = _option(
-        "A text file with a feature and its group a line, or, of an h5ad file, a "
-        "column of var.",
+        "A text file with a feature and its group on each line, or, for an h5ad file, "
+        "a column of var.",
         None,
         metavar="FILE_OR_COLUMN",
     )
     max_per_group: int | None = _option(
-        "Most features of each group.", None, **whole(0)
+        "Largest number of features from each group.", None, **whole(0)
     )
-    whole_groups: bool = _option("Use a group as a whole, or not at all.", False)
-    nonnegative: bool = _option("No loading may be negative.", False)
+    whole_groups: bool = _option("Use all features of a group or none.", False)
+    nonnegative: bool = _option("Allow no negative loading.", False)
     start: str | None = _option(
-        "Features to start from: the output of an earlier fit, a text file with one a "
-        "line, or names with commas.",
+        "Features to start from: the output of an earlier fit, a text file with one on "
+        "each line, or names separated by commas.",
         None,
         metavar="FILE_OR_NAMES",
     )
     min_overlap: int | None = _option(
-        "At least so many features of --start.", None, **whole(1)
+        "Keep at least this many features of --start.", None, **whole(1)
     )
 
     def starts(self, loaded: Loaded, n_components: int) -> list[list[Any]] | None:
@@ -128,9 +128,9 @@ class ConstraintOptions:
         supports = self._supports(loaded)
         if len(supports) > 1:
             raise UsageError(
-                f"--min-overlap is with one set for all components, and --start has "
-                f"{len(supports)}; give the features of one, as --start a,b,c, or "
-                "solve one component after the other in Python, each with its own"
+                f"--min-overlap needs one set of features, and --start has "
+                f"{len(supports)}; give one as --start a,b,c, or solve one component "
+                "after the other in Python"
             )
         return {"overlap_with": supports[0], "min_overlap": self.min_overlap}
 
@@ -152,10 +152,10 @@ def _feature(text: str, named: bool) -> int | str:
 
 
 def price_row(result: Result) -> dict[str, float] | None:
-    """What the constraints cost, for JSON; None without any."""
+    """Return what the constraints cost, for JSON; None without constraints."""
     return None if result.price is None else asdict(result.price)
 
 
 def price_lines(result: Result) -> list[str]:
-    """Say what the constraints cost, if there were any."""
+    """Return a line on what the constraints cost, or none."""
     return [] if result.price is None else [f"  constraints cost {result.price}"]

@@ -27,7 +27,7 @@ _MODEL = "noisy-blocks"
 def datasets(
     name: Annotated[
         str | None,
-        typer.Argument(help="Which one; without it they are listed."),
+        typer.Argument(help="The data set; without it, all are listed."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A .csv file to write.")
@@ -44,10 +44,9 @@ def datasets(
     refuse_unknown(name, "data set", [*_REAL, _MODEL])
     if output is None:
         raise UsageError(f"say where to write {name}: --output {name}.csv")
-    from ..io.writing import check_free, check_name, to_csv, write_file
+    from ..io.writing import check_output, to_csv, write_file
 
-    check_name("--output", output, ".csv")
-    check_free([output], force)
+    check_output("--output", output, force, ".csv")
     table = _load(name)
     names = table.feature_names or tuple(f"f{j}" for j in range(table.shape[1]))
     write_file(output, to_csv(names, table.values.tolist()), force=force)

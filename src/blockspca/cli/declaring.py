@@ -1,4 +1,4 @@
-"""Options of commands as fields of dataclasses, which typer sees one by one."""
+"""Makes fields of dataclasses options of typer commands."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _parameter(at: Field[Any], hint: Any) -> inspect.Parameter:
     return inspect.Parameter(at.name, kind, default=default, annotation=hint)
 
 
-def spread(command: Callable[..., None]) -> Callable[..., None]:
+def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let typer see the fields of a command's dataclass parameters as its options."""
     groups: dict[str, Any] = {}
     parameters = []
@@ -89,12 +89,12 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         parameters += [_parameter(at, hints[at.name]) for at in fields(kind)]
 
     @wraps(command)
-    def run(**values: Any) -> None:
+    def run(**values: Any) -> Any:
         for name, kind in groups.items():
             chosen = {at.name: values.pop(at.name) for at in fields(kind)}
             values[name] = kind(**chosen)
         try:
-            command(**values)
+            return command(**values)
         except KeyboardInterrupt:
             raise Interrupted from None
 

@@ -43,10 +43,9 @@ def breast_cancer() -> Example:
     return Example("breast cancer (569 × 30)", cov, 5, 15)
 
 
-def run(seed: int = 0, console: Console | None = None) -> list[Result]:
+def run(seed: int = 0) -> list[Result]:
     """Solve the examples and print them side by side."""
-    console = Console() if console is None else console
-    results = []
+    console, results = Console(), []
     with console.status("Loading the solver (the first time, it is compiled) ..."):
         seconds = load_solver()
     table = Table(title="Sparse PCA: k features that vary most together")
@@ -65,7 +64,7 @@ def run(seed: int = 0, console: Console | None = None) -> list[Result]:
 
 
 def load_solver() -> float:
-    """Solve a small example, so that others do not wait for kernels; say how long."""
+    """Compile the kernels by solving a small example; return the seconds it took."""
     started = time.perf_counter()
     A, _ = noisy_blocks(n_blocks=3, block_size=4, rng=0)
     solve(Covariance.from_matrix(A), 3, threshold=0.1)

@@ -1,4 +1,4 @@
-"""What a command shows while it runs: bars on a terminal, nothing when piped."""
+"""Progress bars and messages of commands; no bars when output is piped."""
 
 from __future__ import annotations
 

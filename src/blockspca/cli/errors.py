@@ -15,15 +15,15 @@ from typing import Any
 import typer
 
 # typer ships its own copy of click from 0.26 on; these are the classes of either.
-UsageError = typer.BadParameter.__mro__[1]
-ClickError = typer.BadParameter.__mro__[2]
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 def refuse_unknown(name: str, what: str, known: Iterable[str]) -> None:
-    """Refuse a name that is none of those known, and list them."""
+    """Refuse an unknown name, and list the known ones."""
     known = list(known)
     if name not in known:
-        raise UsageError(f"{name!r} is not a {what}; there are {', '.join(known)}")
+        raise UsageError(f"{name!r} is not a {what}; give one of {', '.join(known)}")
 
 
 class Interrupted(Exception):
@@ -31,7 +31,7 @@ class Interrupted(Exception):
 
 
 class ExitCode(IntEnum):
-    """What the exit code of `blockspca` means."""
+    """The exit codes of `blockspca`."""
 
     OK = 0
     UNEXPECTED = 1
@@ -56,7 +56,10 @@ _IN_A_CALL = re.compile(
     r"(?P<verb>pass )?\b(?P<name>missing|constant|scale|scheme)="
     r"(?P<value>'\w+'|True|False|(?P<scheme>\w+?)(Deflation)?\(\))"
 )
-_BY_NAME = re.compile(r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b")
+_BY_NAME = re.compile(
+    r"\blimits\.(?=\w)|\b(n_jobs|n_components|k_max)\b"
+    r"|^(include|exclude|groups)(?= has )"
+)
 _RENAMED = {"n_jobs": "jobs", "limits.": ""}
 
 
@@ -74,7 +77,8 @@ def _describe(error: BaseException) -> tuple[ExitCode, str]:
         return ExitCode.INTERRUPTED, "interrupted."
     if isinstance(error, ClickError):
         text = one_line(error.format_message())  # type: ignore[attr-defined]
-        return ExitCode.BAD_INPUT, text.rstrip(".") + "; --help lists the options."
+        text = text if text.endswith("?") else text.rstrip(".") + ";"
+        return ExitCode.BAD_INPUT, f"{text} --help lists the options."
     # By name: its module would import the provers, to tell of a misspelt option.
     if type(error).__name__ == "VerificationError":
         return ExitCode.REFUTED, f"refuted: {one_line(str(error))}"

@@ -22,30 +22,31 @@ def explain(
     show: ShowOptions,
     file: Annotated[
         Path | None,
-        typer.Argument(help="The data, for the names of features.", show_default=False),
+        typer.Argument(
+            help="The data file, for the names of features.", show_default=False
+        ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", help="An .html file for the whole of it.")
+        Path | None,
+        typer.Option("--html", help="An .html file to write, with every step."),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Show what a proof says: the bounds, which features went when, and the trees.
+    """Show what a proof says: its bounds, when features were excluded, and its trees.
 
-    It is shown, not checked: that is what `blockspca verify PROOF DATA` does.
+    Nothing is checked; `blockspca verify PROOF DATA` does that.
     """
     from ..checker.proof_file import ProofError, read_proof
-    from ..io.writing import check_free, check_name, write_file
+    from ..io.writing import check_output, write_file
     from ..report.proof_page import proof_lines, proof_page
 
-    check_name("--html", html, ".html")
-    if html is not None:
-        check_free([html], force)
+    check_output("--html", html, force, ".html")
     display = Display(show)
     names = None
     if file is not None:
-        from .loading import names_of
+        from .loading import read_for_proof
 
-        names = names_of(file, reading, display)
+        names = read_for_proof(file, reading, display).feature_names
     try:
         sections = read_proof(proof)
     except (ProofError, OSError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,22 +22,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExploreOptions:
-    """What the page begins with, and how it is served."""
+    """How the page starts, and how it is served."""
 
-    k: int = option("Features to begin with.", 5, "-k", **whole(1))
+    k: int = option("Number of features at the start.", 5, "-k", **whole(1))
     n_components: NComponents = 1
     scheme: SchemeOption = SchemeName.RESIDUAL
     groups: str | None = option(
-        "Groups of the features: a text file with a feature and its group a line, or a "
-        "column of var of the h5ad file.",
+        "A text file with a feature and its group on each line, or, for an h5ad file, "
+        "a column of var.",
         None,
         metavar="FILE_OR_COLUMN",
     )
-    time: float = option("Seconds for an answer.", 10.0, **real(0.1))
-    jobs: int | None = option("Most threads; -1 is all cores.", 1, "--jobs", "-j")
-    port: int = option("0 takes a free one.", 0, **whole(0))
-    browser: bool = option("Open the page.", True, "--browser/--no-browser")
-    keep: bool = option("Go on when the last tab is closed.", False)
+    time: float = option("Seconds for each answer.", 10.0, **real(0.1))
+    jobs: int | None = option(
+        "Number of threads; -1 uses all cores.", 1, "--jobs", "-j"
+    )
+    port: int = option("Port of the page; 0 takes a free one.", 0, **whole(0))
+    browser: bool = option(
+        "Open the page in a browser.", True, "--browser/--no-browser"
+    )
+    keep: bool = option("Keep running when the last tab is closed.", False)
 
 
 def explore(
@@ -86,7 +90,7 @@ def explore(
 
 
 def as_dataset(loaded: Loaded, groups: str | None) -> Dataset:
-    """What the page explores, with all it needs to write commands and scripts."""
+    """Return the data of the page, with what it needs to write commands and scripts."""
     from ..explore.dataset import Dataset, Source
     from ..io.groups import read_groups
     from .loading import read_file
@@ -137,10 +141,12 @@ def commands(
 
 
 def _arguments(options: ReadOptions) -> dict[str, Any]:
-    """The options as arguments of `read_table`, those that are not default."""
-    given = {
-        name: getattr(options, name) for name in ("key", "index", "header", "label")
+    """Return the options as arguments of `read_table`, those that are not default."""
+    from ..io import Request
+
+    default = ReadOptions()
+    names = [at.name for at in fields(Request) if hasattr(default, at.name)]
+    given = {name: getattr(options, name) for name in names}
+    return {
+        name: value for name, value in given.items() if value != getattr(default, name)
     }
-    if options.drop:
-        given["drop"] = list(options.drop)
-    return {name: value for name, value in given.items() if value is not None}

@@ -35,8 +35,8 @@ class WriteOptions:
     """Where the results go."""
 
     output: Path | None = option(
-        "A directory for JSON and CSV files, or, of an h5ad file, a name ending with "
-        ".h5ad: the data with the results.",
+        "A directory for JSON and CSV files, or, for an h5ad file, a new .h5ad file "
+        "for the data with the results.",
         None,
         "--output",
         "-o",
@@ -107,7 +107,7 @@ def fit(
 
 
 def _write(found: Fit, summary: dict[str, Any], writing: WriteOptions) -> list[str]:
-    """Write the results where they were asked for; return what to say of it."""
+    """Write the results where they were asked for; return lines that say where."""
     from ..io.writing import to_json, write_files
 
     output = writing.output

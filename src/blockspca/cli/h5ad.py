@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
-    """Refuse to write an h5ad file about data that are none, or are changed."""
+    """Refuse an h5ad output if the input is not one, or its features are changed."""
     from importlib.util import find_spec
 
     from ..io import ReadError
@@ -20,7 +20,7 @@ def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
 
     if file.suffix.lower() != ".h5ad":
         raise ReadError(
-            f"{file} is no h5ad file, so that --output cannot be one; give a directory."
+            f"{file} is not an h5ad file, so --output cannot be one; give a directory."
         )
     for word in reading.as_arguments():
         if word in ("--transpose", "--names", "--covariance", "--background"):
@@ -29,9 +29,8 @@ def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
             )
     if is_older(file):
         raise ReadError(
-            f"{file} has the layout of AnnData before 0.7, into which nothing can be "
-            "added; read and write it with anndata first, or give a directory as "
-            "--output."
+            f"{file} has the layout of AnnData before 0.7, which cannot be extended; "
+            "read and write it with anndata first, or give a directory as --output."
         )
     if find_spec("anndata") is None:
         raise ImportError(
@@ -40,7 +39,7 @@ def refuse_other_than_h5ad(file: Path, reading: ReadOptions) -> None:
 
 
 def write_h5ad(found: Fit, output: Path, force: bool) -> str:
-    """Write the data with the results; return what to say of it."""
+    """Write the data with the results; return a line that says where."""
     import numpy as np
 
     from ..io.anndata_entries import entries_of, write_into

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a command works on."""
+    """A file that was read, with its covariance."""
 
     file: Path
     options: ReadOptions
@@ -32,26 +32,14 @@ class Loaded:
         )
 
 
-def numbers_of(file: Path, options: ReadOptions, display: Display) -> Any:
-    """Read a file for a proof, by whom nothing else of the library is to be used.
+def read_for_proof(file: Path, options: ReadOptions, display: Display) -> Table:
+    """Read the table that a proof is about.
 
-    Columns of text are left out without being asked: what fit has left out is not
-    noted in a proof, and its hash of the numbers tells whether it was these.
+    Columns of text are left out without being asked: a proof does not note what fit has
+    left out, and its hash of the numbers tells whether it was these columns.
     """
-    import numpy as np
-
     with display.reading(file.name) as tick:
-        values = read_file(file, replace(options, numeric_only=True), tick).values
-    dense = values.toarray() if hasattr(values, "toarray") else values
-    return np.asarray(dense, dtype=np.float64)
-
-
-def names_of(
-    file: Path, options: ReadOptions, display: Display
-) -> tuple[str, ...] | None:
-    """Read the names of the features of a file that a proof is about, if it has any."""
-    with display.reading(file.name) as tick:
-        return read_file(file, replace(options, numeric_only=True), tick).feature_names
+        return read_file(file, replace(options, numeric_only=True), tick)
 
 
 def load(file: Path, options: ReadOptions, display: Display) -> Loaded:
@@ -155,7 +143,7 @@ def _about_file(file: Path, said: str) -> str:
 
 
 def _check(table: Table, file: Path, options: ReadOptions) -> None:
-    """Refuse, in terms of files and options, what cannot become a covariance."""
+    """Refuse a table that has no covariance, in terms of files and options."""
     import numpy as np
 
     from .._messages import count

@@ -1,4 +1,4 @@
-"""The commands put together, and the one place where a run ends."""
+"""Assembles the commands, runs one, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from .report import report
 from .reproduce import reproduce
 from .verify import verify
 
-_CODES = ", ".join(f"{int(code)} {text}" for code, text in MEANING.items())
+_CODES = "; ".join(
+    f"{int(code)} = {text.split(';')[0]}" for code, text in MEANING.items()
+)
 
 app = typer.Typer(
     name="blockspca",
@@ -47,7 +49,7 @@ def options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show it, end."
+            "--version", callback=_show_version, is_eager=True, help="Show the version."
         ),
     ] = False,
     debug: Annotated[
@@ -89,7 +91,7 @@ def run(arguments: list[str]) -> int:
             code = app(arguments or ["--help"], standalone_mode=False) or code
         sys.stdout.flush()
     except BaseException as error:
-        # The reader of a pipe may leave, which is its right; typer exits with 1 then.
+        # The reader of a pipe may close it early; typer would exit with 1 then.
         if BrokenPipeError in (type(error), type(error.__context__)):
             _forget_output()
             return int(code)
@@ -107,6 +109,6 @@ def _refuse_empty(arguments: list[str]) -> None:
 
 
 def _forget_output() -> None:
-    """Let what is still buffered go nowhere, so that Python says nothing at its end."""
+    """Discard buffered output, so that Python reports no broken pipe at its end."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from .declaring import fraction, option, real, whole
+from .declaring import fraction, option, real, spread, whole
+from .errors import UsageError
 
 File = Annotated[
     Path,
     typer.Argument(
-        help="CSV, TSV, Parquet, NPY, NPZ, MTX, h5ad or Zarr; rows are samples. - is "
-        "text from standard input.",
+        help="A CSV, TSV, Parquet, NPY, NPZ, MTX, h5ad or Zarr file; rows are samples. "
+        "- reads text from standard input.",
         show_default=False,
     ),
 ]
@@ -25,8 +26,8 @@ Sparsity = Annotated[
     str,
     typer.Option(
         "-k",
-        help="Features in a component: 5, a share of them: 0.05, one number for each: "
-        "5,4,3, or auto.",
+        help="Features in each component: a number (5), a share of all features "
+        "(0.05), one number for each component (5,4,3), or auto.",
         show_default=False,
     ),
 ]
@@ -34,8 +35,8 @@ ProofFile = Annotated[
     Path | None,
     typer.Option(
         "--proof",
-        help="A file for a proof that needs no blockspca to be checked; --time covers "
-        "its writing, for which a sixth is kept.",
+        help="Write a proof that can be checked without blockspca; a sixth of --time "
+        "is kept for writing it.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
@@ -65,43 +66,52 @@ _show = partial(option, panel="Output")
 class ReadOptions:
     """How a file becomes a covariance matrix."""
 
-    covariance: bool = _read("The file holds a symmetric matrix, not data.", False)
-    scale: bool = _read("Divide by standard deviations: correlations.", False)
+    covariance: bool = _read("The file is a covariance matrix, not data.", False)
+    scale: bool = _read("Divide by standard deviations, for correlations.", False)
     no_center: bool = _read("Do not subtract the means.", False)
     missing: Missing = _read(
-        "Refuse gaps, or use the samples that each pair has.", Missing.RAISE
+        "Refuse missing values, or use for each pair the samples that have both.",
+        Missing.RAISE,
     )
     constant: Constant = _read(
-        "With --scale: constant columns get no loading, or are refused.", Constant.WARN
+        "With --scale: leave constant columns out, with a warning or without, or "
+        "refuse them.",
+        Constant.WARN,
     )
-    transpose: bool = _read("Columns are samples, rows are features.", False)
+    transpose: bool = _read("Rows are features and columns are samples.", False)
     index: str | None = _read("The column that names the samples.", None)
     drop: list[str] | None = _read("A column to leave out; may be repeated.", None)
     label: str | None = _read(
-        "A column (of obs, in h5ad) with the kind of each sample: no feature; the "
-        "report colours by it.",
+        "A column (of obs, in h5ad) with a label for each sample, by which the report "
+        "colours; it is not a feature.",
         None,
     )
     header: bool | None = _read(
-        "The first row of a text file names the columns, or is a sample.",
+        "Whether the first row of a text file names the columns.",
         None,
         "--header/--no-header",
     )
-    numeric_only: bool = _read("Leave columns of text out, and say which.", False)
+    numeric_only: bool = _read("Leave out columns of text, and list them.", False)
     na: list[str] | None = _read(
-        "A cell that stands for a missing value; may be repeated.", None
+        "A text that stands for a missing value; may be repeated.", None
     )
     decimal: str = _read("The decimal mark of a text file: . or ,", ".")
-    encoding: str | None = _read("Of a text file, such as latin-1; UTF-8.", None)
-    names: Path | None = _read("A text file with one feature a line.", None)
-    key: str | None = _read("Array of an NPZ file, layer of AnnData.", None)
+    encoding: str | None = _read(
+        "Encoding of a text file, such as latin-1; UTF-8 by default.", None
+    )
+    names: Path | None = _read(
+        "A text file with the name of one feature per line.", None
+    )
+    key: str | None = _read("The array of an NPZ file, or the layer of AnnData.", None)
     mask_var: str | None = _read(
-        "Of AnnData: the column of var that is True for genes to choose from.", None
+        "The column of var in AnnData that is True for the genes to use.", None
     )
     background: Path | None = _read(
-        "A file of the same features: its covariance is subtracted.", None
+        "A file with the same features, whose covariance is subtracted.", None
     )
-    weight: float = _read("Of the background.", 1.0, **real(0))
+    weight: float = _read(
+        "Factor by which the background is multiplied.", 1.0, **real(0)
+    )
 
     def as_arguments(self) -> list[str]:
         """Return the options that differ from their defaults, as words to type."""
@@ -133,41 +143,32 @@ class ReadOptions:
     @classmethod
     def from_arguments(cls, words: Sequence[str]) -> ReadOptions:
         """Return the options that `as_arguments` has written as words."""
-        flags = {"--" + f.name.replace("_", "-"): f for f in fields(cls)}
-        chosen: dict[str, Any] = {}
-        rest = iter(words)
-        for word in rest:
-            if word in ("--header", "--no-header"):
-                chosen["header"] = word == "--header"
-                continue
-            if word not in flags:
-                raise ValueError(f"{word!r} is not an option.")
-            name, default = flags[word].name, flags[word].default
-            value = True if default is False else next(rest, "")
-            if name in ("drop", "na"):
-                chosen.setdefault(name, []).append(value)
-            elif isinstance(default, Enum):
-                chosen[name] = type(default)(value)
-            else:
-                kinds = {"names": Path, "background": Path, "weight": float}
-                kind = kinds.get(name)
-                chosen[name] = value if kind is None else kind(str(value))
-        return cls(**chosen)
+        reader = typer.Typer()
+        reader.command(add_help_option=False)(spread(_as_typed))
+        try:
+            found: ReadOptions = reader(list(words), standalone_mode=False)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return found
+
+
+def _as_typed(options: ReadOptions) -> ReadOptions:
+    return options
 
 
 @dataclass(frozen=True)
 class SolveOptions:
     """When to stop, and how many threads to use."""
 
-    time: float | None = _solve("Stop after so many seconds.", None, **real(0))
+    time: float | None = _solve("Stop after this many seconds.", None, **real(0))
     gap: float | None = _solve(
-        "Stop when this is proved; 0.01 is 1 %.", None, **fraction("FRACTION")
+        "Stop when this gap is proved; 0.01 is 1 %.", None, **fraction("FRACTION")
     )
     nodes: int | None = _solve(
-        "Stop after so many nodes; 200 000 without limits.", None, **whole(1)
+        "Stop after this many nodes; 200 000 if no limit is given.", None, **whole(1)
     )
     jobs: int | None = _solve(
-        "Most threads; 1 is one core, -1 all.", None, "--jobs", "-j"
+        "Number of threads; -1 uses all cores.", None, "--jobs", "-j"
     )
 
     def limits(self, proof: bool = False) -> Any:
@@ -190,5 +191,7 @@ class ShowOptions:
     """What is shown while a command runs."""
 
     quiet: bool = _show("Show no progress.", False, "--quiet", "-q")
-    verbose: bool = _show("Show the log, also when piped.", False, "--verbose", "-v")
+    verbose: bool = _show(
+        "Show the log even when output is piped.", False, "--verbose", "-v"
+    )
     debug: bool = _show("Show the traceback of an error.", False)

@@ -21,10 +21,12 @@ class PathOptions:
     """How far the path goes, and where it is written."""
 
     k_max: int | None = option(
-        "The largest k; 10, or fewer, by default.", None, **whole(1)
+        "The largest k; 10 by default, or all features if fewer.", None, **whole(1)
     )
-    output: Path | None = option("A .csv or .json file.", None, "--output", "-o")
-    plot: Path | None = option("A .png, .svg or .pdf picture.", None)
+    output: Path | None = option(
+        "A .csv or .json file to write.", None, "--output", "-o"
+    )
+    plot: Path | None = option("A .png, .svg or .pdf picture to write.", None)
     proof: ProofFile = None
     force: Force = False
 
@@ -38,14 +40,14 @@ def path(
     asked: PathOptions,
 ) -> None:
     """Solve for k = 1, 2, …, k-max: how much each further feature adds."""
-    from ..io.writing import check_free, check_name, to_csv, to_json, write_file
+    from ..io.writing import check_free, check_output, to_csv, to_json, write_file
 
     output, plot, proof, force = asked.output, asked.plot, asked.proof, asked.force
-    check_name("--output", output, ".csv", ".json")
-    check_name("--plot", plot, ".png", ".svg", ".pdf")
+    check_output("--output", output, force, ".csv", ".json")
+    check_output("--plot", plot, force, ".png", ".svg", ".pdf")
+    check_free([] if proof is None else [proof], force)
     if plot is not None and find_spec("matplotlib") is None:
         raise ImportError("--plot needs matplotlib; pip install 'blockspca[plot]'.")
-    check_free([p for p in (output, plot, proof) if p is not None], force)
     display = Display(show)
     from .loading import load
 

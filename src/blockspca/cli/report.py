@@ -31,7 +31,10 @@ def report(
     file: File,
     asked: ComponentOptions,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The .html file.", show_default=False)
+        Path,
+        typer.Option(
+            "--output", "-o", help="The .html file to write.", show_default=False
+        ),
     ],
     reading: ReadOptions,
     solving: SolveOptions,
@@ -41,13 +44,12 @@ def report(
     force: Force = False,
 ) -> None:
     """Write one self-contained HTML page: components, blocks, path, certificate."""
-    from ..io.writing import check_free, check_name, write_file
+    from ..io.writing import check_output, write_file
     from .solving import fit_components
 
     display = Display(show)
     asked.sparsity()  # what is wrong with it is said before the file is read
-    check_name("--output", output, ".html", ".htm")
-    check_free([output], force)
+    check_output("--output", output, force, ".html", ".htm")
     inspecting.check(reading, constraining)
     if find_spec("jinja2") is None:
         raise ImportError("the report needs jinja2; pip install 'blockspca[report]'.")
@@ -67,7 +69,7 @@ def report(
         if interrupted:
             say_interrupted(display)
     with display.working("Drawing"):
-        text = _page(found, path, _parameters(asked, solving), more)
+        text = _page(found, path, asked, solving, more)
     with saying_instead(found, display):
         write_file(output, text, force=force)
     display.say(f"Written: {output}")
@@ -75,7 +77,7 @@ def report(
 
 
 def _without_path(solving: SolveOptions) -> SolveOptions:
-    """Return the limits of the components: the time less what the curve needs."""
+    """Return the limits of the components: the time less that of the path over k."""
     from ..report.first_component import PATH_SECONDS, PATH_SHARE
 
     if solving.time is None:
@@ -96,18 +98,6 @@ def _path(found: Fit, solving: SolveOptions, display: Display) -> SparsityPath:
             n_jobs=solving.jobs,
             progress=progress,
         )
-
-
-def _parameters(asked: ComponentOptions, solving: SolveOptions) -> dict[str, Any]:
-    return {
-        "k": asked.k,
-        "components": asked.n_components,
-        "scheme": asked.scheme.value,
-        "time limit": solving.time,
-        "gap limit": solving.gap,
-        "node limit": solving.nodes,
-        "threads": solving.jobs,
-    }
 
 
 def preprocessing(loaded: Loaded) -> str:
@@ -135,7 +125,8 @@ def preprocessing(loaded: Loaded) -> str:
 def _page(
     found: Fit,
     path: SparsityPath | None,
-    parameters: dict[str, Any],
+    asked: ComponentOptions,
+    solving: SolveOptions,
     more: dict[str, Any],
 ) -> str:
     from ..report import Report, build_report
@@ -155,7 +146,13 @@ def _page(
             parameters={
                 "file": loaded.file.name,
                 "reading": options or "as data, centred",
-                **parameters,
+                "k": asked.k,
+                "components": asked.n_components,
+                "scheme": asked.scheme.value,
+                "time limit": solving.time,
+                "gap limit": solving.gap,
+                "node limit": solving.nodes,
+                "threads": solving.jobs,
             },
             verify_commands=verify_commands(found),
             seconds=found.seconds,

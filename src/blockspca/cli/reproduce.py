@@ -1,4 +1,4 @@
-"""`blockspca reproduce`: the paper's tables measured again, beside what it prints."""
+"""`blockspca reproduce`: the tables of the paper, measured again."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ QUICK_SECONDS = 15.0
 
 @dataclass(frozen=True)
 class ReproduceOptions:
-    """On which data, in what time, and where the tables go."""
+    """Data, time limit and output of the tables."""
 
     data: Path | None = option(
-        "The folder of the data sets; BLOCKSPCA_DATA by default.", None
+        "The folder of the data sets; $BLOCKSPCA_DATA by default.", None
     )
     time_limit: float | None = option(
         f"Seconds for each run of each method; {SECONDS:g} by default, "
@@ -34,12 +34,16 @@ class ReproduceOptions:
         None,
         **real(0.1),
     )
-    quick: bool = option("Within ten minutes for all, leaving some out.", False)
+    quick: bool = option(
+        "Take at most ten minutes for all tables, leaving some runs out.", False
+    )
     output: Path | None = option(
-        "A directory for Markdown, JSON and pictures.", None, "--output", "-o"
+        "A directory for Markdown, JSON and picture files.", None, "--output", "-o"
     )
     force: Force = False
-    download: bool = option("Get absent data sets from their public sources.", False)
+    download: bool = option(
+        "Download missing data sets from their public sources.", False
+    )
 
 
 def reproduce(
@@ -47,7 +51,7 @@ def reproduce(
     asked: ReproduceOptions,
     table: Annotated[
         str | None,
-        typer.Argument(help="Which one, or all; without it they are listed."),
+        typer.Argument(help="The table, or all; without it, the tables are listed."),
     ] = None,
 ) -> None:
     """Measure a table of the paper again, beside what the paper prints."""
@@ -92,7 +96,7 @@ def reproduce(
 
 
 def _download(data: Path | None) -> None:
-    """Get what is absent; what cannot be had is said, and its rows stay empty."""
+    """Download missing sets; the rows of those that fail stay empty, with a message."""
     from ..datasets.download import DownloadError, download_paper_set
     from ..datasets.paper_sets import PAPER_SETS
 

@@ -42,15 +42,15 @@ class SchemeName(str, Enum):
 
 
 NComponents = Annotated[
-    int, typer.Option("--n-components", "-n", help="How many components.", **whole(1))
+    int, typer.Option("--n-components", "-n", help="Number of components.", **whole(1))
 ]
 SchemeOption = Annotated[
     SchemeName,
     typer.Option(
         "--scheme",
         help="How a component depends on the earlier ones: residual counts what their "
-        "scores do not explain; auto, as SparsePCA, does so unless another set clearly "
-        "predicts more; disjoint uses no feature twice.",
+        "scores do not explain; disjoint uses no feature twice; auto is residual, "
+        "unless another set clearly predicts more.",
     ),
 ]
 
@@ -106,8 +106,8 @@ def parse_sparsity(
         values = [_number(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"-k {text} is not a whole number; give 5, a share below 1: 0.05, one "
-            "number for each component: 5,4, or auto."
+            f"-k {text} is not a number of features; give a whole number (5), a share "
+            "below 1 (0.05), one number for each component (5,4), or auto."
         ) from None
     if len(values) == 1:
         return values[0]
@@ -181,7 +181,7 @@ def fit_components(
 def write_proof(
     solved: Components | SparsityPath, target: Path, display: Display
 ) -> None:
-    """Write the proof, and say where it says less than the result."""
+    """Write the proof, and say where it proves less than the result."""
     from ..certify.refusals import NoTimeToRecord
 
     assert solved.proof is not None
@@ -208,7 +208,7 @@ def was_interrupted(results: Iterable[Result]) -> bool:
 
 
 def say_interrupted(display: Display, done: int = 1, asked: int = 1) -> None:
-    """Say at once that what follows is the end, and how far it came."""
+    """Say that the run was interrupted, and how many components are known."""
     display.note("interrupted; writing what is known")
     if done < asked:
         display.note(f"{done} of {asked} components")
@@ -221,7 +221,7 @@ def end(
     interrupted: bool = False,
     by_choice: bool = False,
 ) -> NoReturn:
-    """End a command with the code that its results amount to; say what stopped it.
+    """End a command with the exit code of its results; say what stopped it.
 
     `by_choice` where components are not meant to be optimal, only bounded.
     """
@@ -256,7 +256,7 @@ def end_of(
 
 
 def why_not_proved(results: list[Result], solving: SolveOptions) -> list[str]:
-    """Say for each thing that ended proofs what it was, and how to go on.
+    """Return for each limit that ended proofs a sentence, with what to do about it.
 
     A limit is for all results together, and each has a share of it: a share may be
     used up, while the limit is not reached.

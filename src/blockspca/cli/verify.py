@@ -14,7 +14,6 @@ from .display import Display
 from .errors import ExitCode
 from .fit import LOADINGS, SUMMARY, certificate_name
 from .options import File, ReadOptions, ShowOptions
-from .replay import is_proof, replay
 from .solving import SchemeName
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def verify(
     certificate: Annotated[
         Path,
         typer.Argument(
-            help="A certificate or a proof, or the directory that fit has written.",
+            help="A certificate, a proof, or the directory that fit has written.",
             show_default=False,
         ),
     ],
@@ -53,19 +52,21 @@ def verify(
     scheme: Annotated[
         SchemeName | None,
         typer.Option(
-            "--scheme", help="How the components depend on each other, if not known."
+            "--scheme", help="How the components depend on each other, if no file says."
         ),
     ] = None,
     max_nodes: Annotated[
         int,
-        typer.Option("--max-nodes", help="Larger proofs are not redone.", **whole(1)),
+        typer.Option(
+            "--max-nodes", help="Do not repeat searches of more nodes.", **whole(1)
+        ),
     ] = 20_000,
 ) -> None:
-    """Recompute every claim of a certificate, without the solver's compiled code.
+    """Check every claim of a certificate, without the solver's compiled code.
 
-    What fit has written beside it tells how the file was read, and which components
-    came before; its names and numbers are compared with the certificate and the file. A
-    proof (fit --proof) is replayed step by step instead, which takes less time.
+    The summary.json that fit writes beside a certificate tells how the file was read
+    and which components came before. Its numbers, and those of loadings.csv, are
+    checked as well. A proof (fit --proof) is replayed step by step, which is faster.
     """
     from ..certify.verify import VerificationError
     from ..certify.verify import verify as check
@@ -82,6 +83,11 @@ def verify(
             reading = _as_fit_did(reading, beside, display)
         replay(certificate, file, reading, display)
         return
+    if certificate.name == SUMMARY:
+        raise ValueError(
+            f"{certificate} is the summary of a fit, not a certificate; give its "
+            f"directory, {certificate.parent}."
+        )
     summary = _summary_of(certificate)
     reading = _as_fit_did(reading, summary, display)
     if certificate.is_dir():
@@ -130,9 +136,44 @@ def verify(
     display.say("Every claim holds.")
 
 
+def is_proof(path: Path) -> bool:
+    """Tell whether a file begins as a proof does; see docs/proof-format.md."""
+    from ..proof_file import FORMAT
+
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return FORMAT.encode() in file.read(200)
+
+
+def replay(proof: Path, data: Path, reading: ReadOptions, display: Display) -> None:
+    """Check a proof by the checker, which shares nothing with the solver."""
+    import numpy as np
+
+    from ..certify.verification import VerificationError
+    from ..checker.check import check_proof
+    from ..checker.proof_file import ProofError
+    from .loading import read_for_proof
+
+    values = read_for_proof(data, reading, display).values
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    with display.working(f"Checking {proof}"):
+        try:
+            verdict = check_proof(proof, np.asarray(dense, dtype=np.float64))
+        except ProofError as error:
+            said = f"{proof}: {error}"
+            if str(error).startswith(("these are other data", "the data are")):
+                said += "; read the file with the options of fit, such as --drop,"
+                said += " --index or --na"
+            raise VerificationError(f"{said}.") from None
+    for line in str(verdict).splitlines():
+        display.say(line)
+    display.say("The proof holds.")
+
+
 @dataclass(frozen=True)
 class _Summary:
-    """What fit has noted about its certificates."""
+    """The summary.json of a fit."""
 
     path: Path
     content: dict[str, Any]
@@ -174,7 +215,7 @@ def _compare_written(
     loaded: Loaded,
     first: int,
 ) -> str:
-    """Refute what fit has written beside a certificate if it states otherwise.
+    """Raise if the other files of the fit contradict the certificate.
 
     Return what there was nothing to compare with, as a sentence; else "".
     """

@@ -30,7 +30,7 @@ class Source:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """What is explored.
+    """The data of an explorer.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Dataset:
 
     @cached_property
     def _by_column(self) -> Table:
-        """The data so that columns are quick to take."""
+        """The data in a format from which columns are read quickly."""
         values = self.table.values
         if hasattr(values, "tocsc"):
             return replace(self.table, values=values.tocsc())

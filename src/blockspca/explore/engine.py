@@ -1,4 +1,4 @@
-"""What the explorer knows: components of every question asked so far, with proofs.
+"""Solves the questions of an explorer, and keeps the components and their proofs.
 
 The certified path proves all k up to 30 together in hundredths of a second once A has
 been scanned, so that the first component is kept as a path: a slider that moves on
@@ -189,7 +189,7 @@ class Problem:
 
     @property
     def largest_k(self) -> int:
-        """How far a path goes: as far as the constraints allow, or 30."""
+        """The largest k of a path: what the constraints allow, at most 30."""
         most = min(PATH_K, self.rules.most_features())
         return max(most, len(self.rules.include))
 
@@ -231,7 +231,7 @@ class Engine:
         )
 
     def constraints(self, state: State) -> Constraints | None:
-        """What a state asks of its components; None for nothing."""
+        """Return the constraints of a state; None without any."""
         if not state.is_constrained:
             return None
         grouped = state.max_per_group is not None
@@ -359,7 +359,7 @@ class Engine:
         return self._pca.get((state.scale, state.weight, state.n_components))
 
     def price(self, state: State, of: State, tell: Listener = silent) -> Price:
-        """What the constraints that `state` has more than `of` cost its first one."""
+        """Return what the constraints in `state` but not in `of` cost component 1."""
         with_all, without = (self._first_of(one, tell) for one in (state, of))
         return Price(
             without.objective,

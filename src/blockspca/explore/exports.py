@@ -1,4 +1,4 @@
-"""What leaves the explorer as a file: scripts, tables, a report, certificates."""
+"""The files that an explorer exports: scripts, tables, a report, certificates."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,15 +21,6 @@ from .state import State
 TEXT = "text/plain; charset=utf-8"
 CSV = "text/csv; charset=utf-8"
 JSON = "application/json"
-
-
-@dataclass(frozen=True)
-class Export:
-    """A file: what it is called, its kind, and its content."""
-
-    name: str
-    kind: str
-    content: bytes
 
 
 def _script(engine: Engine, answer: Answer) -> bytes:
@@ -144,9 +134,3 @@ EXPORTS: dict[str, tuple[str, Callable[[Engine, Answer], bytes]]] = {
     "component.proof": (TEXT, _proof),
     "state.json": (JSON, _state),
 }
-
-
-def export(name: str, engine: Engine, answer: Answer) -> Export:
-    """Make one of the `EXPORTS`."""
-    kind, make = EXPORTS[name]
-    return Export(name, kind, make(engine, answer))

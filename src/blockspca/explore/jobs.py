@@ -108,7 +108,7 @@ class Worker:
             self._changed.notify_all()
 
     def discard(self, owner: Any, only: Priority | None = None) -> None:
-        """End what an owner waits for, or what has one priority: it is not wanted."""
+        """End the jobs of an owner, all or those of one priority."""
 
         def ends(job: Job) -> bool:
             return job.owner is owner and only in (None, job.priority)
@@ -123,7 +123,7 @@ class Worker:
                 self._discard(now)
 
     def stop(self, owner: Any) -> None:
-        """Let the owner's running job end with what it knows."""
+        """End the owner's running job, which reports what it has found."""
         with self._changed:
             now = self._current
             if now is not None and now.owner is owner:

@@ -31,7 +31,7 @@ def number(value: float) -> float | None:
 
 
 def hello(dataset: Dataset, state: State) -> dict[str, Any]:
-    """What the page has to know of the data before anything is solved."""
+    """Describe the data, before anything is solved."""
     n, d = dataset.n_samples, dataset.n_features
     return {
         "type": "hello",
@@ -134,7 +134,7 @@ def path(walked: SparsityPath, ceiling: float) -> dict[str, Any]:
 
 
 def price(row: str, cost: Price) -> dict[str, Any]:
-    """What a constraint costs, as a share of what is reached without it."""
+    """Return the cost of a constraint, as a share of the objective without it."""
     free = abs(cost.free_objective) or 1.0
     return {
         "constraint": row,
@@ -146,7 +146,7 @@ def price(row: str, cost: Price) -> dict[str, Any]:
 
 
 def swaps(dataset: Dataset, found: FeatureImportance) -> dict[str, Any]:
-    """What to take in place of each feature, and what that costs."""
+    """Return the best replacement of each feature, and its cost."""
     before = set(np.flatnonzero(found.result.x).tolist())
     best = abs(found.result.objective) or 1.0
     rows = []

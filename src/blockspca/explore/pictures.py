@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
+from ..report.block_data import as_list
 from .dataset import Dataset
 from .state import SAMPLE_ORDER, State
 
@@ -137,8 +138,8 @@ class Samples:
         }
         if n <= MAX_POINTS:
             content["points"] = {
-                "x": _short(self.x),
-                "y": _short(self.y),
+                "x": as_list(self.x, 5),
+                "y": as_list(self.y, 5),
                 "colour": self.colours.codes.tolist(),
                 "names": list(dataset.sample_names),
             }
@@ -201,11 +202,6 @@ def _axis(scores: FloatArray, axis: int) -> FloatArray:
     if shown_axis(axis, scores.shape[1]) == SAMPLE_ORDER:
         return np.arange(len(scores), dtype=np.float64)
     return scores[:, axis]
-
-
-def _short(values: FloatArray) -> list[float]:
-    """Numbers with the digits that a picture can show."""
-    return [float(f"{value:.5g}") for value in values.tolist()]
 
 
 def in_polygon(x: FloatArray, y: FloatArray, corners: FloatArray) -> NDArray[np.bool_]:

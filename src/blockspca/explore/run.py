@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_extra() -> None:
-    """Say what to install, if it is not there."""
+    """Raise if a package that the page needs is not installed."""
     for name in ("tornado", "plotly", "jinja2"):
         if find_spec(name) is None:
             raise ImportError(
@@ -68,7 +68,7 @@ class Explorer:
         started.wait()
 
     def stop(self) -> None:
-        """End the server; what was exported stays."""
+        """End the server; exported files stay."""
         self._server.stop()
         self._thread.join()
 

@@ -15,6 +15,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable
+from concurrent.futures import Future
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,8 +25,8 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from . import messages
-from .engine import Answer, Engine
-from .exports import EXPORTS, Export, export
+from .engine import Engine
+from .exports import EXPORTS
 from .jobs import Job, Priority, Worker
 from .session import Session
 from .state import MAX_TEXT, State, StateError
@@ -194,29 +195,17 @@ class Server:
 
     # -- exports -------------------------------------------------------------------
 
-    async def answer(self, state: State, name: str) -> Export:
-        """Make a file, in the thread that solves."""
-        loop = asyncio.get_running_loop()
-        made: asyncio.Future[Export] = loop.create_future()
-
-        def settle(value: Export | None, error: Exception | None) -> None:
-            if made.done():
-                return
-            if error is not None:
-                made.set_exception(error)
-            elif value is not None:
-                made.set_result(value)
+    async def export(self, state: State, name: str) -> bytes:
+        """Make one of the `EXPORTS`, in the thread that solves."""
+        made: Future[bytes] = Future()
 
         def work(job: Job) -> None:
-            answer: Answer = self.engine.solve(state, job.listen(lambda event: None))
-            value = export(name, self.engine, answer)
-            loop.call_soon_threadsafe(settle, value, None)
+            if made.set_running_or_notify_cancel():  # from now on nobody can cancel it
+                answer = self.engine.solve(state, job.listen(lambda event: None))
+                made.set_result(EXPORTS[name][1](self.engine, answer))
 
-        def failed(error: Exception) -> None:
-            loop.call_soon_threadsafe(settle, None, error)
-
-        self.worker.submit(Job(work, made, Priority.ANSWER, failed))
-        return await made
+        self.worker.submit(Job(work, made, Priority.ANSWER, made.set_exception))
+        return await asyncio.wrap_future(made)
 
 
 class _Checked(web.RequestHandler):
@@ -295,7 +284,7 @@ class Asset(_Checked):
 
 
 class Download(_Checked):
-    """What leaves the explorer, for the state in the query."""
+    """An exported file, for the state in the query."""
 
     async def get(self, token: str, name: str) -> None:
         if name not in EXPORTS:
@@ -303,12 +292,12 @@ class Download(_Checked):
         try:
             text = self.get_query_argument("state", "{}")
             state = State.from_json(text, self.server.engine.dataset.n_features)
-            made = await self.server.answer(state, name)
+            content = await self.server.export(state, name)
         except (StateError, ValueError, TypeError, ImportError) as error:
             raise web.HTTPError(400, str(error).replace("%", "%%")) from None
-        self.set_header("Content-Type", made.kind)
-        self.set_header("Content-Disposition", f'attachment; filename="{made.name}"')
-        self.finish(made.content)
+        self.set_header("Content-Type", EXPORTS[name][0])
+        self.set_header("Content-Disposition", f'attachment; filename="{name}"')
+        self.finish(content)
 
 
 class Socket(websocket.WebSocketHandler, _Checked):
@@ -349,7 +338,9 @@ class Socket(websocket.WebSocketHandler, _Checked):
         except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict):
-            self.session.send({"type": "refused", "message": "that is not a message."})
+            self.session.send(
+                {"type": "refused", "message": "the message is not a JSON object."}
+            )
             return
         self.session.receive(content)
 

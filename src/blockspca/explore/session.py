@@ -1,4 +1,4 @@
-"""One tab: what it asks, in what order it is answered, and what it is told.
+"""The questions of one tab, and the order in which they are answered.
 
 Every question has a number, which all that belongs to it carries: the page forgets what
 belongs to an older one. A new question ends the work on the one before.
@@ -25,7 +25,7 @@ from . import messages
 from .engine import Answer, Engine
 from .jobs import Job, Priority, Worker
 from .pictures import MAX_CORNERS, Samples
-from .state import State, StateError
+from .state import State, StateError, real, whole
 
 PACE = 0.04  # seconds between two messages of progress: the eye sees no more
 MAX_PRICED = 20  # constraints whose price is found
@@ -40,7 +40,7 @@ Send = Callable[[dict[str, Any]], None]
 
 
 class Session:
-    """What one tab has asked; `send` may be called from any thread.
+    """The connection of one tab to the engine; `send` may be called from any thread.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Session:
         self._told = 0.0
 
     def receive(self, message: Mapping[str, Any]) -> None:
-        """Do what the page asks for; what cannot be is refused in a sentence."""
+        """Answer a message of the page, or refuse it with a sentence."""
         actions = {
             "ask": self._ask,
             "stop": lambda _: self.worker.stop(self),
@@ -76,7 +76,7 @@ class Session:
         action = actions.get(str(message.get("type")))
         try:
             if action is None:
-                raise StateError("that is nothing the explorer can be asked.")
+                raise StateError("the type of the message is not known.")
             action(message)
         except (StateError, ValueError, TypeError) as error:
             self.send({"type": "refused", "message": str(error)})
@@ -178,7 +178,7 @@ class Session:
         self.send(messages.summary(answer, self.engine.known_pca(state)), number)
 
     def _ahead(self, job: Job, number: int, state: State) -> None:
-        """Find what comes with an answer: the path, PCA, prices."""
+        """Compute the path, PCA and prices of an answer."""
         walked = self.engine.path(state, job.listen(lambda event: None))
         job.check()
         ceiling = self.engine.pca(replace(state, n_components=1))
@@ -248,7 +248,8 @@ class Session:
         self._submit(Priority.ASKED, lambda job: work(job, number, answer))
 
     def _swaps(self, message: Mapping[str, Any]) -> None:
-        j = message.get("component", 0)
+        most = len(self.answer.results) if self.answer else 1
+        j = whole("component", message.get("component", 0), 0, most - 1)
 
         def work(job: Job, number: int, answer: Answer) -> None:
             earlier = answer.results[:j]
@@ -261,15 +262,10 @@ class Session:
             content = messages.swaps(self.dataset, found)
             self.send({**content, "component": j}, number)
 
-        most = len(self.answer.results) if self.answer else 1
-        if isinstance(j, bool) or not isinstance(j, int) or not 0 <= j < most:
-            raise StateError("there is no such component.")
         self._asked(work)
 
     def _sets(self, message: Mapping[str, Any]) -> None:
-        within = message.get("within", 0.01)
-        if not isinstance(within, (int, float)) or not 0 <= within <= MAX_WITHIN:
-            raise StateError(f"within is a share from 0 to {MAX_WITHIN}.")
+        within = real("within", message.get("within", 0.01), 0.0, MAX_WITHIN)
 
         def work(job: Job, number: int, answer: Answer) -> None:
             state = answer.state
@@ -290,11 +286,7 @@ class Session:
         self._asked(work)
 
     def _stability(self, message: Mapping[str, Any]) -> None:
-        resamples = message.get("resamples", 20)
-        if isinstance(resamples, bool) or not isinstance(resamples, int):
-            raise StateError("resamples is a whole number.")
-        if not 1 <= resamples <= MAX_RESAMPLES:
-            raise StateError(f"draw 1 to {MAX_RESAMPLES} resamples.")
+        resamples = whole("resamples", message.get("resamples", 20), 1, MAX_RESAMPLES)
 
         def work(job: Job, number: int, answer: Answer) -> None:
             state = answer.state

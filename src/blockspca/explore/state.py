@@ -1,4 +1,4 @@
-"""What one tab asks for, checked: the page sends it as JSON, a link holds it."""
+"""The question of a tab, checked; the page sends it as JSON, and links contain it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SAMPLE_ORDER = -1  # as an axis of the scores: the place of a sample in the file
 
 
 class StateError(ValueError):
-    """A state that cannot be: the message says which field, and what it may be."""
+    """An invalid state; the message names the field and the values it may have."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is asked for. All fields but the view's decide what is solved.
+    """A question. All fields but those of the view decide what is solved.
 
     Examples
     --------
@@ -83,24 +83,24 @@ class State:
         if label is not None and (not isinstance(label, str) or len(label) > 200):
             raise StateError("label is neither null nor a short text.")
         state = cls(
-            k=_whole("k", given["k"], 1, top),
-            n_components=_whole("n_components", given["n_components"], 1, _most(top)),
+            k=whole("k", given["k"], 1, top),
+            n_components=whole("n_components", given["n_components"], 1, _most(top)),
             scheme=_scheme(given["scheme"]),
             scale=_flag("scale", given["scale"]),
             include=_features("include", given["include"], n_features),
             exclude=_features("exclude", given["exclude"], n_features),
             max_per_group=_or_none(
-                lambda v: _whole("max_per_group", v, 0, top), given["max_per_group"]
+                lambda v: whole("max_per_group", v, 0, top), given["max_per_group"]
             ),
             nonnegative=_flag("nonnegative", given["nonnegative"]),
             weight=_or_none(
-                lambda v: _real("weight", v, 0.0, MAX_WEIGHT), given["weight"]
+                lambda v: real("weight", v, 0.0, MAX_WEIGHT), given["weight"]
             ),
-            seconds=_real("seconds", given["seconds"], 0.1, MAX_SECONDS),
+            seconds=real("seconds", given["seconds"], 0.1, MAX_SECONDS),
             label=label,
             axes=_axes(given["axes"]),
             epsilon=_or_none(
-                lambda v: _real("epsilon", v, 0.0, math.inf), given["epsilon"]
+                lambda v: real("epsilon", v, 0.0, math.inf), given["epsilon"]
             ),
         )
         both = set(state.include) & set(state.exclude)
@@ -111,10 +111,6 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields for JSON."""
         return asdict(self)
-
-    def to_json(self) -> str:
-        """Return what `from_json` reads."""
-        return json.dumps(self.to_dict(), separators=(",", ":"))
 
     def question(self) -> State:
         """The same without the view: equal for states with equal components."""
@@ -146,7 +142,7 @@ def _or_none(check: Any, value: Any) -> Any:
     return None if value is None else check(value)
 
 
-def _whole(name: str, value: Any, least: int, most: int) -> int:
+def whole(name: str, value: Any, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise StateError(f"{name} = {str(value)[:40]} is not a whole number.")
     if not least <= value <= most:
@@ -154,7 +150,7 @@ def _whole(name: str, value: Any, least: int, most: int) -> int:
     return value
 
 
-def _real(name: str, value: Any, least: float, most: float) -> float:
+def real(name: str, value: Any, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise StateError(f"{name} = {str(value)[:40]} is not a number.")
     if not (least <= value <= most and math.isfinite(value)):
@@ -180,11 +176,11 @@ def _features(name: str, value: Any, n_features: int) -> tuple[int, ...]:
         raise StateError(f"{name} is not a list of features.")
     if len(value) > MAX_FEATURES:
         raise StateError(f"{name} has {len(value)} features; at most {MAX_FEATURES}.")
-    return tuple(sorted({_whole(name, i, 0, n_features - 1) for i in value}))
+    return tuple(sorted({whole(name, i, 0, n_features - 1) for i in value}))
 
 
 def _axes(value: Any) -> tuple[int, int]:
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise StateError("axes are not two components.")
-    x, y = (_whole("axes", axis, SAMPLE_ORDER, MAX_COMPONENTS - 1) for axis in value)
+    x, y = (whole("axes", axis, SAMPLE_ORDER, MAX_COMPONENTS - 1) for axis in value)
     return x, y

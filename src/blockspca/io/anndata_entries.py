@@ -1,4 +1,4 @@
-"""Components as AnnData holds them: scores in obsm, loadings in varm, more in uns."""
+"""Components for AnnData: scores in obsm, loadings in varm, the rest in uns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KEY = "spca"  # of the results, unless another is given
 
 @dataclass(frozen=True)
 class Entries:
-    """What is written: three values, and where each goes."""
+    """The three values that are written, and their places."""
 
     key: str  #: of `uns`; the others are named after it, as scanpy's pictures expect
     scores: FloatArray  #: (n_cells, n_components)

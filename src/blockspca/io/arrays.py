@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import Argument, ReadError
+from .errors import Argument, ReadError, unreadable
 from .request import Request
 from .table import Table
 
@@ -24,7 +24,7 @@ def read_npy(path: Path, request: Request) -> Table:
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
-        raise ReadError(_about(path, error, "NPY")) from None
+        raise _about(path, error, "NPY") from None
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 
@@ -37,7 +37,7 @@ def read_npz(path: Path, request: Request) -> Table:
     except ReadError:
         raise
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise ReadError(_about(path, error, "NPZ")) from None
+        raise _about(path, error, "NPZ") from None
     return table
 
 
@@ -79,7 +79,7 @@ def read_mtx(path: Path, request: Request) -> Table:
     try:
         values = mmread(path)
     except Exception as error:
-        raise ReadError(_about(path, error, "Matrix Market")) from None
+        raise _about(path, error, "Matrix Market") from None
     return Table(values=_two_dimensional(values, path), source=str(path))
 
 
@@ -103,11 +103,10 @@ def _two_dimensional(values: Any, path: Path) -> Any:
     return values
 
 
-def _about(path: Path, error: Exception, kind: str) -> str:
+def _about(path: Path, error: Exception, kind: str) -> ReadError:
     if "pickle" in str(error) or "Python objects" in str(error):
-        return (
+        return ReadError(
             f"{path} is not a plain {kind} file of numbers: it holds Python objects, "
             "which are not loaded; save it as a float array."
         )
-    reason = str(error).strip().splitlines()[:1]
-    return f"{path} is not a readable {kind} file: {reason[0] if reason else error!r}."
+    return unreadable(path, f"{kind} file", error)

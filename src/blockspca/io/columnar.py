@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell, text_column
+from .errors import Argument, ReadError, no_column, tell, text_column, unreadable
 from .request import Request
 from .table import Table
 
@@ -18,7 +17,7 @@ HIGHLY_VARIABLE = "highly_variable"
 
 
 def needed(path: Path, module: str) -> Any:
-    """Import what a format needs; only who has such a file needs it."""
+    """Import the package that a format needs, or say how to install it."""
     try:
         return import_module(module)
     except ImportError:
@@ -38,8 +37,7 @@ def read_parquet(path: Path, request: Request) -> Table:
                 request.tick(size * (i + 1) // file.num_row_groups, size)
             arrow = pa.concat_tables(groups) if groups else file.read()
     except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable Parquet file: {reason}") from None
+        raise unreadable(path, "Parquet file", error) from None
     if arrow.num_rows == 0:
         raise ReadError(f"{path} has columns but no rows; give some numbers.")
     index, found = request.index, arrow.column_names
@@ -48,13 +46,8 @@ def read_parquet(path: Path, request: Request) -> Table:
         raise ReadError(f"{path} has two columns {twice!r}; give each its own name.")
     named = [("drop", name) for name in request.drop]
     for argument, wanted in (("index", index), ("label", request.label), *named):
-        if wanted is not None and wanted not in arrow.column_names:
-            asked = Argument(argument)
-            raise ReadError(
-                f"{path} has no column {wanted!r} for {asked}; "
-                + meant(wanted, arrow.column_names),
-                asked,
-            )
+        if wanted is not None and wanted not in found:
+            raise no_column(path, "column", Argument(argument, wanted), found)
     # pandas stores the names of the rows as a column, or as several
     about = arrow.schema.pandas_metadata or {}
     stored = [c for c in about.get("index_columns", ()) if c in found]
@@ -62,7 +55,7 @@ def read_parquet(path: Path, request: Request) -> Table:
         index = stored[0]
     others = [c for c in stored if c != index and c not in request.left_out]
     if others:
-        tell(f"{path}: {', '.join(map(repr, others))} of its index is no feature.")
+        tell(f"{path}: {', '.join(map(repr, others))} of its index is not a feature.")
     names = [name for name in found if name != index and name not in others]
     if not names:
         raise ReadError(f"{path} has no column of numbers besides its names.")
@@ -126,8 +119,7 @@ def read_h5ad(path: Path, request: Request) -> Table:
         if not hasattr(table.values, "columns_of"):
             file.close()
     except (OSError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+        raise unreadable(path, "h5ad file", error) from None
     return table
 
 
@@ -137,13 +129,14 @@ def read_zarr(path: Path, request: Request) -> Table:
     try:
         root = zarr.open(str(path), mode="r")
     except (OSError, KeyError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable Zarr store: {reason}.") from None
+        raise unreadable(path, "Zarr store", error) from None
     return _annotated(path, root, request)
 
 
 def _annotated(path: Path, root: Any, request: Request) -> Table:
     """The table of an AnnData whose file or store is open."""
+    from ..covariance.kinds import opened
+
     key = request.key
     where = "X" if key is None else f"layers/{key}"
     if where not in root:
@@ -152,8 +145,12 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
         raise ReadError(
             f"{path} has no {where}; its layers, for {asked}, are: {layers}.", asked
         )
+    node = root[where]
+    values = opened(node)  # in memory unless it is large
+    if values is node:
+        raise ReadError(f"{path} holds no table of numbers in {where}.")
     table = Table(
-        values=_matrix(root[where], path),
+        values=values,
         feature_names=_names(root, "var"),
         sample_names=_names(root, "obs"),
         source=str(path),
@@ -163,15 +160,11 @@ def _annotated(path: Path, root: Any, request: Request) -> Table:
 
 
 def _masked(table: Table, columns: Any, name: str | None) -> Table:
-    """Keep the features that a column of `var` marks; say so if one might be meant."""
+    """Keep the features that a column of `var` marks; mention one that is not used."""
     names = table.feature_names or tuple(str(j) for j in range(table.shape[1]))
     asked = Argument("mask_var", name or HIGHLY_VARIABLE)
     if name is not None and name not in columns:
-        raise ReadError(
-            f"{table.source} has no var column for {asked}; "
-            + meant(name, _column_names(columns)),
-            asked,
-        )
+        raise no_column(table.source, "var column", asked, _column_names(columns))
     if name is None and HIGHLY_VARIABLE not in columns:
         return table
     marks = columns[name or HIGHLY_VARIABLE]
@@ -179,7 +172,7 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     if kind is None or kind.kind != "b":
         if name is None:
             return table
-        raise ReadError(f"{table.source}: {asked} is no column of booleans.", asked)
+        raise ReadError(f"{table.source}: {asked} is not a column of booleans.", asked)
     # By place: of two genes of one name one may be marked.
     keep = [j for j, (_, kept) in enumerate(zip(names, marks[:], strict=True)) if kept]
     if name is None:
@@ -197,16 +190,6 @@ def _masked(table: Table, columns: Any, name: str | None) -> Table:
     return table.kept(keep) if len(keep) < len(names) else table
 
 
-def _matrix(node: Any, path: Path) -> Any:
-    """The numbers, in memory unless they are many."""
-    from ..covariance.kinds import opened
-
-    table = opened(node)
-    if table is node:
-        raise ReadError(f"{path} holds no table of numbers where X should be.")
-    return table
-
-
 def h5_names(path: Path, axis: str) -> tuple[str, ...] | None:
     """Return the names of `obs` or `var` of an AnnData file, if it has some."""
     with needed(path, "h5py").File(path, "r") as file:
@@ -218,7 +201,7 @@ def is_older(path: Path) -> bool:
     try:
         with needed(path, "h5py").File(path, "r") as file:
             return not hasattr(file.get("var", {}), "keys")
-    except OSError:  # what is wrong with it is said by who reads it
+    except OSError:  # reading the file reports what is wrong with it
         return False
 
 
@@ -248,12 +231,8 @@ def _h5_labels(path: Path, file: Any, name: str | None) -> tuple[str, ...] | Non
         return None
     columns = _annotations(file, "obs")
     if name not in columns:
-        asked = Argument("label")
-        raise ReadError(
-            f"{path} has no obs column {name!r} for {asked}; "
-            + meant(name, _column_names(columns)),
-            asked,
-        )
+        asked = Argument("label", name)
+        raise no_column(path, "obs column", asked, _column_names(columns))
     return tuple(_h5_column(columns, name, absent=""))
 
 
@@ -264,14 +243,11 @@ def var_column(path: Path, name: str) -> list[str]:
         with h5py.File(path, "r") as file:
             columns = _annotations(file, "var")
             if name not in columns:
-                raise ReadError(
-                    f"{path} has no var column {name!r}; "
-                    + meant(name, _column_names(columns))
-                )
+                asked = Argument("groups", name)
+                raise no_column(path, "var column", asked, _column_names(columns))
             return _h5_column(columns, name)
     except (OSError, KeyError) as error:
-        reason = str(error).splitlines()[0]
-        raise ReadError(f"{path} is not a readable h5ad file: {reason}.") from None
+        raise unreadable(path, "h5ad file", error) from None
 
 
 def _column_names(columns: Any) -> list[str]:
@@ -280,9 +256,9 @@ def _column_names(columns: Any) -> list[str]:
 
 
 def _h5_column(columns: Any, name: str, absent: str | None = None) -> list[str]:
-    """Texts, whether stored as such or as categories, in either layout of AnnData.
+    """Return a column as texts, from texts or categories, in either layout of AnnData.
 
-    What stands for values that are missing, or None if they are refused.
+    `absent` replaces missing values; if it is None, they are refused.
     """
     node, labels = columns[name], None
     if hasattr(node, "keys"):

@@ -1,4 +1,4 @@
-"""CSV and TSV files, read row by row: numbers, names, gaps, nothing else."""
+"""CSV and TSV files, read row by row: numbers, names and missing values."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell, text_among_numbers, text_column
+from .errors import (
+    Argument,
+    ReadError,
+    no_column,
+    tell,
+    text_among_numbers,
+    text_column,
+)
 from .lines import as_number, open_lines, split_rows
 from .request import Request
 from .table import Table
@@ -37,8 +43,8 @@ def read_delimited(path: Path, request: Request) -> Table:
     The first row names the features if one of its cells is not a number, or if
     `header` says so; whole numbers that may be either are refused without it. A first
     column without a name, or the one called `index`, names the samples. Lines that
-    begin with # are comments, and what stands after the last separator of every row,
-    if it is nothing, is nothing.
+    begin with # are comments. If every row ends with a separator, the empty last column
+    is ignored.
     """
     with open_lines(path, request) as (lines, progress):
         return _Parser(path, request).parse(split_rows(path, lines, request), progress)
@@ -144,16 +150,13 @@ class _Parser:
             cell for cell, number in zip(cells, numbers, strict=True) if number is None
         ]
         known = [number for number in numbers if number is not None]
-        if not known or not all(self._is_gap(cell) for cell in gaps):
+        if not known or not all(c in self.na or c.lower() in MISSING for c in gaps):
             return False
         if len({*known}) < len(known) or any(number % 1 for number in known):
             return True
         if len(gaps) == 1 and cells[0] == "":
             return False
         raise self._about_names(cells)
-
-    def _is_gap(self, cell: str) -> bool:
-        return cell in self.na or cell.lower() in MISSING
 
     def _fitted(
         self, header: list[str], row: list[str], at: int | None
@@ -192,13 +195,15 @@ class _Parser:
         """Where a column is that was asked for by name."""
         if name is None:
             return None
-        if header is None or name not in header:
+        if header is None:
             asked = Argument(argument)
             raise ReadError(
-                f"{self.path} has no column {name!r} for {asked}; "
-                + (meant(name, header) if header else "no header."),
+                f"{self.path} has no header, and so no column {name!r} for {asked}; "
+                "add a first row of names.",
                 asked,
             )
+        if name not in header:
+            raise no_column(self.path, "column", Argument(argument, name), header)
         return header.index(name)
 
     def _add(self, row: list[str], number: int, at: int | None) -> None:
@@ -264,10 +269,11 @@ class _Parser:
         return table.kept([j for j in range(values.shape[1]) if j not in self.text])
 
     def _tell(self, names: tuple[str, ...] | None, at: int | None) -> None:
-        """Say what was not written in so many words, and taken to be meant."""
+        """Tell the user how doubtful parts of the file were read."""
         if self.ended:
             tell(
-                f"{self.path}: every row ends with a separator; it counts for nothing."
+                f"{self.path}: every row ends with a separator; the empty last column "
+                "is ignored."
             )
         if at is not None and self.request.index is None:
             shown = ", ".join(map(repr, self.samples[:2]))
@@ -284,7 +290,7 @@ class _Parser:
             tell(f"{self.path}: columns that hold text were left out: {shown}{more}.")
 
     def _about_names(self, first: list[str]) -> ReadError:
-        """What is said of a first row that may be names or a sample."""
+        """Return the error for a first row that may be names or a sample."""
         start = ", ".join(cell or "''" for cell in first[:4])
         more = ", …" if len(first) > 4 else ""
         names_them, is_sample = Argument("header", True), Argument("header", False)
@@ -347,7 +353,7 @@ class _Parser:
         return text_column(message, name)
 
     def _is_a_sample(self, names: tuple[str, ...] | None) -> bool:
-        """Whether names but the first are numbers, and not years, say, or counted."""
+        """Whether names but the first are numbers that cannot be names, such as 0.5."""
         numbers = [self._parsed(name) for name in (names or ())[1:]]
         known = [number for number in numbers if number is not None]
         if not known or len(known) < len(numbers):
@@ -356,21 +362,19 @@ class _Parser:
 
 
 def _fix_of_number(cell: str, decimal: str) -> str | None:
-    """Say how a number that is written otherwise has to be written."""
+    """Return how to correct a number in another notation; None if it is none."""
     if decimal == ",":
         points = re.fullmatch(r"[-+]?[\d.]+(,\d*)?", cell)
         return (
-            "leave out the points: decimals are said to have a comma"
-            if points
-            else None
+            "leave out the points, as the decimal mark is a comma" if points else None
         )
     if _THOUSANDS.fullmatch(cell):
         return (
-            "leave thousands separators out, and write decimals with a point, or say "
+            "leave thousands separators out, and write decimals with a point, or add "
             "DECIMAL"
         )
     if re.fullmatch(r"[-+]?\d+,\d+", cell):
-        return "write decimals with a point, or say DECIMAL"
+        return "write decimals with a point, or add DECIMAL"
     if as_number(cell.strip(_SIGNS)) is not None:
         return "write the number without the sign"
     return None

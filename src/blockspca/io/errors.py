@@ -1,16 +1,19 @@
-"""What goes wrong with files, in words, and which arguments the words are about."""
+"""Errors and notes about files, with the arguments that their messages name."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from .._feature_names import meant
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument that a message names; as text, what is written in a call.
+    """An argument that a message names; as text, name=value as in a call.
 
     A program with other words for it, such as the options of a command line, finds it
     in the `arguments` of the error and may put its own words there.
@@ -44,6 +47,23 @@ class ReadError(_NamesArguments, ValueError):
     """A file cannot be read as a table of numbers; the message says why."""
 
 
+def unreadable(path: Path, kind: str, error: Exception) -> ReadError:
+    """Return the error for a file whose format is broken."""
+    reason = (str(error).strip() or repr(error)).splitlines()[0]
+    return ReadError(f"{path} is not a readable {kind}: {reason.rstrip('.')}.")
+
+
+def no_column(
+    path: str | Path, kind: str, asked: Argument, known: Iterable[str]
+) -> ReadError:
+    """Return the error for a column that is asked for by name and is not there."""
+    name = asked.value
+    asked = Argument(asked.name)
+    return ReadError(
+        f"{path} has no {kind} {name!r} for {asked}; {meant(name, known)}", asked
+    )
+
+
 def text_among_numbers(message: str, words: Sequence[str], name: str) -> ReadError:
     """Return the error for a few words in a column of numbers, and ways out."""
     na, drop = Argument("na", list(words)), Argument("drop", [name])
@@ -72,11 +92,11 @@ def text_column(message: str, name: str) -> ReadError:
 
 
 class ReadNote(_NamesArguments, UserWarning):
-    """How a file was understood, where it might have been meant otherwise."""
+    """How a doubtful part of a file was read."""
 
 
 def tell(message: str, *arguments: Argument) -> None:
-    """Say how a file was understood."""
+    """Warn how a doubtful part of a file was read."""
     warnings.warn(ReadNote(message, *arguments), stacklevel=3)
 
 

@@ -1,4 +1,4 @@
-"""The lines of a text file: opened, decoded, without comments; and what splits them."""
+"""The lines of a text file, decoded and without comments, and their separator."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ MAX_FIELD = 2**20
 def open_lines(
     path: Path, request: Request
 ) -> Iterator[tuple[Iterator[str], Callable[[], None]]]:
-    """Give the lines of a file, or of standard input, and what tells of progress.
+    """Give the lines of a file, or of standard input, and a function for progress.
 
-    What goes wrong while they are read, here or by `csv`, is a ReadError.
+    Errors while they are read, here or by `csv`, become ReadErrors.
     """
     csv.field_size_limit(MAX_FIELD)
     try:
@@ -50,7 +50,7 @@ def open_lines(
             try:
                 yield iter(text), progress
             finally:
-                text.detach()  # the file is closed by who opened it
+                text.detach()  # the caller closes the file
     except LookupError:
         asked = Argument("encoding", request.encoding)
         raise ReadError(f"{asked} is not a known encoding.", asked) from None
@@ -58,8 +58,8 @@ def open_lines(
         how = Argument("encoding", "latin-1")
         known = request.encoding or "UTF-8"
         raise ReadError(
-            f"{path} is not {known} text; save it as UTF-8, say what it is, such as "
-            f"{how}, or give it the ending of what it is.",
+            f"{path} is not {known} text; save it as UTF-8, name its encoding, such as "
+            f"{how}, or give the file the ending of its format.",
             how,
         ) from None
     except csv.Error as error:
@@ -133,7 +133,7 @@ def split_rows(
 
 
 def _content(lines: Iterator[str], comments: list[str]) -> Iterator[str]:
-    """The lines that are neither empty nor comments; these are kept apart."""
+    """Yield the lines that are neither empty nor comments; collect the comments."""
     for line in lines:
         if line.startswith(COMMENT):
             comments.append(line)

@@ -1,4 +1,4 @@
-"""What is wanted from a file."""
+"""The keywords of `read_table`, and which kinds of file they apply to."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Request:
         return self.drop if self.label is None else (*self.drop, self.label)
 
     def check_applies(self, name: str, ending: str) -> None:
-        """Refuse what cannot be asked of a file with this ending."""
+        """Refuse keywords that do not apply to files with this ending."""
         default = Request()
         for field, endings in _APPLIES.items():
             value = getattr(self, field)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._feature_names import meant
-from .errors import Argument, ReadError, tell
+from .errors import Argument, ReadError, no_column, tell
 from .lines import STANDARD_INPUT
 from .request import TEXT, Request
 
@@ -99,10 +98,8 @@ class Table:
         names = self.feature_names or tuple(str(j) for j in range(self.shape[1]))
         unknown = [name for name in columns if name not in names]
         if unknown:
-            raise ReadError(
-                f"{self.source} has no column {unknown[0]!r} to drop; "
-                + meant(unknown[0], names)
-            )
+            asked = Argument("drop", unknown[0])
+            raise no_column(self.source, "column", asked, names)
         keep = [j for j, name in enumerate(names) if name not in set(columns)]
         if not keep:
             raise ReadError(f"no column of {self.source} is left; drop fewer.")
@@ -237,7 +234,7 @@ def read_table(path: str | Path, **wanted: Any) -> Table:
 
 
 def _ending(path: Path) -> str:
-    """How the name of a file ends, of those that are understood."""
+    """Return the ending of a file's name, or refuse an unknown one."""
     if path.is_dir() and not _ends(path, ".zarr"):
         raise ReadError(f"{path} is a directory; give a file.")
     if not path.exists():
@@ -247,7 +244,7 @@ def _ending(path: Path) -> str:
     if ending is None:
         what = f"ends with {path.suffix!r}" if path.suffix else "has no ending"
         raise ReadError(
-            f"{path} {what}; the kind of a file is told by its ending: "
+            f"{path} {what}; files are recognised by one of these endings: "
             f"{', '.join(FORMATS)}."
         )
     return ending
@@ -258,7 +255,7 @@ _ROWS = 5  # fewer that count up by one may well be measured
 
 
 def tell_of_numbering(table: Table) -> None:
-    """Say so if columns of whole numbers seem to number the samples.
+    """Warn if columns of whole numbers seem to number the samples.
 
     They count up by one, or are called so and have no number twice.
     """
@@ -300,7 +297,7 @@ _CODES = (-99, -999, -9999, 99, 999, 9999)
 
 
 def tell_of_codes(table: Table) -> None:
-    """Say so if numbers such as -99 seem to stand for values that are missing.
+    """Warn if numbers such as -99 seem to stand for missing values.
 
     They do if they are farther from all others of their column than those are from one
     another.
@@ -330,7 +327,7 @@ def tell_of_codes(table: Table) -> None:
 
 
 def _in_memory(values: Any) -> Any:
-    """Read what is still in its file."""
+    """Read values that are still in their file."""
     return values.to_memory() if hasattr(values, "to_memory") else values
 
 

@@ -35,17 +35,23 @@ def check_free(paths: Iterable[str | Path], force: bool = False) -> None:
             raise WriteError(f"{parent} is not writable; give another place.")
 
 
-def check_name(option: str, path: Path | None, *endings: str) -> None:
-    """Refuse the name of a file that does not end with one of these; None is none."""
-    if path is not None and path.suffix.lower() not in endings:
+def check_output(option: str, path: Path | None, force: bool, *endings: str) -> None:
+    """Refuse a file that could not be written, or does not end with one of these.
+
+    Without a path there is nothing to refuse.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
         known = f"{', '.join(endings[:-1])} or {endings[-1]}"
         raise WriteError(
             f"{option} {path} must end with {known if endings[1:] else endings[0]}."
         )
+    check_free([path], force)
 
 
 def check_directory(option: str, path: Path, names: Iterable[str], force: bool) -> None:
-    """Refuse a place where these files could not be written."""
+    """Refuse a directory that could not hold these files."""
     if path.exists() and not path.is_dir():
         raise WriteError(f"{option} {path} is a file; give a directory.")
     check_free((path / name for name in names), force)
@@ -90,7 +96,7 @@ def write_files(
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Say of a failure, such as a full disk, which file it kept from being written."""
+    """Name the file in errors of writing, such as a full disk."""
     try:
         yield
     except WriteError:
@@ -105,9 +111,9 @@ def naming(path: Path) -> Iterator[None]:
 
 @contextmanager
 def draft(path: Path) -> Iterator[str]:
-    """Give a name beside a file to write it under; what is left there goes.
+    """Give a temporary name beside a file; what is left there is deleted.
 
-    Folders that are missing are made, and go too if nothing comes to be in them.
+    Missing folders are made, and deleted again if they stay empty.
     """
     made = [p for p in (path.parent, *path.parent.parents) if not p.exists()]
     try:
@@ -127,7 +133,7 @@ def draft(path: Path) -> Iterator[str]:
 
 
 def put_in_place(drafts: Sequence[tuple[str, Path]], force: bool) -> None:
-    """Give drafts their names, or none of them."""
+    """Rename all drafts to their files, or none."""
     placed: list[Path] = []
     try:
         for name, path in drafts:

@@ -1,8 +1,9 @@
-"""What pictures share: features and their order, points of curves."""
+"""Shared by pictures: the order of features, and points of curves."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from .._validation import FloatArray
 from ..blocks.threshold_path import ThresholdPath
 from ..result import Status
 from ..sparsity_path import SparsityPath
+
+if TYPE_CHECKING:
+    from ..inspection.alternatives import Alternatives
 
 
 def block_order(path: ThresholdPath) -> NDArray[np.intp]:
@@ -54,6 +58,22 @@ def runs_of(labels: NDArray[np.intp]) -> list[tuple[int, int]]:
     starts = np.flatnonzero(np.concatenate([[True], labels[1:] != labels[:-1]]))
     lengths = np.diff(np.append(starts, len(labels)))
     return [(int(s), int(n)) for s, n in zip(starts, lengths, strict=True)]
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many characters."""
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def membership(
+    found: Alternatives, most_sets: int, most_features: int
+) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return the features that most sets have, and 1 where a set (row) has one."""
+    counts = found.counts
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0][:most_features]
+    rows = [np.isin(order, support) for support in found.supports[:most_sets]]
+    return order, np.array(rows, dtype=float)
 
 
 def drawn_bounds(path: SparsityPath) -> tuple[FloatArray, float]:

@@ -29,6 +29,7 @@ from ._layout import (
     proved_optimal,
     runs_of,
     select_features,
+    shortened,
 )
 
 if TYPE_CHECKING:
@@ -149,8 +150,7 @@ def plot_matrix(
         limit = float(entries.max()) or 1.0
     A[np.abs(A) <= epsilon] = 0.0
     ax.imshow(A, cmap=COLOURS, vmin=-limit, vmax=limit, interpolation="nearest")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     for spine in ax.spines.values():
         spine.set_color(SOFT)
     return ax
@@ -230,12 +230,11 @@ def plot_blocks(
 def _outline(ax: Any, runs: list[tuple[int, int]]) -> None:
     from matplotlib.patches import Rectangle
 
+    style: dict[str, Any] = {"fill": False, "edgecolor": INK, "lw": 1}
     for start, length in runs:
         if length > 1:
             corner = (start - 0.5, start - 0.5)
-            ax.add_patch(
-                Rectangle(corner, length, length, fill=False, edgecolor=INK, lw=1)
-            )
+            ax.add_patch(Rectangle(corner, length, length, **style))
 
 
 def _plot_chosen(
@@ -255,13 +254,12 @@ def _plot_chosen(
     k = int(chosen.sum())
     plot_matrix(cov, features=near, limit=limit, ax=ax)
     veil = np.zeros((len(near), len(near), 4))
-    veil[..., :3] = 1.0
-    veil[..., 3] = 0.75
+    veil[:] = (1.0, 1.0, 1.0, 0.75)  # white, and not quite opaque
     veil[:k, :k, 3] = 0.0
     ax.imshow(veil, interpolation="nearest")
     _outline(ax, [(0, k)])
     if k <= 12:
-        ax.set_yticks(range(k), [_short(n, 22) for n in cov.names_of(near[:k])])
+        ax.set_yticks(range(k), [_label(n, 22) for n in cov.names_of(near[:k])])
         ax.tick_params(axis="y", labelsize=7, length=0)
     ax.set_title(f"component: {k} features")
 
@@ -295,9 +293,7 @@ def plot_largest_block(
             xytext=(6, 6),
             textcoords="offset points",
         )
-    ax.set_xlim(left=0)
-    ax.set_xlabel("threshold ε")
-    ax.set_ylabel("features in the largest block")
+    ax.set(xlim=(0, None), xlabel="threshold ε", ylabel="features in the largest block")
     return ax
 
 
@@ -319,7 +315,7 @@ def plot_loadings(result: Result, *, max_features: int = 30, ax: Any = None) -> 
     colours = [POSITIVE if value >= 0 else NEGATIVE for value in values]
     places = range(len(loadings))
     ax.barh(places, values, color=colours, height=0.7)
-    ax.set_yticks(places, [_short(name) for name, _ in loadings])
+    ax.set_yticks(places, [_label(name) for name, _ in loadings])
     ax.invert_yaxis()
     ax.axvline(0, color=INK, lw=0.8)
     ax.set_xlabel("loading")
@@ -369,8 +365,7 @@ def plot_sparsity_path(path: SparsityPath, *, ax: Any = None) -> Any:
         )
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_ylim(0, path.ceiling * 1.05)
-    ax.set_xlabel("features k")
-    ax.set_ylabel("variance x'Ax")
+    ax.set(xlabel="features k", ylabel="variance x'Ax")
     ax.legend(frameon=False, loc="lower right")
     return ax
 
@@ -479,8 +474,7 @@ def plot_proof(events: Sequence[Event], *, k: int | None = None, ax: Any = None)
     low, high = objectives.min(), max(objectives.max(), bounds[known].max(initial=0.0))
     room = max(high - low, 0.02 * abs(high)) * 0.1
     ax.set_ylim(low - room, high + room)
-    ax.set_xlabel("seconds")
-    ax.set_ylabel("variance x'Ax")
+    ax.set(xlabel="seconds", ylabel="variance x'Ax")
     gap = gap_in_percent(steps[-1].gap, steps[-1].status)
     ax.set_title(f"k = {k}: gap {gap}, {count(steps[-1].nodes, 'node')}")
     ax.legend(frameon=False)
@@ -498,7 +492,6 @@ def _on_one_clock(elapsed: Sequence[float]) -> FloatArray:
     return np.array(seconds)
 
 
-def _short(name: str, length: int = 32) -> str:
+def _label(name: str, most: int = 32) -> str:
     # matplotlib reads $…$ as mathematics
-    name = name.replace("$", r"\$")
-    return name if len(name) <= length else name[: length - 1] + "…"
+    return shortened(name, most).replace("$", r"\$")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._validation import names_of
+from ._layout import membership
 from .figures import axes
 
 if TYPE_CHECKING:
@@ -30,15 +31,10 @@ def plot_alternatives(found: Alternatives, *, ax: Any = None) -> Any:
     >>> bs.plotting.plot_alternatives(bs.alternatives(A, 2, within=0.2)).get_title()
     'all sets within 20.00%: 3'
     """
-    counts = found.counts
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] > 0][:MOST_FEATURES]
-    shown = found.supports[:MOST_SETS]
-    member = np.array([np.isin(order, support) for support in shown], dtype=float)
+    order, member = membership(found, MOST_SETS, MOST_FEATURES)
     ax = axes(ax, (0.5 + 0.22 * len(order), 3.2))
     ax.imshow(member, cmap="Blues", vmin=0, vmax=1.2, aspect="auto")
-    ax.set_xticks(np.arange(len(order)))
-    ax.set_xticklabels(found.names_of(order), rotation=90, fontsize=7)
+    ax.set_xticks(range(len(order)), found.names_of(order), rotation=90, fontsize=7)
     ax.set_ylabel("sets, best first")
     proved = "all" if found.complete else "some"
     ax.set_title(f"{proved} sets within {found.within:.2%}: {len(found)}", fontsize=9)
@@ -62,8 +58,7 @@ def plot_stability(found: Stability, *, ax: Any = None) -> Any:
     share = found.frequency[order]
     spread = np.array([share - found.low[order], found.high[order] - share])
     ax.errorbar(np.arange(len(order)), share, yerr=spread, fmt="o", ms=4, capsize=2)
-    ax.set_xticks(np.arange(len(order)))
-    ax.set_xticklabels(labels, rotation=90, fontsize=7)
+    ax.set_xticks(range(len(order)), labels, rotation=90, fontsize=7)
     ax.set_ylim(-0.02, 1.02)
     ax.set_ylabel(f"selected in {found.n_resamples} resamples")
     return ax

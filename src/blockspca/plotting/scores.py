@@ -53,15 +53,13 @@ def plot_scores(
     ax = tidy(axes(ax, (5.2, 4.6)))
     if scores.ndim == 1 or scores.shape[1] == 1:
         ax.hist(np.ravel(scores), bins="auto", color=POSITIVE, alpha=0.85)
-        ax.set_xlabel("component 1")
-        ax.set_ylabel("samples")
+        ax.set(xlabel="component 1", ylabel="samples")
         return ax
     i, j = components
     _scatter(ax, scores[:, [i, j]], colour if color is None else color)
     ax.axhline(0, color=SOFT, lw=0.6, zorder=0)
     ax.axvline(0, color=SOFT, lw=0.6, zorder=0)
-    ax.set_xlabel(f"component {i + 1}")
-    ax.set_ylabel(f"component {j + 1}")
+    ax.set(xlabel=f"component {i + 1}", ylabel=f"component {j + 1}")
     return ax
 
 

@@ -1,4 +1,4 @@
-"""What the interactive picture of the blocks needs, as plain lists."""
+"""The data of the interactive picture of the blocks, as plain lists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_LEVELS = 120
 
 
 def block_data(report: Report) -> dict[str, Any]:
-    """Return what the page shows of the blocks, and the level to start with."""
+    """Return the blocks that the page shows, and the level to start with."""
     results = report.components.results
     content = blocks_at_levels(report.thresholds, report.cov, results)
     return {**content, "start": start_level(report, slider_levels(report))}

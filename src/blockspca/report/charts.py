@@ -10,7 +10,7 @@ from markupsafe import Markup
 from .._messages import percent, proof_in_words
 from ..plotting._layout import drawn_bounds, largest_blocks, proved_optimal
 from .block_data import slider_levels
-from .frame import WIDTH, Frame, dot, number, picture
+from .frame import WIDTH, Frame, dot, line, number, picture, text
 
 if TYPE_CHECKING:
     from .page import Report
@@ -28,25 +28,16 @@ def sparsity_path(report: Report) -> Markup:
     frame = Frame((0, ks[-1]), (0, top), ("features k", "variance"))
     x0, y0 = frame.place(0, path.ceiling)
     x1, _ = frame.place(ks[-1], path.ceiling)
-    inside = Markup(
-        '<line x1="{}" x2="{}" y1="{}" y2="{}" class="ceiling"/>'
-        '<text x="{}" y="{}" class="tick">PCA, all features</text>'
+    inside = line(x0, x1, y0, y0, "ceiling")
+    inside += text(x0 + 6, y0 + 14, "PCA, all features", "tick")
+    curve = frame.points(ks, objectives)
+    inside += Markup(
         '<polygon points="{} {}" class="band"/><polyline points="{}" class="line"/>'
-    ).format(
-        x0,
-        x1,
-        y0,
-        y0,
-        x0 + 6,
-        y0 + 14,
-        frame.points(ks, objectives),
-        frame.points(ks[::-1], bounds[::-1]),
-        frame.points(ks, objectives),
-    )
+    ).format(curve, frame.points(ks[::-1], bounds[::-1]), curve)
     for (k, result), proved in zip(path.items(), are_proved, strict=True):
         x, y = frame.place(k, result.objective)
-        text = f"k = {k}: variance {result.objective:.6g}, {proof_in_words(result)}"
-        inside += dot(x, y, 4, text, "dot" if proved else "dot open")
+        said = f"k = {k}: variance {result.objective:.6g}, {proof_in_words(result)}"
+        inside += dot(x, y, 4, said, "dot" if proved else "dot open")
     title = (
         f"Variance of the best component against its number of features k, from "
         f"{objectives[0]:.4g} at k = 1 to {objectives[-1]:.4g} at k = {int(ks[-1])}; "
@@ -66,7 +57,7 @@ def largest_block(report: Report) -> Markup:
         ("threshold ε", "largest block"),
     )
     x, y = frame.place(0, sizes[0])
-    line = Markup('<polyline points="{}" class="line"/>').format(
+    curve = Markup('<polyline points="{}" class="line"/>').format(
         frame.points(xs, np.repeat(sizes, 2))
     )
     both = zip(levels, sizes, strict=True)
@@ -78,7 +69,7 @@ def largest_block(report: Report) -> Markup:
         "Features in the largest block against the threshold: "
         f"{sizes[0]} at ε = 0, 1 from ε = {levels[-1]:.4g} on."
     )
-    return frame.draw(line + marker, title)
+    return frame.draw(curve + marker, title)
 
 
 def explained_variance(report: Report) -> Markup:
@@ -97,9 +88,7 @@ def explained_variance(report: Report) -> Markup:
     bars = Markup("")
     for row, (name, shares, more, beyond) in enumerate(rows):
         y = 10 + 46 * row
-        bars += Markup('<text x="{}" y="{}" class="tick end">{}</text>').format(
-            left - 8, y + 20, name
-        )
+        bars += text(left - 8, y + 20, name, "tick end")
         start = float(left)
         for j, share in enumerate(shares):
             wide = max(0.0, float(share)) * width
@@ -110,9 +99,8 @@ def explained_variance(report: Report) -> Markup:
                 round(start, 2), y, round(wide, 2), j % 4, name, j + 1, percent(share)
             )
             start += wide
-        bars += Markup('<text x="{}" y="{}" class="tick">{}{}</text>').format(
-            round(max(start, beyond), 2) + 6, y + 20, percent(float(sum(shares))), more
-        )
+        said = f"{percent(float(sum(shares)))}{more}"
+        bars += text(round(max(start, beyond), 2) + 6, y + 20, said, "tick")
     bars += Markup(
         '<line x1="{}" x2="{}" y1="4" y2="44" class="ceiling">'
         "<title>proved: at most {}</title></line>"

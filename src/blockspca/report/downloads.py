@@ -1,4 +1,4 @@
-"""What can be saved from the page: tables as CSV and certificates as JSON, as links."""
+"""The downloads of the page: tables as CSV and certificates as JSON."""
 
 from __future__ import annotations
 

@@ -51,33 +51,23 @@ class Frame:
         ticks = Markup("")
         for value in tick_values(*self.x, whole=whole_x):
             x, _ = self.place(value, self.y[0])
-            ticks += Markup('<text x="{}" y="{}" class="tick mid">{}</text>').format(
-                x, self.height - BOTTOM + 16, number(value)
-            )
+            ticks += text(x, self.height - BOTTOM + 16, number(value), "tick mid")
         for value in tick_values(*self.y):
             _, y = self.place(self.x[0], value)
-            ticks += Markup(
-                '<line x1="{}" x2="{}" y1="{}" y2="{}" class="grid"/>'
-                '<text x="{}" y="{}" class="tick end">{}</text>'
-            ).format(LEFT, WIDTH - RIGHT, y, y, LEFT - 6, y + 4, number(value))
+            ticks += line(LEFT, WIDTH - RIGHT, y, y, "grid")
+            ticks += text(LEFT - 6, y + 4, number(value), "tick end")
         across, up = self.labels
-        names = Markup(
-            '<text x="{}" y="{}" class="tick mid">{}</text>'
+        below = text((LEFT + WIDTH - RIGHT) / 2, self.height - 5, across, "tick mid")
+        beside = Markup(
             '<text transform="translate(12 {}) rotate(-90)" class="tick mid">{}</text>'
-        ).format(
-            (LEFT + WIDTH - RIGHT) / 2,
-            self.height - 5,
-            across,
-            (TOP + self.height - BOTTOM) / 2,
-            up,
-        )
-        return Markup('<g class="axes">{}{}</g>').format(ticks, names)
+        ).format((TOP + self.height - BOTTOM) / 2, up)
+        return Markup('<g class="axes">{}{}{}</g>').format(ticks, below, beside)
 
 
 def picture(
     width: float, height: float, inside: Markup, title: str, name: str = ""
 ) -> Markup:
-    """Return an SVG with a title for those who cannot see it."""
+    """Return an SVG with a title for screen readers."""
     of_name = Markup(' id="{}"').format(name) if name else ""
     return Markup(
         '<svg{} viewBox="0 0 {} {}" role="img" aria-label="{}" class="chart">{}</svg>'
@@ -101,8 +91,22 @@ def number(value: float) -> str:
     return f"{0.0 if abs(value) < 1e-12 else value:.5g}"
 
 
+def text(x: float, y: float, content: str, kind: str) -> Markup:
+    """Return a text of a class, such as "tick mid"."""
+    return Markup('<text x="{}" y="{}" class="{}">{}</text>').format(
+        x, y, kind, content
+    )
+
+
+def line(x0: float, x1: float, y0: float, y1: float, kind: str) -> Markup:
+    """Return a line of a class."""
+    return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="{}"/>').format(
+        x0, x1, y0, y1, kind
+    )
+
+
 def dot(x: float, y: float, radius: float, text: str, kind: str) -> Markup:
-    """Return a point that says what it is."""
+    """Return a point with a tooltip."""
     return Markup(
         '<circle cx="{}" cy="{}" r="{}" class="{}"><title>{}</title></circle>'
     ).format(x, y, radius, kind, text)
@@ -113,8 +117,3 @@ def value_range(values: Sequence[float] | Any) -> tuple[float, float]:
     low, high = float(np.min(values)), float(np.max(values))
     room = (high - low) * 0.05
     return low - room, high + room
-
-
-def shortened(name: str, most: int) -> str:
-    """Return a name of at most so many characters."""
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from .._messages import count
 from .._validation import FloatArray
-from .frame import WIDTH, picture, shortened
+from ..plotting._layout import membership, shortened
+from .frame import WIDTH, line, picture, text
 
 if TYPE_CHECKING:
     from ..inspection.alternatives import Alternatives
@@ -51,10 +52,9 @@ class Grid:
             for j in np.flatnonzero(self.values[i]):
                 parts.append(self._cell(i, int(j), y, width, strongest))
         height = HEAD + ROW * n_rows + 6
+        right = round(NAMES + width * n_columns, 2)
         lines = Markup("").join(
-            Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="grid"/>').format(
-                NAMES, round(NAMES + width * n_columns, 2), y, y
-            )
+            line(NAMES, right, y, y, "grid")
             for y in (HEAD + ROW * i for i in range(n_rows + 1))
         )
         return picture(WIDTH, height, lines + Markup("").join(parts), title)
@@ -62,15 +62,11 @@ class Grid:
     def _heads(self, width: float) -> Markup:
         every = max(1, int(22 / width) + (width < 22))  # a number of two digits fits
         heads = Markup("").join(
-            Markup('<text x="{}" y="{}" class="tick mid">{}</text>').format(
-                round(NAMES + width * (j + 0.5), 2), HEAD - 7, name
-            )
+            text(round(NAMES + width * (j + 0.5), 2), HEAD - 7, name, "tick mid")
             for j, name in enumerate(self.columns)
             if j % every == 0
         )
-        return heads + Markup('<text x="{}" y="{}" class="tick end">{}</text>').format(
-            NAMES - 6, HEAD - 7, self.head
-        )
+        return heads + text(NAMES - 6, HEAD - 7, self.head, "tick end")
 
     def _cell(self, i: int, j: int, y: int, width: float, strongest: float) -> Markup:
         value = float(self.values[i, j])
@@ -94,11 +90,8 @@ class Grid:
         )
         if not self.texts:
             return cell
-        return cell + Markup(
-            '<text x="{}" y="{}" class="in-cell mid {}">{:+.2f}</text>'
-        ).format(
-            round(x + width / 2, 2), y + 12.5, "strong" if share > STRONG else "", value
-        )
+        kind = f"in-cell mid {'strong' if share > STRONG else ''}"
+        return cell + text(round(x + width / 2, 2), y + 12.5, f"{value:+.2f}", kind)
 
 
 def loadings(report: Report) -> Markup:
@@ -150,14 +143,10 @@ def entering(report: Report) -> Markup:
 
 def alternatives(found: Alternatives) -> Markup:
     """Which features are in which of the sets, the best set first."""
-    counts = found.counts
-    order = np.argsort(-counts, kind="stable")
-    order = order[counts[order] > 0][:MAX_ROWS]
-    shown = found.supports[:MAX_SETS]
-    values = np.array([np.isin(order, support) for support in shown], dtype=float).T
-    columns = [str(j + 1) for j in range(len(shown))]
-    grid = Grid(values, found.names_of(order), columns, "set")
+    order, member = membership(found, MAX_SETS, MAX_ROWS)
+    columns = [str(j + 1) for j in range(len(member))]
+    grid = Grid(member.T, found.names_of(order), columns, "set")
     often = ", ".join(
-        f"{name} in {counts[i]}" for name, i in zip(grid.rows, order, strict=True)
+        f"{name} in {n}" for name, n in zip(grid.rows, found.counts[order], strict=True)
     )
     return grid.draw(f"Features of {count(len(found), 'set')}: {often}.")

@@ -1,4 +1,4 @@
-"""How sure the selection is: alternatives, stability, what a feature is worth."""
+"""Alternatives, stability and importance of features, as sentences and pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from markupsafe import Markup
 
 from .._messages import count, percent
-from .frame import WIDTH, dot, picture, shortened
+from ..plotting._layout import shortened
+from .frame import WIDTH, dot, line, picture, text
 from .grids import LONGEST, NAMES
 
 if TYPE_CHECKING:
@@ -78,18 +79,8 @@ def stability(report: Report) -> Markup:
 
     height = HEAD + ROW * len(order) + 8
     parts = [
-        Markup(
-            '<text x="{}" y="{}" class="tick mid">{}</text>'
-            '<line x1="{}" x2="{}" y1="{}" y2="{}" class="grid"/>'
-        ).format(
-            across(share),
-            HEAD - 8,
-            f"{share:.0%}",
-            across(share),
-            across(share),
-            HEAD,
-            height - 4,
-        )
+        text(across(share), HEAD - 8, f"{share:.0%}", "tick mid")
+        + line(across(share), across(share), HEAD, height - 4, "grid")
         for share in (0, 0.25, 0.5, 0.75, 1)
     ]
     for row, (i, name) in enumerate(zip(order, names, strict=True)):
@@ -97,22 +88,12 @@ def stability(report: Report) -> Markup:
         share, low, high = (
             float(v[i]) for v in (found.frequency, found.low, found.high)
         )
-        text = f"{name}: {share:.0%} ({low:.0%} to {high:.0%})"
+        said = f"{name}: {share:.0%} ({low:.0%} to {high:.0%})"
         kind = "dot" if i in used else "dot open"
         parts.append(
-            Markup(
-                '<text x="{}" y="{}" class="tick end">{}</text>'
-                '<line x1="{}" x2="{}" y1="{}" y2="{}" class="line"/>'
-            ).format(
-                NAMES - 6,
-                y + 4,
-                shortened(name, LONGEST),
-                across(low),
-                across(high),
-                y,
-                y,
-            )
-            + dot(across(share), y, 4, text, kind)
+            text(NAMES - 6, y + 4, shortened(name, LONGEST), "tick end")
+            + line(across(low), across(high), y, y, "line")
+            + dot(across(share), y, 4, said, kind)
         )
     title = (
         f"How often features are selected in {count(found.n_resamples, 'draw')} of the "

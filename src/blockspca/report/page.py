@@ -29,7 +29,7 @@ SCRIPTS = ("page.js", "scores.js", "blocks.js")
 
 @dataclass(frozen=True)
 class Report:
-    """What a page is about.
+    """The content of a page.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
-"""A proof for a reader, as one HTML page: the bounds, who went when, and the trees.
+"""A proof as one HTML page: its bounds, when features were excluded, and its trees.
 
-The page says what the file says; whether that is true is for the checker to tell.
+The page shows what the file says; only the checker decides whether that is true.
 """
 
 from __future__ import annotations
@@ -206,24 +206,26 @@ def _details(section: Section, name: Name) -> str:
             if back:
                 lines.append(f"Not excluded any more: {_list(back, name)}.")
         before = left
-        text = "".join(f"<p>{escape(line)}</p>" for line in lines)
-        tree = "".join(_tree(record, name))
-        parts.append(
-            f"<details><summary>k = {record.k}: {len(left)} features, "
-            f"{_nodes(record)} nodes</summary>{text}{tree}</details>"
-        )
+        summary = f"k = {record.k}: {len(left)} features, {_nodes(record)} nodes"
+        parts.append(_folded(summary, lines, "".join(_tree(record, name))))
     return "".join(parts) or "<p>Every bound is by a formula; there is no tree.</p>"
+
+
+def _folded(summary: str, lines: Sequence[str], tree: str = "") -> str:
+    """Return paragraphs and perhaps a tree, folded under a summary."""
+    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f"<details><summary>{summary}</summary>{text}{tree}</details>"
 
 
 def _of_groups(record: Record, name: Name) -> str:
     """The tree of groups, each named by its first feature."""
     groups = f"{len(record.features)} groups"
-    return (
-        f"<details><summary>k = {record.k}: {groups}, {_nodes(record)} nodes</summary>"
-        f"<p>{escape(groups)}, each by its first feature, in the order of the tree: "
-        f"{escape(_list(record.features, name))}.</p>"
-        f"{''.join(_tree(record, name))}</details>"
+    line = (
+        f"{groups}, each by its first feature, in the order of the tree: "
+        f"{_list(record.features, name)}."
     )
+    summary = f"k = {record.k}: {groups}, {_nodes(record)} nodes"
+    return _folded(summary, [line], "".join(_tree(record, name)))
 
 
 def _counted(record: Record, given: Compositions, name: Name) -> str:
@@ -244,13 +246,12 @@ def _counted(record: Record, given: Compositions, name: Name) -> str:
     if len(cases) > _MOST_NODES:
         lines.append(f"… and {len(cases) - _MOST_NODES} more, not shown.")
     lines.append("All other counts are closed by the matrix of their bounds.")
-    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     summary = f"k = {record.k}: {len(given.parts)} parts, {len(cases)} counts left"
-    return f"<details><summary>{summary}</summary>{text}</details>"
+    return _folded(summary, lines)
 
 
 def _rounds(record: Record, d: int, name: Name) -> str:
-    """What each round of directions finds in every better set, and leaves open."""
+    """Describe which features each round of directions fixes and leaves."""
     direction = record.direction
     assert direction is not None
     lines = []
@@ -263,25 +264,22 @@ def _rounds(record: Record, d: int, name: Name) -> str:
         f"Then kρ + λmax(M), with ρ = {direction.rho:.4g} and what is left, is at most "
         f"{record.upper:.6g}."
     )
-    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
     summary = f"k = {record.k}: directions, {len(direction.rounds)} rounds"
-    return f"<details><summary>{summary}</summary>{text}</details>"
+    return _folded(summary, lines)
 
 
 def _fixings(record: Record, d: int, name: Name) -> str:
-    """What each node of a search by weights does."""
+    """Describe each node of a search by weights."""
     lines = [f"{len(record.features)} of {d} features are left by screening."]
     lines += [_searched(node, name) for node in record.nodes[:_MOST_NODES]]
     if len(record.nodes) > _MOST_NODES:
         more = len(record.nodes) - _MOST_NODES
         lines.append(f"… and {more} more steps, not shown.")
-    text = "".join(f"<p>{escape(line)}</p>" for line in lines)
-    summary = f"k = {record.k}: weights, {_nodes(record)} nodes"
-    return f"<details><summary>{summary}</summary>{text}</details>"
+    return _folded(f"k = {record.k}: weights, {_nodes(record)} nodes", lines)
 
 
 def _searched(node: EntryNode, name: Name) -> str:
-    """What a node of a search by weights says."""
+    """Describe a node of a search by weights."""
     if isinstance(node, Fix):
         out, needed = _list(node.out, name), _list(node.inside, name)
         return f"In no better set: {out}; in every better set: {needed}."

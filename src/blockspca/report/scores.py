@@ -73,7 +73,7 @@ def label_groups(labels: tuple[str, ...] | None) -> tuple[list[Group], NDArray[A
 
 
 def _shape(j: int) -> int:
-    """The shape of group j: with its colour, none of 32 groups has that of another."""
+    """Return the shape of group j, so that 32 pairs of colour and shape differ."""
     return (j + j // N_COLOURS) % N_SHAPES
 
 
@@ -110,7 +110,7 @@ def _shades(values: FloatArray) -> tuple[list[Group], NDArray[Any]]:
 
 
 class ScorePicture:
-    """The scatter of a report: what is shown of it, as SVG and as data for the script.
+    """The scatter plot of a report, as SVG and as data for the script.
 
     The script only moves what is drawn here: when other components are chosen for the
     axes, it takes places from `data`.
@@ -124,7 +124,7 @@ class ScorePicture:
         self.shown = self._thinned()
 
     def _thinned(self) -> NDArray[np.intp]:
-        """Every so-manieth sample of each group, so that small groups are not lost."""
+        """Take every n-th sample of each group, so that small groups are kept."""
         n = len(self.scores)
         step = -(-n // MAX_POINTS)
         if step == 1 or not self.groups:
@@ -172,7 +172,7 @@ class ScorePicture:
         )
 
     def data(self) -> dict[str, Any]:
-        """What the script needs to move the samples: columns, axes, names, arrows."""
+        """Return the data of the script: columns, axes, names and arrows."""
         report, shown = self.report, self.shown
         names = report.sample_names or tuple(str(i) for i in range(len(self.scores)))
         axes = []
@@ -191,7 +191,7 @@ class ScorePicture:
         }
 
     def caption(self) -> str:
-        """Say what is shown, and what is not."""
+        """Return how many samples are shown, and of how many."""
         n, shown = len(self.scores), len(self.shown)
         said = f"{count(n, 'sample')}."
         if self.is_plane and shown < n:

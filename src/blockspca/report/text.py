@@ -50,7 +50,7 @@ def gather(report: Report) -> dict[str, Any]:
 
 
 def summary(report: Report) -> list[str]:
-    """Say the main things in a few sentences."""
+    """Return the main results in a few sentences."""
     components, d = report.components, report.cov.n_features
     m = len(components)
     n = report.cov.n_samples
