@@ -29,7 +29,7 @@ from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
 from .dominance import Dominance
 from .rounding import SMALLEST
-from .sources import EPS, Indices, MatrixSource, MomentSource, Source, WithoutFactor
+from .sources import EPS, Indices, MatrixSource, MomentSource, Source
 
 
 def contrastive(
@@ -88,7 +88,7 @@ def contrastive(
         view.refuse_overflow()
         error = view.entry_error()
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
-        source = HeldContrast(A - weight * B, error, view)
+        source = MomentSource(A - weight * B, error, psd=False, computed_from=view)
         # Nothing is subtracted, and the entries stay exact.
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
@@ -188,13 +188,12 @@ class ContrastDominance(Dominance):
             return float(self.weight * shift * (1 + 4 * EPS) + SMALLEST)
 
 
-class ContrastSource(WithoutFactor):
+class ContrastSource(Source):
     """A_t − g A_b, entry by entry."""
 
-    known_psd = False
     no_factor = "a contrast of two has no factor"
 
-    def __init__(self, target: Any, background: Any, weight: float) -> None:
+    def __init__(self, target: Source, background: Source, weight: float) -> None:
         self.target, self.background, self.weight = target, background, weight
         self.n_features = target.n_features
 
@@ -233,25 +232,10 @@ class ContrastSource(WithoutFactor):
         return self.target.matvec(x) - self.weight * self.background.matvec(x)
 
     @property
-    def terms(self) -> tuple[Any, Any]:
+    def terms(self) -> tuple[Source, Source]:
         """Sources from both of which an entry is computed."""
         return self.target, self.background
 
     def check_unchanged(self) -> None:
-        """Ask both, where they read data in place."""
         for source in self.terms:
-            Covariance(source).check_unchanged()
-
-
-class HeldContrast(MomentSource):
-    """The same in memory; what it was formed from may be data read in place."""
-
-    known_psd = False
-
-    def __init__(self, A: FloatArray, error: float, view: ContrastSource) -> None:
-        super().__init__(A, error)
-        self.view = view
-
-    def check_unchanged(self) -> None:
-        """Ask both, where they read data in place."""
-        self.view.check_unchanged()
+            source.check_unchanged()

@@ -198,11 +198,7 @@ class Covariance:
         Called before anything is called proved. Takes one pass over data on disk or in
         a dask array; all other data were copied, and nothing is to be done.
         """
-        source: Any = self._source
-        while hasattr(source, "base"):  # of a derived matrix
-            source = source.base
-        if hasattr(source, "check_unchanged"):
-            source.check_unchanged()
+        self._source.check_unchanged()
 
     @classmethod
     def from_chunks(
@@ -314,8 +310,9 @@ class Covariance:
         return isinstance(self._source, MatrixSource) and not self._source.sparse
 
     def __repr__(self) -> str:
-        origin = getattr(self._source, "made_from", "another matrix")
-        return f"Covariance(n_features={self.n_features}, from {origin})"
+        return (
+            f"Covariance(n_features={self.n_features}, from {self._source.made_from})"
+        )
 
     def diagonal(self) -> FloatArray:
         """Return the variances A_ii, as a read-only array."""
@@ -369,13 +366,11 @@ class Covariance:
 
     def sparse_data(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """Return X, μ and D of A = D (X'X − n μμ') D if made from sparse data X."""
-        parts = getattr(self._source, "sparse_parts", None)
-        return None if parts is None else parts()
+        return self._source.sparse_parts()
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
         """Return X, μ, D, L and R if A is that of sparse data less L R' + R L'."""
-        parts = getattr(self._source, "sparse_correction", None)
-        return None if parts is None else parts()
+        return self._source.sparse_correction()
 
     def dense_factor(self) -> FloatArray | None:
         """Return C of A = C'C if it is a dense array in memory; do not write to it."""
@@ -385,11 +380,11 @@ class Covariance:
     @property
     def on_device(self) -> bool:
         """True if the data came from a GPU, which then computes the scan."""
-        return getattr(self._source, "on_device", False)
+        return self._source.on_device
 
     def given_moments(self) -> tuple[FloatArray, FloatArray] | None:
         """Means and divisors of the columns of data that are read in place, or None."""
-        return getattr(self._source, "given_moments", None)
+        return self._source.given_moments
 
     def dask_source(self) -> DaskSource | None:
         """Return the source if the data are a dask array, else None."""
@@ -412,26 +407,19 @@ class Covariance:
     @property
     def has_columns(self) -> bool:
         """True if A = C'C and `columns` of C can be had."""
-        return getattr(self._source, "has_columns", False)
+        return self._source.has_columns
 
     def columns(
         self, indices: np.ndarray, start: int = 0, stop: int | None = None
     ) -> FloatArray:
         """Return C[start:stop, indices], where A = C'C comes from complete data."""
-        if not self.has_columns:
-            raise ValueError(
-                "columns needs a covariance made from complete data "
-                "(Covariance.from_data)."
-            )
-        stop = self.n_samples if stop is None else stop
-        source: Any = self._source
-        return source.columns(_as_index(indices), start, stop)
+        stop = (self.n_samples or 0) if stop is None else stop
+        return self._source.columns(_as_index(indices), start, stop)
 
     @property
     def factor_error(self) -> float:
         """Bound on the spectral norm of the rounding error of C, where A = C'C."""
-        error = getattr(self._source, "factor_error", None)
-        return 0.0 if error is None else error()
+        return self._source.factor_error()
 
     def tiles(
         self, tile_size: int | None = None

@@ -96,7 +96,7 @@ class DaskSource(UncentredSource):
         return np.asarray(gram)
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         import dask
 
         lines = dask.compute(_fingerprints(self.given))[0]

@@ -23,7 +23,6 @@ from .sources import (
     MatrixSource,
     MomentSource,
     Source,
-    WithoutFactor,
 )
 
 
@@ -215,15 +214,35 @@ class ResidualDataSource(DenseDataSource):
         return float(np.linalg.norm(self.column_errors)) * (1 + self.n_features * EPS)
 
 
-class SubsetSource:
-    """Some features of another source."""
+class DerivedSource(Source):
+    """A source whose entries are computed from those of `base`, as well known."""
 
-    def __init__(self, base: Any, keep: NDArray[np.intp]) -> None:
+    def __init__(self, base: Source) -> None:
         self.base = base
-        self.keep = keep
-        self.has_columns = getattr(base, "has_columns", False)
+        self.has_columns = base.has_columns
         self.known_psd = base.known_psd
         self.n_samples = base.n_samples
+        self.n_features = base.n_features
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return self.base.gram(weights)
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return self.base.factor_error()
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()
+
+
+class SubsetSource(DerivedSource):
+    """Some features of another source."""
+
+    def __init__(self, base: Source, keep: NDArray[np.intp]) -> None:
+        super().__init__(base)
+        self.keep = keep
         self.n_features = len(keep)
 
     def diagonal(self) -> FloatArray:
@@ -244,26 +263,18 @@ class SubsetSource:
         return self.base.columns(self.keep[index], start, stop)
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
-        """X, μ and D of the features kept, if the base is made from sparse data."""
-        parts = Covariance(self.base).sparse_data()
+        parts = self.base.sparse_parts()
         if parts is None:
             return None
         X, mean, factor = parts
         return X[:, self.keep], mean[self.keep], factor[self.keep]
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
-        """As that of the base, of the features kept."""
-        found = Covariance(self.base).sparse_correction()
+        found = self.base.sparse_correction()
         if found is None:
             return None
         X, *others = found
         return X[:, self.keep], *(values[self.keep] for values in others)
-
-    def entry_error(self) -> float:
-        return self.base.entry_error()
-
-    def factor_error(self) -> float:
-        return Covariance(self.base).factor_error
 
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
@@ -271,17 +282,13 @@ class SubsetSource:
         return lifted
 
 
-class MaskedSource:
+class MaskedSource(DerivedSource):
     """Another source with some features cut off; see `masked`."""
 
-    def __init__(self, base: Any, used: NDArray[np.intp]) -> None:
-        self.base = base
-        self.has_columns = getattr(base, "has_columns", False)
+    def __init__(self, base: Source, used: NDArray[np.intp]) -> None:
+        super().__init__(base)
         self.used = np.zeros(base.n_features, dtype=bool)
         self.used[used] = True
-        self.known_psd = base.known_psd
-        self.n_samples = base.n_samples
-        self.n_features = base.n_features
         self.fill = 0.0
         if not base.known_psd and not self.used.all():
             self.fill = float(base.diagonal()[~self.used].min())
@@ -310,21 +317,15 @@ class MaskedSource:
         return np.where(self.used[index], 0.0, self.base.columns(index, start, stop))
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
-        """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
-        parts = Covariance(self.base).sparse_data()
+        """As those of the base, D being 0 where features are cut off."""
+        parts = self.base.sparse_parts()
         if parts is None or self.fill != 0:
             return None
         X, mean, factor = parts
         return X, mean, np.where(self.used, 0.0, factor)
 
-    def entry_error(self) -> float:
-        return self.base.entry_error()
 
-    def factor_error(self) -> float:
-        return Covariance(self.base).factor_error
-
-
-class LowRankSource(WithoutFactor):
+class LowRankSource(Source):
     """A − (L R' + R L'), entry by entry; `error` is what L and R make of each.
 
     A correction that takes most of A away leaves the rounding errors of the larger
@@ -373,9 +374,11 @@ class LowRankSource(WithoutFactor):
         return block
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
-        """X, μ and D of the base, if it is made from sparse data, and L and R."""
-        parts = Covariance(self.base).sparse_data()
+        parts = self.base.sparse_parts()
         return None if parts is None else (*parts, self.left, self.right)
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()
 
     def matvec(self, x: FloatArray) -> FloatArray:
         correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)

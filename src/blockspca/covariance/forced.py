@@ -72,9 +72,8 @@ def forced(
         A, product = source.A[np.ix_(rest, rest)], factor.T @ factor
         size = float(np.abs(A).max(initial=0.0)) + largest**2
         rounding = correction_error(len(chosen), size) + source.entry_error()
-        matrix = MomentSource(A + (product + product.T) / 2, rounding + error)
-        matrix.known_psd = cov.known_psd
-        new = matrix
+        A = A + (product + product.T) / 2
+        new = MomentSource(A, rounding + error, psd=cov.known_psd)
     else:
         base = SubsetSource(source, rest)
         new = LowRankSource(base, factor.T, -factor.T / 2, cov.known_psd, error)

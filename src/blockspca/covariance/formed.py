@@ -45,16 +45,6 @@ _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the c
 _PRODUCTS_AT_ONCE = 64
 
 
-class FormedSource(MomentSource):
-    """A as it was formed from `base`, data: known PSD, unless they have gaps."""
-
-    made_from = "data with more samples than features"
-
-    def __init__(self, A: FloatArray, base: Source, error: float) -> None:
-        super().__init__(A, error)
-        self.base = base
-
-
 def worth_forming(
     source: Source, deadline: Deadline | None, memory: int | None
 ) -> bool:
@@ -98,24 +88,32 @@ def seconds_to_form(source: Source) -> float:
     return math.inf
 
 
-def form(source: Source, tick: Tick = _no_tick) -> FormedSource:
+def form(source: Source, tick: Tick = _no_tick) -> MomentSource:
     """Form A from data; `tick` is told of the work done, and may raise."""
     if isinstance(source, SparseChunksSource):
-        return _from_chunks(source, tick)
-    if isinstance(source, SparseDataSource):
-        return _from_sparse(source, tick)
-    if isinstance(source, (DenseDataSource, MappedDataSource)):
-        return _from_dense(source, tick)
-    if isinstance(source, DaskSource):
-        A = dask_gram(source, tick)
-        _mirror(A)
-        return FormedSource(A, source, source.rounding_of(source.additions()))
-    if isinstance(source, PairwiseSource):
-        return _from_gaps(source, tick)
-    raise TypeError(f"source = {type(source).__name__} is not data that A is formed of")
+        A, error = _from_chunks(source, tick)
+    elif isinstance(source, SparseDataSource):
+        A, error = _from_sparse(source, tick)
+    elif isinstance(source, (DenseDataSource, MappedDataSource)):
+        A, error = _from_dense(source, tick)
+    elif isinstance(source, DaskSource):
+        A, error = dask_gram(source, tick), source.rounding_of(source.additions())
+    elif isinstance(source, PairwiseSource):
+        A, error = _from_gaps(source, tick), source.entry_error()
+    else:
+        raise TypeError(
+            f"source = {type(source).__name__} is not data that A is formed of"
+        )
+    _mirror(A)
+    formed = MomentSource(A, error, psd=source.known_psd, computed_from=source)
+    formed.made_from = "data with more samples than features"
+    return formed
 
 
-def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> FormedSource:
+def _from_dense(
+    source: DenseDataSource | MappedDataSource, tick: Tick
+) -> tuple[FloatArray, float]:
+    """The upper half of C'C, in blocks of samples, and the error of an entry."""
     n, d = source.n_samples, source.n_features
     if isinstance(source, MappedDataSource):  # read once, in parts of all features
         block, features = next(iter(source.parts())).stop, d
@@ -124,9 +122,7 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
         block, features = _block(n), _FEATURES_AT_ONCE
         error = source.rounding_of(additions(n, block))
     if isinstance(source, DenseDataSource) and source.on_device:
-        A = _dense_on_device(source, block, tick)
-        _mirror(A)
-        return FormedSource(A, source, error)
+        return _dense_on_device(source, block, tick), error
     A = np.zeros((d, d))
     for i in range(0, d, features):
         rows = slice(i, min(i + features, d))
@@ -138,8 +134,7 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
                 beside = slice(j - i, j - i + _FEATURES_AT_ONCE)
                 target = A[j : min(j + _FEATURES_AT_ONCE, d), j:]
                 target += C[:, beside].T @ C[:, j - i :]
-    _mirror(A)
-    return FormedSource(A, source, error)
+    return A, error
 
 
 def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatArray:
@@ -154,8 +149,8 @@ def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatAr
     return device_gram.dense_gram(blocks(), d)
 
 
-def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
-    """Rows of A, each entry from the samples that have both: not known to be PSD."""
+def _from_gaps(source: PairwiseSource, tick: Tick) -> FloatArray:
+    """The upper half of A, each entry from the samples that have both features."""
     d = source.n_features
     A = np.empty((d, d))
     for i in range(0, d, _FEATURES_AT_ONCE):
@@ -163,10 +158,7 @@ def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
         rows = slice(i, min(i + _FEATURES_AT_ONCE, d))
         A[rows, i:] = source.submatrix(rows, slice(i, d))
     A[np.arange(d), np.arange(d)] = source.diagonal()
-    _mirror(A)
-    formed = FormedSource(A, source, source.entry_error())
-    formed.known_psd = False
-    return formed
+    return A
 
 
 def _block(n: int) -> int:
@@ -174,7 +166,7 @@ def _block(n: int) -> int:
     return max(256, math.isqrt(n))
 
 
-def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
+def _from_sparse(source: SparseDataSource, tick: Tick) -> tuple[FloatArray, float]:
     by_sample, by_feature = source.X.tocsr(), source.X
     if source.on_device:
         A = _products_on_device(by_sample, by_feature, tick)
@@ -183,10 +175,10 @@ def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
     _centre(A, source)
     stored = source.longest
     products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
-    return FormedSource(A, source, source.rounding_of(products))
+    return A, source.rounding_of(products)
 
 
-def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
+def _from_chunks(source: SparseChunksSource, tick: Tick) -> tuple[FloatArray, float]:
     """X'X of each chunk where it is, added up: a rounding more for each addition."""
     # A worker of a cluster has a core; here there may be more.
     threads = scan_threads() if source.chunks.is_local else 1
@@ -194,7 +186,7 @@ def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
     A = source.chunks.total(of_chunk, tick)
     _centre(A, source)
     joins = source.chunks.joins
-    return FormedSource(A, source, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins))
+    return A, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins)
 
 
 def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatArray:
@@ -231,7 +223,7 @@ def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> Floa
 
 
 def _centre(A: FloatArray, source: SparseDataSource) -> None:
-    """Turn the upper half of X'X into A = D (X'X − n μμ') D, both halves."""
+    """Turn the upper half of X'X into that of A = D (X'X − n μμ') D, in place."""
     d, mean, factor = source.n_features, source.mean, source.factor
     for start in range(0, d, _FEATURES_AT_ONCE):
         stop = min(start + _FEATURES_AT_ONCE, d)
@@ -241,11 +233,10 @@ def _centre(A: FloatArray, source: SparseDataSource) -> None:
         finish *= factor[start:]
     # Subtracting nμ² loses digits; the two-pass variance does not.
     A[np.arange(d), np.arange(d)] = source.diagonal()
-    _mirror(A)
 
 
 def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArray:
-    """Return the same from a GPU, to the last bit."""
+    """As `_products` from a GPU, equal to the last bit."""
     given = _both_ways(by_sample, by_feature)
     return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
 

@@ -36,21 +36,20 @@ import numpy as np
 from .._validation import FloatArray, describe
 from .ingest import Preparation, refuse_out_of_range
 from .rounding import EPS, SMALLEST, column_exponents
-from .sources import ENTRIES_AT_ONCE, Indices, WithoutFactor
+from .sources import ENTRIES_AT_ONCE, Indices, Source
 
 # Where `rough_error` is below this share of the largest variance, no closer look is
 # taken: a proof for k sets 2k of it aside, 2e-10 for k = 100, and is done at 1e-9.
 _SMALL_ENOUGH = 1e-12
 
 
-class PairwiseSource(WithoutFactor):
+class PairwiseSource(Source):
     """Each A_ij from the samples where both i and j are observed; see the module.
 
     `rest` are the |b_j|, the second shifts of the columns.
     """
 
     made_from = "data with gaps"
-    known_psd = False
     no_factor = "a pairwise-complete covariance has no factor"
 
     def __init__(

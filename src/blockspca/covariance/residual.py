@@ -101,8 +101,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
         if isinstance(source, MomentSource):
             new = source.changed(matrix, error, psd=psd)
         else:
-            new = MomentSource(matrix, error)
-            new.known_psd = psd
+            new = MomentSource(matrix, error, psd=psd)
     else:
         new = _less(source, found, cov.known_psd)
     new = on_the_same_device(new, source)

@@ -1,16 +1,15 @@
-"""Where the entries of A come from: a matrix, or data in memory, on disk or with gaps.
+"""Where the entries of A come from: a matrix, or data in memory or on disk.
 
-Each class answers the same questions (diagonal, submatrix, matvec, gram, entry_error)
-and trusts its input; `Covariance` validates and is the only caller.
+Each kind of input is a `Source`. It trusts its arguments; `Covariance` validates them
+and is the only caller.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,42 +37,30 @@ def sample_parts(n: int, d: int) -> Iterator[slice]:
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
 
-class Source(Protocol):
-    """What `Covariance` needs to know about a matrix."""
+class Source(ABC):
+    """What `Covariance` asks about a matrix; the defaults are those without data."""
 
-    known_psd: bool
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def n_samples(self) -> int | None: ...
-
-    def diagonal(self) -> FloatArray: ...
-
-    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        """Return A[rows, columns]; possibly a view, so the caller does not write."""
-        ...
-
-    def matvec(self, x: FloatArray) -> FloatArray: ...
-
-    def gram(self, weights: FloatArray) -> FloatArray: ...
-
-    def entry_error(self) -> float:
-        """Bound |computed A_ij − A_ij|; see `_rounding`."""
-        ...
-
-
-class WithoutFactor(ABC):
-    """A source of which no C with A = C'C is known; `no_factor` says why."""
-
-    n_samples: int | None = None
+    made_from = "another matrix"
+    known_psd = False
     n_features: int
-    no_factor: str
+    n_samples: int | None = None
+    has_columns = False  #: whether `columns` gives those of C, A = C'C
+    no_factor = ""  #: why no such C is known
+    on_device = False  #: whether the data came from a GPU, which then does the work
+    #: means of the data, and what columns are divided by, where data stay in place
+    given_moments: tuple[FloatArray, FloatArray] | None = None
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the A_ii, in an array of the caller's own."""
 
     @abstractmethod
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        """A between features."""
+        """Return A[rows, columns]; possibly a view, so the caller does not write."""
+
+    @abstractmethod
+    def entry_error(self) -> float:
+        """Bound |computed A_ij − A_ij|; see `rounding`."""
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """A x from rows of A, some at a time."""
@@ -88,8 +75,30 @@ class WithoutFactor(ABC):
             f"{self.no_factor}."
         )
 
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        """Return C[start:stop, index], dense."""
+        raise ValueError(
+            "columns needs a covariance made from complete data (Covariance.from_data)."
+        )
 
-class MatrixSource(WithoutFactor):
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return 0.0
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of A = D (X'X − n μμ') D, where X is sparse and in memory."""
+        return None
+
+    def sparse_correction(self) -> tuple[Any, ...] | None:
+        """X, μ, D, L and R of A = D (X'X − n μμ') D − (L R' + R L'), X as above."""
+        return None
+
+    def check_unchanged(self) -> None:
+        """Raise `DataChangedError` if data that are read in place have changed."""
+        return
+
+
+class MatrixSource(Source):
     """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
 
     A dense one is made read-only: it is this object's own, and what is computed from it
@@ -97,7 +106,6 @@ class MatrixSource(WithoutFactor):
     """
 
     made_from = "a matrix"
-    known_psd = False
     no_factor = "this one was made from a matrix, whose factor is not known"
 
     def __init__(self, A: Any) -> None:
@@ -124,7 +132,7 @@ class MatrixSource(WithoutFactor):
         return 0.0
 
 
-class DenseDataSource:
+class DenseDataSource(Source):
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
 
     `uncentred` are the A_jj before the second of two centrings, from which follows how
@@ -135,7 +143,7 @@ class DenseDataSource:
     made_from = "dense data"
     known_psd = True
     has_columns = True
-    on_device = False  # whether the data came from a GPU, which then does the work
+    n_samples: int
 
     def __init__(
         self,
@@ -179,7 +187,6 @@ class DenseDataSource:
         return (self.C * weights) @ self.C.T
 
     def factor_error(self) -> float:
-        """Bound ‖error of C‖, from centring and scaling."""
         return factor_norm_error(self.n_samples, float(self.uncentred.sum()))
 
     def entry_error(self) -> float:
@@ -195,7 +202,7 @@ class DenseDataSource:
         )
 
 
-class MappedDataSource:
+class MappedDataSource(Source):
     """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
 
     X is memory-mapped and never copied as a whole; samples are read in parts. The mean
@@ -207,6 +214,7 @@ class MappedDataSource:
     made_from = "data on disk"
     known_psd = True
     has_columns = True
+    n_samples: int
 
     def __init__(
         self,
@@ -234,7 +242,7 @@ class MappedDataSource:
         return block
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         total = np.zeros(self.n_features, dtype=np.uint64)
         for part in self.parts():
             total += part_fingerprint(self.X[part], part.start)
@@ -280,7 +288,6 @@ class MappedDataSource:
         return gram
 
     def factor_error(self) -> float:
-        """Bound ‖error of C‖, from centring and scaling."""
         return factor_norm_error(self.n_samples, float(self._uncentred().sum()))
 
     def _uncentred(self) -> FloatArray:
@@ -303,29 +310,48 @@ class MappedDataSource:
 
 
 class MomentSource(MatrixSource):
-    """A covariance accumulated from chunks of samples: a matrix that is known PSD."""
+    """A matrix in memory that was computed, its entries known to ± `error`.
+
+    `computed_from` is the source of the data behind it, if those may be read in place.
+    """
 
     made_from = "chunks of data"
-    known_psd = True
 
-    def __init__(self, A: FloatArray, error: float) -> None:
+    def __init__(
+        self,
+        A: FloatArray,
+        error: float,
+        *,
+        psd: bool = True,
+        computed_from: Source | None = None,
+    ) -> None:
         super().__init__(A)
         self._error = error
+        self.known_psd = psd
+        self.computed_from = computed_from
 
     def entry_error(self) -> float:
         return self._error
+
+    def check_unchanged(self) -> None:
+        if self.computed_from is not None:
+            self.computed_from.check_unchanged()
 
     def changed(
         self, A: FloatArray, error: float, *, psd: bool | None = None
     ) -> MomentSource:
         """Return another matrix made from this one, of the same data."""
-        new = copy(self)
-        MomentSource.__init__(new, A, error)
-        new.known_psd = self.known_psd if psd is None else psd
+        new = MomentSource(
+            A,
+            error,
+            psd=self.known_psd if psd is None else psd,
+            computed_from=self.computed_from,
+        )
+        new.made_from = self.made_from
         return new
 
 
-class UncentredSource:
+class UncentredSource(Source):
     """A = C'C with C = (X − μ) D, of which X is multiplied and nμμ' then subtracted."""
 
     known_psd = True
@@ -356,7 +382,6 @@ class SparseDataSource(UncentredSource):
     """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
 
     made_from = "sparse data"
-    on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(
         self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray
@@ -386,12 +411,10 @@ class SparseDataSource(UncentredSource):
         """Pickles have the data once."""
         return {key: one for key, one in vars(self).items() if key != "_by_rows"}
 
-    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray]:
-        """X, μ and D of A = D (X'X − n μμ') D."""
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         return self.X, self.mean, self.factor
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
-        """Columns start, …, stop − 1 of C, dense: for a few features at a time."""
         block = self.X[:, index][start:stop].toarray()
         block -= self.mean[index]
         block *= self.factor[index]

@@ -195,12 +195,11 @@ class SparseChunksSource(SparseDataSource):
         self.longest = int(sums.stored.max()) + chunks.joins
         self.sums = additions_by_levels(self.longest) + chunks.joins
 
-    def sparse_parts(self) -> Any:
+    def sparse_parts(self) -> None:
         """None: X is not in memory."""
-        return None
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         refuse_change(self.seen, self.chunks.total(chunk_fingerprint))
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
