@@ -129,7 +129,7 @@ def computed(*arrays: Any) -> Any:
     """Compute dask arrays, or lists of tasks; what is on a GPU comes to the host."""
     import dask
 
-    found = [on_host(value)[0] for value in dask.compute(*arrays)]
+    found = [on_host(value) for value in dask.compute(*arrays)]
     return found if len(found) > 1 else found[0]
 
 
@@ -332,7 +332,7 @@ def _rows_of(
 def _product(left: Any, right: Any) -> FloatArray:
     """left' right, computed where they are."""
     if is_on_device(left):
-        return on_host(double_product(left, right))[0]
+        return on_host(double_product(left, right))
     return left.T @ right
 
 

@@ -19,16 +19,16 @@ def is_on_device(X: Any) -> bool:
     return library == "torch" and hasattr(X, "detach") and bool(X.is_cuda)
 
 
-def on_host(X: Any) -> tuple[Any, bool]:
-    """Return X in the memory of the host, and whether it was on a GPU."""
-    was_there = is_on_device(X)
-    if was_there and hasattr(X, "get"):
-        return X.get(), True
-    if was_there and find_spec("cupy") is None:
+def on_host(X: Any) -> Any:
+    """Return X in the memory of the host, where it may be already."""
+    on_device = is_on_device(X)
+    if on_device and hasattr(X, "get"):
+        return X.get()
+    if on_device and find_spec("cupy") is None:
         raise ImportError(
             "X is a torch tensor on a GPU, whose kernels need CuPy: pip install "
             "'blockspca[gpu]', or pass X.cpu()."
         )
     if type(X).__module__.split(".")[0] == "torch" and hasattr(X, "detach"):
-        return X.detach().cpu().numpy(), was_there
-    return X, False
+        return X.detach().cpu().numpy()
+    return X

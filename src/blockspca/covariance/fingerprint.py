@@ -25,7 +25,7 @@ class DataChangedError(RuntimeError):
 
 def part_fingerprint(block: Any, start: int) -> Fingerprint:
     """Return the sums over samples start, start + 1, … of all data."""
-    block = on_host(block)[0]  # a chunk may be on a GPU
+    block = on_host(block)  # a chunk may be on a GPU
     mixed = mixed_bits(np.ascontiguousarray(block, dtype=np.float64))
     return sample_weights(start, start + len(mixed)) @ mixed
 

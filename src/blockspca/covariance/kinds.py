@@ -11,7 +11,7 @@ import numpy as np
 from .._validation import check_names, describe, is_sparse, numeric_array, split_names
 from .dask_chunks import DaskChunks, has_sparse_chunks
 from .dask_source import dask_data, is_dask
-from .device_data import on_host
+from .device_data import is_on_device, on_host
 from .ingest import (
     Preparation,
     checked_sparse,
@@ -42,8 +42,8 @@ def source_of(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
         )
     X, names = split_names(X)
-    X, on_device = on_host(X)
-    given = X = opened(X)
+    on_device = is_on_device(X)
+    given = X = opened(on_host(X))
     sparse, in_place = is_sparse(X), stays_in_place(X)
     if not in_place:
         X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
