@@ -6,6 +6,7 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -57,14 +58,9 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     origin = f"{len(keep)} of {cov.n_features} features"
     source = cov._source
     chosen: Source
-    if isinstance(source, ResidualDataSource):
-        chosen = ResidualDataSource(
-            np.ascontiguousarray(source.C[:, keep]), source.column_errors[keep]
-        )
-    elif isinstance(source, DenseDataSource):
-        chosen = DenseDataSource(
-            np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
-        )
+    if isinstance(source, DenseDataSource):
+        C = np.ascontiguousarray(source.C[:, keep])
+        chosen = source.changed(C, lambda values: values[keep])
     elif isinstance(source, MomentSource):
         chosen = source.changed(source.A[np.ix_(keep, keep)], source.entry_error())
     elif isinstance(source, MatrixSource) and not source.sparse:
@@ -73,7 +69,6 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
         chosen = SubsetSource(source, keep)
     whole = cov.dominance
     within = None if whole is None else RestrictedDominance(whole, keep)
-    chosen = on_the_same_device(chosen, source)
     new = DerivedCovariance(chosen, names, origin, within)
     new.is_contrast = cov.is_contrast
     return new
@@ -98,13 +93,6 @@ class RestrictedDominance(Dominance):
         return self.whole.excess
 
 
-def on_the_same_device(new: Source, source: Source) -> Source:
-    """Let the scan of `new` run where that of `source` does."""
-    if isinstance(new, DenseDataSource) and isinstance(source, DenseDataSource):
-        new.on_device = source.on_device
-    return new
-
-
 def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
     """Return A with some features cut off from the rest and too small to be chosen.
 
@@ -120,11 +108,7 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         C[:, used] = 0.0
         left = np.ones(base.n_features)
         left[used] = 0.0
-        source: Source
-        if isinstance(base, ResidualDataSource):
-            source = ResidualDataSource(C, left * base.column_errors)
-        else:
-            source = DenseDataSource(C, left * base.uncentred)
+        source: Source = base.changed(C, lambda values: left * values)
     elif isinstance(base, MomentSource) and base.known_psd:
         A = base.A.copy()
         A[used] = 0.0
@@ -132,7 +116,6 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         source = base.changed(A, base.entry_error())
     else:
         source = MaskedSource(base, used)
-    source = on_the_same_device(source, base)
     new = DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
     keep = np.setdiff1d(np.arange(cov.n_features), used).astype(np.intp)
     new.cut_from = (cov, keep)
@@ -173,7 +156,7 @@ def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
     if isinstance(source, DenseDataSource):
         # PAP = (CP)'(CP): the data projected once are exact data of their own.
         C = source.C - (source.C @ basis) @ basis.T
-        new = on_the_same_device(DenseDataSource(C), source)
+        new = DenseDataSource(C, on_device=source.on_device)
         return DerivedCovariance(new, cov.feature_names, origin)
     right = projection_term(cov, basis)
     return corrected(cov, basis, right, psd=cov.known_psd, origin=origin)
@@ -189,9 +172,16 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
 class ResidualDataSource(DenseDataSource):
     """A = C'C with columns that are off by `column_errors`, in norm; see `residual`."""
 
-    def __init__(self, C: FloatArray, column_errors: FloatArray) -> None:
-        super().__init__(C)
+    def __init__(
+        self, C: FloatArray, column_errors: FloatArray, on_device: bool = False
+    ) -> None:
+        super().__init__(C, on_device=on_device)
         self.column_errors = column_errors
+
+    def changed(
+        self, C: FloatArray, of_columns: Callable[[FloatArray], FloatArray]
+    ) -> ResidualDataSource:
+        return ResidualDataSource(C, of_columns(self.column_errors), self.on_device)
 
     def entry_error(self) -> float:
         """Bound |ĉ_i'ĉ_j as computed − r_i'r_j| where ‖ĉ_i − r_i‖ ≤ ε_i.

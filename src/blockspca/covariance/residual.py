@@ -32,12 +32,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from .covariance import Covariance
-from .derived import (
-    DerivedCovariance,
-    LowRankSource,
-    ResidualDataSource,
-    on_the_same_device,
-)
+from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
 from .rounding import EPS, SMALLEST
 from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
@@ -92,7 +87,8 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     elif isinstance(source, DenseDataSource):
         assert found.basis is not None
         C = source.C - found.basis @ found.factor.T
-        new = ResidualDataSource(C, _column_errors(source, found))
+        errors = _column_errors(source, found)
+        new = ResidualDataSource(C, errors, source.on_device)
     elif isinstance(source, MatrixSource) and not source.sparse:
         view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
@@ -104,7 +100,6 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
             new = MomentSource(matrix, error, psd=psd)
     else:
         new = _less(source, found, cov.known_psd)
-    new = on_the_same_device(new, source)
     return DerivedCovariance(new, cov.feature_names, origin)
 
 

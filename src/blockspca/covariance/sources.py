@@ -7,7 +7,7 @@ and is the only caller.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -151,9 +151,11 @@ class DenseDataSource(Source):
         uncentred: FloatArray | None = None,
         diagonal: FloatArray | None = None,
         squares: int | None = None,
+        on_device: bool = False,
     ) -> None:
         C.flags.writeable = False
         self.squares = squares
+        self.on_device = on_device
         self.C = C
         self.n_samples, self.n_features = C.shape
         known = np.einsum("ij,ij->j", C, C) if diagonal is None else diagonal
@@ -167,6 +169,15 @@ class DenseDataSource(Source):
             and np.array_equal(self._diagonal, other._diagonal)
             and np.array_equal(self.uncentred, other.uncentred)
         )
+
+    def changed(
+        self, C: FloatArray, of_columns: Callable[[FloatArray], FloatArray]
+    ) -> DenseDataSource:
+        """Return a source with columns C, made from some of this one's or from all.
+
+        `of_columns` makes of numbers, one for each old column, those for the new ones.
+        """
+        return DenseDataSource(C, of_columns(self.uncentred), on_device=self.on_device)
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
