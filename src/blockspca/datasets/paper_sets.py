@@ -11,33 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .catalogue import (
-    ARCENE_PART,
-    PAPER_SETS,
     VARIABLE,
     DataSetNotFound,
     PaperSet,
     data_folder,
     fingerprint,
-    is_present,
     paper_set,
 )
 from .download import download_paper_set
 
 if TYPE_CHECKING:
     from ..covariance.covariance import Covariance
-
-__all__ = [
-    "ARCENE_PART",
-    "PAPER_SETS",
-    "VARIABLE",
-    "DataSetNotFound",
-    "PaperSet",
-    "data_folder",
-    "fingerprint",
-    "is_present",
-    "load_paper_set",
-    "paper_set",
-]
 
 
 def load_paper_set(

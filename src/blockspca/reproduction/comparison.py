@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from ..blocks.strategies import FixedThreshold
-from ..datasets.paper_sets import ARCENE_PART, PAPER_SETS, PaperSet
+from ..datasets.catalogue import ARCENE_PART, PAPER_SETS, PaperSet
 from ..limits import Limits
 from ..pipeline import solve
 from ..solvers import BranchAndBound, Chan

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..blocks.block_search import BlockSearch
 from ..blocks.forest import count_above
 from ..covariance.covariance import Covariance
-from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
+from ..datasets.catalogue import PaperSet, is_present
+from ..datasets.paper_sets import load_paper_set
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Limits
 from ..pipeline import solve, solve_path

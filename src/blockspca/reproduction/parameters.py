@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..datasets.paper_sets import PAPER_SETS
+from ..datasets.catalogue import PAPER_SETS
 from ..solvers import BranchAndBound
 from .comparison import BLOCK_SIZE
 from .measurements import DELTA, Measurements

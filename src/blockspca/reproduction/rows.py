@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..datasets.paper_sets import PAPER_SETS
+from ..datasets.catalogue import PAPER_SETS
 from .measurements import Measurements, Run
 from .printed_values import Verdict, compare, printed_rows
 
