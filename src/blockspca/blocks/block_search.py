@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .._validation import check_positive, check_positive_integer, check_real
 from ..covariance.covariance import Covariance
 from ..result import Status, Visit
 from .block_solve import BlockSolve
-from .strategies import SolveAt
 from .threshold_path import ThresholdPath
+
+if TYPE_CHECKING:
+    from .strategies import SolveAt
 
 ROUNDING = 1e-12  # relative; an improvement must be larger than this
 
