@@ -147,9 +147,7 @@ def _listed_forest(
     while True:
         check()
         least = float(ranked[count]) if count < len(ranked) else 0.0
-        row, place = np.nonzero(found.values > least)
-        edges = np.stack([row, found.indices[row, place]], axis=1)
-        forest = strongest_forest(d, edges, found.values[row, place])
+        forest = strongest_forest(d, *found.edges(least))
         if least == 0.0 or forest.largest_block(0.0) > max_block_size:
             return forest
         count *= 4

@@ -239,25 +239,20 @@ def path_from_scan(found: Scan) -> ThresholdPath:
 
     Notes
     -----
-    O(E log E) for E edges, at most d K / 2.
+    O(E log E) for E edges, at most d K.
     """
-    forest = strongest_forest(len(found.diagonal), *found.edges())
-    path = replace(forest, complete_above=found.complete_above)
-    if path.complete_above == 0:
+    level = found.complete_above
+    path = strongest_forest(len(found.diagonal), *found.edges(level))
+    if level == 0:
         return path
-    crowd = max(found.width + 1, path.largest_block(path.complete_above))
-    return replace(path, crowded_below=crowd)
+    crowd = max(found.width + 1, path.largest_block(level))
+    return replace(path, complete_above=level, crowded_below=crowd)
 
 
 def strongest_forest(
     n_features: int, edges: NDArray[np.int64], weights: FloatArray
 ) -> ThresholdPath:
-    """Build the maximum spanning forest of some edges; a pair may come repeatedly.
-
-    Notes
-    -----
-    O(E log E) for E edges.
-    """
+    """Build the maximum spanning forest of some edges; a pair may come repeatedly."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 

@@ -67,17 +67,14 @@ class Scan:
         indices = np.ascontiguousarray(self.indices[:, :width])
         return replace(self, values=values, indices=indices)
 
-    def edges(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return all pairs i < j with |A_ij| > `complete_above`, strongest first."""
-        row, place = np.nonzero(self.values > self.complete_above)
-        weights = self.values[row, place]
-        order = np.argsort(-weights, kind="stable")
-        pairs = np.stack([row, self.indices[row, place]], axis=1)[order]
-        pairs.sort(axis=1)
-        # Both rows of a pair list it; the first, if rounding made them differ, counts.
-        _, first = np.unique(pairs @ [len(self.diagonal), 1], return_index=True)
-        first.sort()
-        return pairs[first], weights[order[first]]
+    def edges(self, level: float) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the listed pairs (i, j) with |A_ij| > level ≥ 0, and these entries.
+
+        A pair that both its rows list comes twice. Rounding may make the two differ.
+        """
+        row, place = np.nonzero(self.values > level)
+        pairs = np.stack([row, self.indices[row, place]], axis=1)
+        return pairs, self.values[row, place]
 
 
 def scan(

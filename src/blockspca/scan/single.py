@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance.sources import EPS
-from ..numerics.rounding import power_of_two
+from ..numerics.rounding import EPS, power_of_two
+from .tiles import still_open
 
 if TYPE_CHECKING:
     from .passes import Pass
@@ -211,18 +211,15 @@ class SingleWorker:
         from .._kernels.single_tops import COLUMNS, ROWS
 
         tiles, (a, b) = self.tiles, pair
-        rows, columns = tiles.strips[a], tiles.strips[b]
-        at_rows, at_columns = tiles.labels[rows], tiles.labels[columns]
+        at_rows = tiles.labels[tiles.strips[a]]
+        at_columns = tiles.labels[tiles.strips[b]]
         if a == b:
             self.enter((a,), at_rows, at_columns, ROWS)
             return
-        # No entry of row i here exceeds sd_i times the largest sd of the columns.
-        norms, floors = tiles.norms, tiles.values[:, -1]
-        open_rows = at_rows[floors[rows] < norms[rows] * norms[columns.start]]
-        open_columns = at_columns[floors[columns] < norms[columns] * norms[rows.start]]
-        whole = len(at_rows) * len(at_columns)
-        parts = len(open_rows) * len(at_columns) + len(at_rows) * len(open_columns)
-        if 2 * parts > whole:
+        open_rows, open_columns, whole = still_open(
+            at_rows, at_columns, tiles.values[:, -1], tiles.norms
+        )
+        if whole:
             sides = ROWS * (len(open_rows) > 0) + COLUMNS * (len(open_columns) > 0)
             self.enter(pair, at_rows, at_columns, sides)
             return
