@@ -97,29 +97,28 @@ def contrastive(
         dominance = ContrastDominance(target, background, weight)
     names = names if names is not None else other
     origin = f"contrast, weight {weight:g}"
-    if source is not view:
-        held_whole = DerivedCovariance(source, names, origin, dominance)
-        held_whole.is_contrast = True
-        return held_whole
-    made = ContrastOfData(source, names, origin, dominance)
-    made.terms, made.weight = (target, background), weight
+    made = Contrast(source, names, origin, dominance)
+    if source is view:
+        made.terms, made.weight = (target, background), weight
     return made
 
 
-class ContrastOfData(DerivedCovariance):
-    """A contrast that is not in memory."""
+class Contrast(DerivedCovariance):
+    """A contrast; one that is not in memory knows its terms, and may be formed."""
 
     is_contrast = True
-    terms: tuple[Covariance, Covariance]
-    weight: float
+    terms: tuple[Covariance, Covariance] | None = None
+    weight: float = 0.0
 
     def _form(
         self, deadline: Deadline | None, memory: int | None, tell: Listener
     ) -> Covariance:
-        """The contrast of what is formed of either, where that saves work.
+        """The contrast of the formed terms, if forming either saves work.
 
         Both and their difference have to fit into the memory.
         """
+        if self.terms is None:
+            return self
         room = None if memory is None else memory // 3
         target, background = (t.formed(deadline, room, tell) for t in self.terms)
         if target is self.terms[0] and background is self.terms[1]:

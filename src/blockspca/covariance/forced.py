@@ -31,7 +31,13 @@ from .derived import (
     SubsetSource,
     correction_error,
 )
-from .residual import LARGEST_DEFECT, ROOM, data_errors
+from .residual import (
+    LARGEST_DEFECT,
+    ROOM,
+    data_errors,
+    distance_from_identity,
+    powers_of_two,
+)
 from .rounding import EPS
 from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
@@ -93,21 +99,18 @@ def _factor(
     variances = np.diagonal(gram)
     if not (np.isfinite(gram).all() and (variances > 0).all()):
         raise LevelTooLow(f"level = {level:.17g} is not above a variance in include.")
-    units = np.ldexp(1.0, np.frexp(np.sqrt(variances))[1])  # exact to divide by
+    units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     off = off / units / units[:, None]
     try:
         T = np.linalg.inv(np.linalg.cholesky(gram)).T
     except np.linalg.LinAlgError:
         raise LevelTooLow(f"level = {level:.17g} is not above λmax(A_FF).") from None
-    sizes = np.abs(T)
-    off += (2 * m + 4) * EPS * np.abs(gram)  # the rounding of T'GT below
-    defect = float(np.linalg.norm(T.T @ gram @ T - np.eye(m)))
-    defect = ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+    defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
         raise LevelTooLow(f"level = {level:.17g} is too near λmax(A_FF).")
     cross = cov.submatrix(chosen, rest) / units[:, None]
     factor = T.T @ cross
     rounded = e / units[:, None] + (m + 1) * EPS * np.abs(cross)
-    apart = ROOM * np.linalg.norm(sizes.T @ rounded, axis=0)
+    apart = ROOM * np.linalg.norm(np.abs(T).T @ rounded, axis=0)
     return factor, apart, defect

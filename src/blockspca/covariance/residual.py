@@ -133,7 +133,7 @@ def _on_data(
     # direction.
     if m > n or not sizes.all():
         return m - 1 if sizes.all() else _least(sizes)
-    units = _powers_of_two(sizes)
+    units = powers_of_two(sizes)
     scores, V = scores / units, V / units
     Q, R = np.linalg.qr(scores)
     pivots = (np.diagonal(R) / np.linalg.norm(scores, axis=0)) ** 2
@@ -180,24 +180,20 @@ def _on_entries(
     variances = np.diagonal(gram)
     if not (variances > 0).all():
         return _least(variances)
-    units = _powers_of_two(np.sqrt(variances))
+    units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     product, rounded, V = product / units, rounded / units, V / units
     factor = _cholesky(gram)
     if not isinstance(factor, np.ndarray):
         return factor
-    # Any T will do: how far T'GT is from I is measured below, and counted.
     T = np.linalg.inv(factor).T  # upper triangular, T'GT ≈ I
-    sizes = np.abs(T)
     off = np.abs(V).T @ rounded[used]
     off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
-    off += (2 * m + 4) * EPS * np.abs(gram)  # the rounding of T'GT below
-    defect = float(np.linalg.norm(T.T @ gram @ T - np.eye(m)))
-    defect = ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+    defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
         return _least(np.diagonal(factor) ** 2 / np.diagonal(gram))
     F = product @ T
-    apart = (rounded + (m + 1) * EPS * np.abs(product)) @ sizes
+    apart = (rounded + (m + 1) * EPS * np.abs(product)) @ np.abs(T)
     off_f = ROOM * float(np.linalg.norm(apart, axis=1).max())
     largest = ROOM * float(np.linalg.norm(F, axis=1).max()) + off_f
     error = 2 * off_f * largest + defect / (1 - defect) * largest**2
@@ -227,6 +223,17 @@ def data_errors(source: DenseDataSource) -> FloatArray:
     return (n + 8) * EPS * np.sqrt(source.uncentred) * ROOM + 2 * n * SMALLEST
 
 
+def distance_from_identity(T: FloatArray, G: FloatArray, off: FloatArray) -> float:
+    """Bound η = ‖T'G₀T − I‖ for every G₀ with entries within `off` of those of G.
+
+    Any T will do. `off` is enlarged, in place, by the rounding of T'GT here.
+    """
+    m, sizes = len(G), np.abs(T)
+    off += (2 * m + 4) * EPS * np.abs(G)
+    defect = float(np.linalg.norm(T.T @ G @ T - np.eye(m)))
+    return ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+
+
 def _cholesky(gram: FloatArray) -> FloatArray | int:
     """The lower factor; or the first direction that depends on those before it."""
     left = np.array(gram)
@@ -243,6 +250,6 @@ def _least(pivots: FloatArray) -> int:
     return int(np.argmin(pivots))
 
 
-def _powers_of_two(sizes: FloatArray) -> FloatArray:
+def powers_of_two(sizes: FloatArray) -> FloatArray:
     """Powers of two near the sizes: exact to divide by."""
     return np.ldexp(1.0, np.frexp(sizes)[1])
