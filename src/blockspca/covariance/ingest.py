@@ -96,16 +96,6 @@ class Preparation:
         return np.sqrt(np.where(constant, np.inf, variance))
 
 
-def refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
-    infinite = np.isinf(X)
-    if infinite.any():
-        columns = np.flatnonzero(infinite.any(axis=0)).tolist()
-        raise ValueError(
-            f"{argument} has {int(infinite.sum())} infinite value(s), in feature(s) "
-            f"{describe(columns, names)}; replace or drop them."
-        )
-
-
 def checked_sparse(X: Any, argument: str) -> Any:
     if np.issubdtype(X.dtype, np.complexfloating):
         raise TypeError(f"{argument} has complex dtype {X.dtype}; pass its real part.")

@@ -17,7 +17,6 @@ from .ingest import (
     checked_sparse,
     dense_data,
     mapped_data,
-    refuse_infinite,
     refuse_overflow,
     sparse_data,
 )
@@ -95,16 +94,23 @@ def stays_in_place(X: Any) -> bool:
 def _in_memory(X: np.ndarray, prepare: Preparation, missing: str) -> Source:
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(X.sum()))  # then every number is
-    if not finite:
-        refuse_infinite(X, "X", prepare.names)
-    if finite or not np.isnan(X).any():
+    if finite:
         return dense_data(X, prepare)
+    _refuse(np.isinf(X), "infinite", "replace or drop them", prepare)
     gaps = np.isnan(X)
-    if missing == "pairwise":
-        return pairwise_data(X, gaps, prepare)
-    columns = np.flatnonzero(gaps.any(axis=0))
-    raise ValueError(
-        f"X has {int(gaps.sum())} missing value(s), in feature(s) "
-        f"{describe(columns.tolist(), prepare.names)}; fill them, drop those "
-        "features, or pass missing='pairwise'."
-    )
+    if not gaps.any():  # finite numbers whose sum is not
+        return dense_data(X, prepare)
+    if missing != "pairwise":
+        remedy = "fill them, drop those features, or pass missing='pairwise'"
+        _refuse(gaps, "missing", remedy, prepare)
+    return pairwise_data(X, gaps, prepare)
+
+
+def _refuse(bad: np.ndarray, kind: str, remedy: str, prepare: Preparation) -> None:
+    """Refuse data with `bad` entries, if there are any."""
+    if bad.any():
+        columns = np.flatnonzero(bad.any(axis=0)).tolist()
+        raise ValueError(
+            f"X has {int(bad.sum())} {kind} value(s), in feature(s) "
+            f"{describe(columns, prepare.names)}; {remedy}."
+        )
