@@ -84,7 +84,7 @@ class _Outcome:
     replaced: bool = False
 
 
-class _Ledger:
+class _BlockTable:
     """The columns of `Blocks` while they are being filled, and the incumbent."""
 
     def __init__(
@@ -165,73 +165,73 @@ def block_solve(
     an `Event` after each.
 
     Blocks are taken by descending upper bound, and those that cannot beat the incumbent
-    are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
-    between waves only: that is why parallel and serial runs agree. With a limit on
+    are skipped. They go in batches of fixed sizes 2, 4, 8, …, and the incumbent changes
+    between batches only: that is why parallel and serial runs agree. With a limit on
     nodes or memory they go one at a time, so that none is spent twice. Where k is at
     least the size of a block, its leading eigenvector is the answer (the PCA case).
     """
     budget = Budget(limits)
-    ledger = _Ledger(cov, k, path, epsilon)
+    table = _BlockTable(cov, k, path, epsilon)
     stopped: Status | None = None
     done: list[int] = []
     # Threads of BLAS would wait for one another in LAPACK on blocks that are small.
-    small = int(ledger.sizes.max()) <= ONE_THREAD_UP_TO
+    small = int(table.sizes.max()) <= ONE_THREAD_UP_TO
     try:
         with blas_limited_to(1) if small else nullcontext():
-            queue = _queue(ledger, solver, budget)
-            for wave in _waves(queue, budget.limits):
+            queue = _queue(table, solver, budget)
+            for batch in _batches(queue, budget.limits):
                 stopped = budget.stop_reason()
-                if stopped or _gap_reached(ledger, budget.limits):
+                if stopped or _gap_reached(table, budget.limits):
                     break
-                wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
-                tasks = _tasks(wave, ledger, solver, budget, seed)
+                batch = [b for b in batch if table.upper_bounds[b] > table.objective]
+                tasks = _tasks(batch, table, solver, budget, seed)
                 # With little time left, worker processes would begin after its end.
                 jobs = n_jobs if budget.affords(START_SECONDS) else 1
-                for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
+                for b, outcome in zip(batch, _run(tasks, jobs), strict=False):
                     done.append(b)
-                    ledger.enter(b, outcome)
+                    table.enter(b, outcome)
                     budget.nodes += outcome.nodes
-                    event = Event("blocks", len(done), len(queue), k, ledger.objective)
+                    event = Event("blocks", len(done), len(queue), k, table.objective)
                     callback(event)
                     if outcome.status is BlockStatus.INTERRUPTED:
                         raise KeyboardInterrupt
-        stopped = stopped or _ended_a_block(ledger)
+        stopped = stopped or _ended_a_block(table)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
     ended = stopped or Status.GAP_LIMIT
-    for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
-        if ledger.statuses[b] is BlockStatus.SKIPPED:
-            ledger.statuses[b] = BlockStatus(ended.value)
+    for b in np.flatnonzero(table.upper_bounds > table.objective).tolist():
+        if table.statuses[b] is BlockStatus.SKIPPED:
+            table.statuses[b] = BlockStatus(ended.value)
     # Smaller blocks are PCA, and no solver was asked.
-    given = tuple(b for b in done if ledger.sizes[b] > k)
-    return _conclude(ledger, budget.limits, stopped, given)
+    given = tuple(b for b in done if table.sizes[b] > k)
+    return _conclude(table, budget.limits, stopped, given)
 
 
-def _queue(ledger: _Ledger, solver: Solver, budget: Budget) -> list[int]:
+def _queue(table: _BlockTable, solver: Solver, budget: Budget) -> list[int]:
     """Bound every block of two features or more; the most promising comes first."""
     memory = budget.limits.memory
-    larger = np.flatnonzero(ledger.sizes > 1)
+    larger = np.flatnonzero(table.sizes > 1)
     queue = []
     for b in larger.tolist():
         if budget.passed():
             break
-        size = int(ledger.sizes[b])
+        size = int(table.sizes[b])
         # Before the block is formed: forming it is what would need the memory.
         if memory is not None and 8 * COPIES_IN_USE * size**2 > memory:
-            ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
-            ledger.messages[b] = f"{size} features need more than limits.memory"
+            table.statuses[b] = BlockStatus.MEMORY_LIMIT
+            table.messages[b] = f"{size} features need more than limits.memory"
             continue
-        A = ledger.matrix(b)
-        if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
+        A = table.matrix(b)
+        if size > table.k and solver.requires_psd and not table.cov.known_psd:
             if not budget.affords(_cost.eigenvalues(size)):
-                ledger.statuses[b] = BlockStatus.TIME_LIMIT
+                table.statuses[b] = BlockStatus.TIME_LIMIT
                 continue
             _refuse_indefinite(A, b, solver)
-        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), budget)
+        table.upper_bounds[b] = cheap_bound(A, min(table.k, size), budget)
         queue.append(b)
     # Good components come from blocks with large bounds, and let the others be skipped;
     # equals by number, so that every run takes the same order.
-    return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
+    return sorted(queue, key=lambda b: (-table.upper_bounds[b], b))
 
 
 def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
@@ -245,7 +245,7 @@ def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
         )
 
 
-def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
+def _batches(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
     one_at_a_time = limits.nodes is not None or limits.memory is not None
     start, size = 0, 1 if one_at_a_time else 2
     while start < len(queue):
@@ -253,23 +253,23 @@ def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
         start, size = start + size, 1 if one_at_a_time else 2 * size
 
 
-def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
+def _gap_reached(table: _BlockTable, limits: Limits) -> bool:
     if limits.gap is None:
         return False
-    return relative_gap(ledger.objective, ledger.upper_bound()) <= limits.gap
+    return relative_gap(table.objective, table.upper_bound()) <= limits.gap
 
 
-def _ended_a_block(ledger: _Ledger) -> Status | None:
+def _ended_a_block(table: _BlockTable) -> Status | None:
     """The limit that ended a block, once all are done."""
-    return next((s for s in STOPPED if BlockStatus(s) in ledger.statuses), None)
+    return next((s for s in STOPPED if BlockStatus(s) in table.statuses), None)
 
 
 _Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
 
 
 def _tasks(
-    wave: list[int],
-    ledger: _Ledger,
+    batch: list[int],
+    table: _BlockTable,
     solver: Solver,
     budget: Budget,
     seed: int,
@@ -278,8 +278,8 @@ def _tasks(
     # Wall-clock time, so that a worker process can tell how much of it is left.
     until = None if left.time is None else time.time() + left.time
     return [
-        (ledger.matrix(b), ledger.k, solver, left, until, ledger.objective, [seed, b])
-        for b in wave
+        (table.matrix(b), table.k, solver, left, until, table.objective, [seed, b])
+        for b in batch
     ]
 
 
@@ -415,20 +415,20 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
 
 
 def _conclude(
-    ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
+    table: _BlockTable, limits: Limits, stopped: Status | None, given: tuple[int, ...]
 ) -> BlockSolve:
     # From A itself: solvers had the block in units of their own.
-    x, objective = on_support(ledger.cov, ledger.support)
-    bound = max(objective, ledger.upper_bound())
+    x, objective = on_support(table.cov, table.support)
+    bound = max(objective, table.upper_bound())
     return BlockSolve(
-        epsilon=ledger.epsilon,
+        epsilon=table.epsilon,
         x=x,
         support=np.flatnonzero(x),
         objective=objective,
         upper_bound=bound,
         status=claim(objective, bound, limits, stopped),
-        blocks=ledger.blocks(),
+        blocks=table.blocks(),
         stopped=stopped,
         given=given,
-        replaced=ledger.replaced,
+        replaced=table.replaced,
     )
