@@ -39,11 +39,11 @@ def on_device(request, monkeypatch):
     monkeypatch.setattr(device_module, "TILE_SIZE", 64)
     used: list[str] = []
 
-    def device(self, C) -> None:
+    def kernels():
         used.append(request.param)
-        device_module.DeviceTiles(self, C).pass_over(kernels_of(request.param))
+        return kernels_of(request.param)
 
-    monkeypatch.setattr(passes_module.Pass, "device", device)
+    monkeypatch.setattr(passes_module, "CudaKernels", kernels)
     return used
 
 

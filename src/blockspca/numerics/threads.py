@@ -29,13 +29,9 @@ def _found() -> tuple[list[Any], int]:
     return libraries, max((one.num_threads for one in libraries), default=1)
 
 
-def _libraries() -> list[Any]:
-    return _found()[0]
-
-
 def blas_threads() -> int:
     """Return how many threads BLAS uses now."""
-    return max((library.num_threads for library in _libraries()), default=1)
+    return max((library.num_threads for library in _found()[0]), default=1)
 
 
 @contextmanager
@@ -43,7 +39,7 @@ def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads."""
     # What `ThreadpoolController.limit` does, without collecting what it could report,
     # and where there is something to do.
-    found = [(library, library.num_threads) for library in _libraries()]
+    found = [(library, library.num_threads) for library in _found()[0]]
     others = [(library, count) for library, count in found if count != threads]
     try:
         for library, _ in others:

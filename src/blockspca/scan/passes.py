@@ -17,6 +17,7 @@ from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource, dask_tops
 from ..numerics.rounding import EPS
 from ..numerics.threads import blas_limited_to, scan_threads
+from .cuda_kernels import CudaKernels
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
 from .tiles import Tiles
@@ -112,7 +113,7 @@ class Pass:
         if C is not None and self.single_pays(len(C)):
             if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
                 self.fit(20 * self.d * (self.width + SPARE))  # what comes back
-                return lambda: self.device(C)
+                return lambda: DeviceTiles(self, C).pass_over(CudaKernels())
             self.fit(single_bytes(self, len(C)))
             return lambda: SingleTiles(self, C).pass_over()
         if self.cov.has_columns:
@@ -288,12 +289,6 @@ class Pass:
         if self.features is None:
             return self.cov.rows(rows)
         return self.cov.submatrix(self.features[rows], self.features)
-
-    def device(self, C: FloatArray) -> None:
-        """Products and lists on the GPU that the data came from."""
-        from .cuda_kernels import CudaKernels
-
-        DeviceTiles(self, C).pass_over(CudaKernels())
 
     def dask_data(
         self,

@@ -168,12 +168,6 @@ class EigenbasisProgram:
             start = math.sqrt(self.unit_total / weight)
         return np.linspace(min(start, end) - TOLERANCE, end, segments + 1)
 
-    @property
-    def chord_error(self) -> float:
-        """What the chords add at the most: Σ (λ_i − λ) h²/4."""
-        widest = np.array([float(np.diff(own).max()) for own in self.breakpoints])
-        return float(self.weights @ widest**2) / 4
-
     def refine(self, x: FloatArray) -> None:
         """Make the program exact at x: tangents and breakpoints there."""
         g = self.V.T @ x
