@@ -48,9 +48,9 @@ def contrastive(
     Returns
     -------
     Covariance
-        Indefinite in general. Every command takes it. As a background from data is
-        positive semidefinite, no component exceeds the target's own optimum; where the
-        contrast resists, a share of the time is spent on a bound of that.
+        Indefinite in general. As a background from data is positive semidefinite, no
+        component exceeds the target's own optimum; where the contrast itself is not
+        proved at once, a share of the time is spent on bounding that optimum.
 
     References
     ----------
@@ -83,7 +83,7 @@ def contrastive(
     view = ContrastSource(target._source, background._source, weight)
     source: Source = view
     if target.known_psd and background.known_psd:
-        view.refuse_overflow()  # here it costs nothing
+        view.refuse_overflow()  # from the diagonals alone
     if target.in_memory and background.in_memory:
         view.refuse_overflow()
         error = view.entry_error()
@@ -127,9 +127,9 @@ class Contrast(DerivedCovariance):
 
 
 def made_of(cov: Covariance) -> tuple[Covariance, ...]:
-    """Return the two matrices of a contrast, or of what is derived from one.
+    """Return the two matrices of a contrast that is not in memory; else nothing.
 
-    Nothing for any other, and for a contrast that is in memory.
+    Also for what is derived from such a contrast.
     """
     source: Any = cov._source
     while hasattr(source, "base"):
@@ -141,10 +141,7 @@ _LARGEST_SHIFTED = 3000  # features of a background whose least eigenvalue is so
 
 
 def _has_shift(background: Covariance) -> bool:
-    """Whether it can be found how far a background is from positive semidefinite.
-
-    A matrix that is neither from complete data nor in memory would have to be formed.
-    """
+    """Whether a shift that makes the background semidefinite is known or affordable."""
     is_small = background.in_memory and background.n_features <= _LARGEST_SHIFTED
     return background.known_psd or is_small
 
@@ -169,11 +166,9 @@ class ContrastDominance(Dominance):
 
     @cached_property
     def excess(self) -> float:
-        """g β. The products and the sum err by half an eps each; four eps are added.
+        """g β, rounded up: products and the sum err by eps/2 each, and 4 eps are added.
 
-        β is found in units of the largest entry, in which what vanishes is 2⁻¹⁰⁷⁴ of
-        it, while the factorization is given d eps of the trace: where that is less, it
-        fails, as a pivot is then beside an entry of 1.
+        β is found in units of the largest entry, where underflow is at most 2⁻¹⁰⁷⁴.
         """
         if self.background.known_psd or self.weight == 0:
             return 0.0
@@ -183,7 +178,7 @@ class ContrastDominance(Dominance):
             shift = psd_shift(B / unit) * unit
         shift += self.background.n_features * self.background.entry_error
         with np.errstate(over="ignore"):
-            # An excess of infinity says that there is no bound, which is true.
+            # If it overflows, infinity rightly says that there is no bound.
             return float(self.weight * shift * (1 + 4 * EPS) + SMALLEST)
 
 
@@ -198,7 +193,7 @@ class ContrastSource(Source):
 
     @cached_property
     def size(self) -> float:
-        """The largest |A_t| and g |A_b| that an entry is made of."""
+        """max |A_t| + g max |A_b|, which bounds both terms of every entry."""
         return Covariance(self.target).max_abs() + self.weight * self.largest_taken
 
     @cached_property

@@ -68,7 +68,7 @@ class Covariance:
     is_contrast = False
     dominance: Dominance | None = None
     _formed: Covariance | None = None
-    #: which data a proof about A is about; None where the proof format has no word
+    #: how a proof names the data; None for data that the proof format does not cover
     data_origin: Origin | None = None
 
     def __init__(
@@ -83,7 +83,7 @@ class Covariance:
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: A, if it was formed, is formed again."""
+        """Leave out the formed A: it can be formed again."""
         return {key: value for key, value in vars(self).items() if key != "_formed"}
 
     @classmethod
@@ -146,18 +146,16 @@ class Covariance:
         Parameters
         ----------
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
-            Rows are samples. Data in memory are copied, and X may be changed later: but
-            for a proof, which names the numbers of X. An array is held on to until a
-            call with proof=True asks for them; if it has changed by then, that raises
-            `DataChangedError`. Sparse data stays sparse: centring is done on the
-            covariance, as a rank-one term. Tables in files of more than 256 MiB as
-            float64 stay there and are read in blocks of rows: memory-mapped arrays, X
-            of a backed AnnData, arrays and groups of h5py and Zarr. A dask array, of
-            dense or CSR chunks of rows and columns, stays where it is: dask tasks
-            compute what is needed of it. If these change later, `solve` and `verify`
-            raise `DataChangedError`. Arrays of CuPy, matrices of cupyx and CUDA tensors
-            of torch are scanned, or A formed of them, on their GPU (extra `gpu`);
-            chunks of dask may be such arrays.
+            Rows are samples. Data in memory are copied, and X may be changed later,
+            except before a call with proof=True: a proof names the numbers of X, and
+            raises `DataChangedError` if they are no longer the same. Sparse data stay
+            sparse: the means are subtracted from the covariance, as a rank-one term.
+            Tables in files of more than 256 MiB as float64 (memory-mapped arrays, X of
+            a backed AnnData, arrays and groups of h5py and Zarr) are read in blocks of
+            rows, and a dask array of dense or CSR chunks by dask tasks; if these change
+            later, `solve` and `verify` raise `DataChangedError`. For arrays of CuPy,
+            matrices of cupyx, CUDA tensors of torch and dask chunks of them, the scan
+            and the forming of A run on their GPU (extra `gpu`).
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool
@@ -195,8 +193,8 @@ class Covariance:
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.
 
-        Called before anything is called proved. Takes one pass over data on disk or in
-        a dask array; all other data were copied, and nothing is to be done.
+        Called before a result is called proved. Takes one pass over data on disk or in
+        a dask array, and no time otherwise, as all other data were copied.
         """
         self._source.check_unchanged()
 
@@ -250,8 +248,8 @@ class Covariance:
 
     @property
     def n_varying(self) -> int:
-        """Features that vary, by which work is measured; d if A may be indefinite."""
-        if not self.known_psd:  # then there may be entries beside a variance of 0
+        """How many features vary; d if A may be indefinite."""
+        if not self.known_psd:  # a feature of variance 0 may have other entries
             return self.n_features
         return int(np.count_nonzero(self.diagonal()))
 
@@ -272,8 +270,8 @@ class Covariance:
         """Return A as a matrix in memory, where that saves work; else this object.
 
         Data with more samples than features are read once, and A, d × d, is kept for
-        every k and component. Not if it takes more than 1 GiB, or the `memory` of
-        `Limits`, or time that is not there. `tell` gets events of the stage "scan".
+        every k and component, unless it takes more than 1 GiB, or than the limits on
+        memory and time allow. `tell` gets events of the stage "scan".
 
         Examples
         --------
@@ -293,7 +291,7 @@ class Covariance:
     def _form(
         self, deadline: Deadline | None, memory: int | None, tell: Listener
     ) -> Covariance:
-        """As `formed`, which asks once for what is in memory then."""
+        """Form A where that pays; `formed` keeps the result."""
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
 
@@ -357,10 +355,10 @@ class Covariance:
     def entry_error(self) -> float:
         """Bound on the rounding error of an entry computed from data; 0 for a matrix.
 
-        Against the covariance of the data, as float64, in exact arithmetic; `_rounding`
-        has the derivation. Of what a scheme leaves, against the data it starts from as
-        they are stored. Entries computed twice, in a tile and in a submatrix, differ by
-        at most twice this. Proofs set it aside.
+        Relative to the covariance, in exact arithmetic, of the data as float64;
+        `covariance/rounding.py` has the derivation. For what a scheme leaves, relative
+        to the stored data that it starts from. Entries computed twice, in a tile and in
+        a submatrix, differ by at most twice this. Proofs allow for it.
         """
         return self._source.entry_error()
 
@@ -469,8 +467,8 @@ def as_covariance(cov: Any) -> Covariance:
 def refuse_constant(cov: Covariance) -> int:
     """Refuse data in which nothing varies; return how many features can be used.
 
-    Those are the features that vary, or all d of a matrix: a zero matrix is a problem
-    like any other, and so is what deflation leaves.
+    Those are the features that vary; of a matrix, or of what deflation leaves, all d,
+    as zero matrices are allowed.
     """
     if cov.is_derived or type(cov._source) is MatrixSource:
         return cov.n_features

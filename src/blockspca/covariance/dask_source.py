@@ -1,8 +1,8 @@
-"""The scan and the products of a covariance whose data are a dask array.
+"""Covariances of dask arrays: entries, products and the scan, computed as dask tasks.
 
-Every tile of A is one task, its row tops another, and the tops of a chunk of features
-are merged by a tree. Nothing but tops, means and variances comes back to the caller. A
-worker that is lost takes only its own tasks with it: dask computes them again.
+Each tile of A is one task and its row tops another; the tops of a chunk of features
+are merged by a tree. Only tops, means and variances come back to the caller. If a
+worker is lost, dask computes its tasks again.
 """
 
 from __future__ import annotations
@@ -134,10 +134,7 @@ def computed(*arrays: Any) -> Any:
 
 
 def beside(X: Any, values: np.ndarray, axis: int = 1) -> Any:
-    """Return values for an operation with X, whose `axis` is the first of them.
-
-    They are on the GPU of every chunk, if chunks are, and as they are otherwise.
-    """
+    """Return values for an operation along an axis of X, on the GPU if X is there."""
     if not is_on_device(X._meta):
         return values
     import dask.array as da
@@ -163,7 +160,7 @@ def _fingerprints(X: Any) -> list[list[Any]]:
 
 
 def _added(lines: list[list[Fingerprint]]) -> Fingerprint:
-    """Of chunks of features beside each other, and of samples below each other."""
+    """The fingerprint of the whole from those of its chunks, line by line."""
     return np.sum([np.concatenate(line) for line in lines], axis=0, dtype=np.uint64)
 
 
@@ -232,7 +229,7 @@ def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
 def _prepared(
     source: DaskSource, features: NDArray[np.int64] | None = None
 ) -> tuple[list[tuple[int, int]], list[list[Any]]]:
-    """Where the chunks of features lie, and the chunks of C, by rows, as tasks."""
+    """Bounds of the chunks of features, and the chunks of C as tasks, row by row."""
     import dask
 
     X, mean, factor = source.X, source.mean, source.factor
@@ -290,7 +287,7 @@ def dask_tops(
             at = (slice(*edges[a]), slice(*edges[b]))
             less = None if correction is None else _rows_of(correction, features, at)
             corner = (i0, edges[b][0])
-            if len(prepared) == 1:  # so that no tile has to move
+            if len(prepared) == 1:  # one task, so that the tile does not move
                 (line,) = prepared
                 task = dask.delayed(_product_tops, nout=2)
                 pair = task(line[a], line[b], corner, width, less)
@@ -343,7 +340,7 @@ def _product_tops(
     width: int,
     less: list[FloatArray] | None,
 ) -> tuple[Tops, Tops]:
-    """The tops of a product, which need not be kept."""
+    """Row tops of left' right, without keeping the product."""
     return _tile_tops(_product(left, right), corner, width, less)
 
 

@@ -31,7 +31,7 @@ class DerivedCovariance(Covariance):
     """A `Covariance` computed from another one."""
 
     is_derived = True
-    #: What was masked, and the features that are left of it; see `masked`.
+    #: The covariance before features were masked, and those that were not.
     cut_from: tuple[Covariance, NDArray[np.intp]] | None = None
 
     def __init__(
@@ -75,7 +75,7 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
 
 
 class RestrictedDominance(Dominance):
-    """Among some features: principal submatrices keep the order of D + δI and A."""
+    """Dominance restricted to some features: A ⪯ D + δI holds for submatrices too."""
 
     def __init__(self, whole: Dominance, keep: NDArray[np.intp]) -> None:
         self.whole, self.keep = whole, keep
@@ -205,7 +205,7 @@ class ResidualDataSource(DenseDataSource):
 
 
 class DerivedSource(Source):
-    """A source whose entries are computed from those of `base`, as well known."""
+    """A source whose entries are those of `base` or zero, with the same error."""
 
     def __init__(self, base: Source) -> None:
         self.base = base
@@ -316,10 +316,10 @@ class MaskedSource(DerivedSource):
 
 
 class LowRankSource(Source):
-    """A − (L R' + R L'), entry by entry; `error` is what L and R make of each.
+    """A − (L R' + R L'), entry by entry; errors in L and R change none by over `error`.
 
     A correction that takes most of A away leaves the rounding errors of the larger
-    matrix, which `entry_error` states. No factor is known, so it has no samples.
+    matrix, which `entry_error` includes. No factor is known, so it has no samples.
     """
 
     no_factor = "this one has a low-rank correction, and its factor is not known"
@@ -338,10 +338,7 @@ class LowRankSource(Source):
 
     @cached_property
     def size(self) -> float:
-        """The largest |A_ij| of the base, and what the correction may add to it.
-
-        The diagonal has the largest entry only if A is positive semidefinite.
-        """
+        """A bound on |A_ij| + 2 Σ |L_il R_jl|; see `correction_error`."""
         largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
         return Covariance(self.base).max_abs() + 2 * float(largest.sum())
 
@@ -355,8 +352,8 @@ class LowRankSource(Source):
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         block = np.array(self.base.submatrix(rows, columns))
-        # Elementwise, not by BLAS: the same entry of every tile, and its mirror image,
-        # come out the same to the last bit.
+        # Elementwise, not by BLAS: an entry and its mirror image come out the same, to
+        # the last bit, in every tile.
         for left, right in zip(self.left.T, self.right.T, strict=True):
             term = np.multiply.outer(left[rows], right[columns])
             term += np.multiply.outer(right[rows], left[columns])

@@ -1,6 +1,6 @@
-"""What is left of A once some features are in for good, at a level τ.
+"""The Schur complement of A for features that are fixed in, at a level τ.
 
-**Theorem** (Schur complement). Let F be the features that are in, R others, and τ above
+**Theorem** (Schur complement). Let F be the features fixed in, R others, and τ above
 λmax(A_FF). With
 
     B(τ) = A_RR + A_RF (τI − A_FF)⁻¹ A_FR,
@@ -13,8 +13,8 @@ in τ (in the order of positive semidefinite matrices). So if no T of m features
 inverse Cholesky factor of what was computed for G), M = T'GT and η ≥ ‖M − I‖. That G is
 positive definite follows from η < 1. G⁻¹ = T M⁻¹ T', so that with f_i = T'a_i, a_i =
 A_Fi, the term of an entry is f_i'M⁻¹f_j, and f_i'f_j is off by η / (1 − η) ‖f_i‖ ‖f_j‖.
-As a factor, M^(−1/2) f_i differs from f_i by (η / (1 − η)) ‖f_i‖ at most. Each is found
-after the fact, from the numbers at hand: a τ too near λmax(A_FF) shows there.
+As a factor, M^(−1/2) f_i differs from f_i by (η / (1 − η)) ‖f_i‖ at most. η is computed
+a posteriori, and is too large where τ is too near λmax(A_FF).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
 
 class LevelTooLow(ValueError):
-    """The level is not above λmax(A_FF), or too little to tell."""
+    """The level is not above λmax(A_FF), or not by enough to prove it."""
 
 
 def forced(
@@ -52,12 +52,9 @@ def forced(
     rest: NDArray[np.intp],
     level: float,
 ) -> Covariance:
-    """Return B(level) for the features `rest` once `chosen` are in; see the module.
+    """Return B(level) for the features `rest`, `chosen` being fixed in; see the module.
 
-    Raises
-    ------
-    LevelTooLow
-        If it is not sure that λmax(A_FF) is below the level.
+    Raises `LevelTooLow` if λmax(A_FF) is not proved to be below the level.
     """
     factor, apart, defect = _factor(cov, chosen, rest, level)
     names = None if cov.feature_names is None else tuple(cov.names_of(rest))

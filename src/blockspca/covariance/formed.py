@@ -1,9 +1,9 @@
-"""A itself, formed once from data with more samples than features.
+"""Forms A once, in memory, from data with more samples than features.
 
-Then every k, every component and every bound reads d × d entries instead of n samples.
-The products are added up in blocks of samples, so that their rounding grows with the
-root of n, not with n: with n terms in blocks of b, a sum errs by (b + n/b) u. For
-sparse data the sums of blocks are compensated, and their rounding does not grow at all.
+Then every k, component and bound reads d × d entries instead of n samples. Products are
+added up in blocks of samples, so that their rounding grows with √n, not with n: with n
+terms in blocks of b, a sum errs by (b + n/b) u. For sparse data the sums of blocks are
+compensated, and their rounding does not grow at all.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .sparse_chunks import SparseChunksSource, Tick, _no_tick
 if TYPE_CHECKING:
     from .covariance import Covariance
 
-#: Bytes of A that are taken without being asked for: 11,585 features.
+#: Bytes that A may take if no limit on memory is given: 11,585 features.
 MEMORY = 2**30
 _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 # Sums of so many products go to A at a time, which costs d operations: a 64th part.
@@ -48,13 +48,11 @@ _PRODUCTS_AT_ONCE = 64
 def worth_forming(
     source: Source, deadline: Deadline | None, memory: int | None
 ) -> bool:
-    """Tell whether A is formed: it is smaller than the data, and fits memory and time.
+    """Tell whether A is smaller than the data, and fits the memory and time there are.
 
-    Twice its size counts, as what deflation leaves of it is a copy; without a limit,
-    `MEMORY` of it is taken.
+    Under a limit on memory A may take half of it, as deflation makes a copy.
     """
     n, d = _samples(source), source.n_features
-    # The rest is for what is done with A.
     most = MEMORY if memory is None else memory // 2
     if n is None or n <= d or 8 * d * d > most:
         return False
@@ -66,7 +64,7 @@ def worth_forming(
 
 
 def _samples(source: Source) -> int | None:
-    """The samples, also of data with gaps, of which no entry of A has all."""
+    """The number of samples; `n_samples` is None for data with gaps."""
     return len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
 
 
@@ -268,10 +266,10 @@ def _mirror(A: FloatArray) -> None:
 def formed_or_interrupted(
     cov: Covariance, budget: Budget, tell: Listener
 ) -> tuple[Covariance, Listener]:
-    """Return A in memory where that saves work, and whom to tell what follows.
+    """Return A in memory where that saves work, and the listener for what follows.
 
-    An interrupt on the way is for the solve, which returns what it has: it gets it
-    again at its first event, and goes that far with the data as they are.
+    Ctrl-C meanwhile is passed on to the solve, which can return what it has: the
+    listener then raises it again at the first event.
     """
     try:
         return cov.formed(budget, budget.limits.memory, tell), tell

@@ -1,4 +1,4 @@
-"""Which source the data of each kind get: told by their type, never by an option."""
+"""Chooses the source for data by their type: dense, sparse, on disk, dask, on a GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def source_of(
     missing: Literal["raise", "pairwise"],
     feature_names: Sequence[str] | None,
 ) -> tuple[Source, tuple[str, ...] | None, Origin | None]:
-    """Return the source of data, the names of its features, and what a proof says."""
+    """Return the source for X, the names of its features, and its origin for proofs."""
     if missing not in ("raise", "pairwise"):
         raise ValueError(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
@@ -66,15 +66,15 @@ def source_of(
         source = _in_memory(numeric_array(values, "X"), prepare, missing)
     if on_device and isinstance(source, (DenseDataSource, SparseDataSource)):
         source.on_device = True
-    # Of another type, the array itself and not our copy of it; a table may be turned
-    # into another layout later, which adds up in another order.
+    # Keep the array that was passed, not a copy with another dtype. Other tables are
+    # kept as arrays, since another layout would add up in another order.
     kept = given if isinstance(given, np.ndarray) and not in_place else X
     origin = data_origin(kept, source, prepare)
     return refuse_overflow(source), names, origin
 
 
 def opened(X: Any) -> Any:
-    """Return what reads a large table in a file, a small one in memory; X if none."""
+    """Return a reader for a large table in a file; a small one in memory; else X."""
     stored = as_stored(X)
     if stored is None:
         return X

@@ -6,8 +6,8 @@ With every negative A_ij raised to 0, M has no negative entry off the diagonal, 
 Perron and Frobenius an optimal x ≥ 0 itself; where its features have no negative entry
 among them, or only such as were kept, it is optimal for A.
 
-max(a, 0) changes by no more than a does, so that entries of M are known as well as
-those of A.
+max(a, 0) changes by no more than a does, so that entries of M have the error of those
+of A.
 """
 
 from __future__ import annotations
@@ -23,10 +23,7 @@ MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
 
 
 def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covariance:
-    """Return A with its negative entries off the diagonal raised to 0.
-
-    But for the pairs `kept`, whose entries stay as they are.
-    """
+    """Return A with negative entries raised to 0, except the pairs in `kept`."""
     source: Source = RaisedSource(cov._source, kept)
     if cov.n_features**2 <= MOST_ENTRIES:
         matrix = np.array(source.submatrix(slice(None), slice(None)))

@@ -1,14 +1,14 @@
-"""What regression on scores leaves of A, never formed from data, and what it explains.
+"""The residual of A after regression on scores, and the variance they explain.
 
 With V the components, as columns, and A = Z'Z, the scores are ZV. Regression of every
 feature on them leaves
 
     A_V = A − AV (V'AV)⁻¹ V'A = Z' (I − Π) Z,    Π the projection onto the scores.
 
-Two ways to compute it, each with a bound on the error of an entry that is found after
-the fact, from the numbers at hand: that V'AV may be ill-conditioned shows there. The
-error is against A_V of the exact A, for V as stored. So A_V is positive semidefinite if
-A is, and A_V ⪯ A_W if V has the columns of W and more, without any allowance.
+Two ways to compute it, each with an a posteriori bound on the error of an entry, which
+accounts for an ill-conditioned V'AV. The error is relative to A_V of the exact A, for V
+as stored. So A_V is positive semidefinite if A is, and A_V ⪯ A_W if V has the columns
+of W and more, without any allowance.
 
 **From data in memory**, C = Z + E with ‖e_i‖ ≤ γ_i. Let Ŝ = fl(CV) = ZV + δS and
 Ŝ = Q̂R̂ + δ, and let η bound ‖Q̂'Q̂ − I‖ and s bound ‖δS‖ + ‖δ‖. As Q̂R̂ and ZV differ by
@@ -36,7 +36,7 @@ from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
 from .rounding import EPS, SMALLEST
 from .sources import DenseDataSource, MatrixSource, MomentSource, Source
 
-# A score of whose variance the earlier ones leave at most this share is dependent.
+# A score is dependent if the earlier ones explain all but this share of its variance.
 PIVOT_TOLERANCE = 1e-10
 LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are below
 ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
@@ -47,8 +47,8 @@ ROWS_AT_ONCE = 2**22  # entries of A
 class Regression:
     """Every feature regressed on the scores of some components."""
 
-    #: The components whose scores were used; the others depend on them, or do not
-    #: vary, up to rounding.
+    #: The components whose scores were used; the others depend on these, or are
+    #: constant, up to rounding.
     kept: tuple[int, ...]
     #: (d, m). F with F F' = AV (V'AV)⁻¹ V'A, V the components kept, up to the errors
     #: below.
@@ -111,7 +111,7 @@ def _less(source: Source, found: Regression, psd: bool) -> LowRankSource:
 def _attempt(
     cov: Covariance, components: FloatArray, kept: list[int]
 ) -> Regression | int:
-    """Regress on the components kept; or say which of those is to be dropped."""
+    """Regress on the components kept; or return the place of one to drop."""
     if not kept:
         return Regression((), np.zeros((cov.n_features, 0)), None, 0.0)
     chosen = components[kept]
@@ -129,8 +129,7 @@ def _on_data(
     C = source.C[:, used]
     scores = C @ V
     sizes = np.linalg.norm(scores, axis=0)
-    # More scores than samples depend on one another; one that is 0 everywhere has no
-    # direction.
+    # More scores than samples are dependent; a zero score has no direction.
     if m > n or not sizes.all():
         return m - 1 if sizes.all() else _least(sizes)
     units = powers_of_two(sizes)
@@ -154,7 +153,7 @@ def _on_data(
     # ‖R⁻¹‖ ≤ ‖T‖ / (1 − ‖RT − I‖)
     smallest = np.sqrt(max(0.0, 1 - ROOM * defect)) * (1 - ROOM * off) / size_t / ROOM
     smallest -= apart
-    # Scores so nearly dependent that rounding decides on them: one is left out.
+    # Scores that are dependent up to rounding: drop one.
     if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
         return _least(pivots)
     error = ROOM * (defect + apart / smallest)

@@ -101,8 +101,7 @@ class Source(ABC):
 class MatrixSource(Source):
     """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
 
-    A dense one is made read-only: it is this object's own, and what is computed from it
-    is kept.
+    A dense one is made read-only, as results computed from it are kept.
     """
 
     made_from = "a matrix"
@@ -135,9 +134,9 @@ class MatrixSource(Source):
 class DenseDataSource(Source):
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
 
-    `uncentred` are the A_jj before the second of two centrings, from which follows how
-    far C may be from what it stands for; A_jj itself if C is exact. `squares` are the
-    roundings in the sum behind a standard deviation; n if they are not known.
+    `uncentred` are the A_jj before the second of two centrings, from which the error of
+    C follows; A_jj itself if C is exact. `squares` is the number of roundings in the
+    sum of squares behind a standard deviation; n if not known.
     """
 
     made_from = "dense data"
@@ -163,7 +162,7 @@ class DenseDataSource(Source):
         self.uncentred = known if uncentred is None else uncentred
 
     def is_same(self, other: DenseDataSource) -> bool:
-        """Whether all numbers are those of another one."""
+        """Whether all numbers are equal to those of another source."""
         return (
             np.array_equal(self.C, other.C)
             and np.array_equal(self._diagonal, other._diagonal)
@@ -187,7 +186,7 @@ class DenseDataSource(Source):
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left = self.C[:, rows]
-        # The same array on both sides makes BLAS return an exactly symmetric product.
+        # With the same array on both sides BLAS returns an exactly symmetric product.
         right = left if columns is rows else self.C[:, columns]
         return left.T @ right
 
@@ -217,9 +216,8 @@ class MappedDataSource(Source):
     """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
 
     X is memory-mapped and never copied as a whole; samples are read in parts. The mean
-    is `mean` + `rest`, the second None where it makes no difference; all in units of
-    2^`units`, if given, for each feature. `given_moments` are the means of X and what
-    its columns are divided by, in units of X.
+    is `mean` + `rest`, where None stands for a negligible rest, in units of 2^`units`
+    for each feature, if given; `given_moments` are in units of X.
     """
 
     made_from = "data on disk"
@@ -406,7 +404,7 @@ class SparseDataSource(UncentredSource):
 
     @cached_property
     def longest(self) -> int:
-        """The most entries that are stored of a column: no sum has more terms."""
+        """The most stored entries of a column, and so the most terms of a sum."""
         return int(np.diff(self.X.indptr).max())
 
     @cached_property
@@ -419,7 +417,7 @@ class SparseDataSource(UncentredSource):
         return self.X.tocsr()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles have the data once."""
+        """Leave out the copy of X by rows."""
         return {key: one for key, one in vars(self).items() if key != "_by_rows"}
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
@@ -433,8 +431,8 @@ class SparseDataSource(UncentredSource):
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left = self.X[:, rows]
-        # All columns by rows: else every product would turn them so, for a few rows of
-        # A at a time most of the work (Dorothea: 60 % of 94 s).
+        # CSR for all columns: each product would convert X, which is most of the work
+        # for a few rows of A (Dorothea: 60 % of 94 s).
         right = self._by_rows if is_all(columns) else self.X[:, columns]
         product = (left.T @ right).toarray().astype(np.float64, copy=False)
         return self.centred(product, rows, columns)

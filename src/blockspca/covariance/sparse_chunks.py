@@ -1,8 +1,7 @@
-"""Sparse data in chunks of samples, in a file or in a dask array, one at a time.
+"""Covariances of sparse data in chunks of samples, in a file or in a dask array.
 
-A = D (X'X − n μμ') D, and everything that is asked of X is a sum over its chunks: sums
-and squares of columns, X'X or a part of it, products with vectors. `Chunks` computes
-such sums where the chunks are.
+A = D (X'X − n μμ') D. All that is needed of X are sums over its chunks: of columns and
+their squares, of X'X, of products with vectors. `Chunks` computes them in place.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Chunks(Protocol):
     is_local: bool
     #: Whether they are on GPUs, which then form X'X.
     on_device: bool
-    #: How many roundings adding up the results of all chunks takes, at the most.
+    #: The most roundings in the sum of the results of all chunks.
     joins: int
 
     def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
@@ -223,8 +222,8 @@ class SparseChunksSource(SparseDataSource):
 def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:
     """Means and variances by two passes over the chunks.
 
-    Columns are not shifted, as those in memory are: of a mean that is large beside the
-    deviation `entry_error` says what it costs, and a warning where that is much.
+    Unlike columns in memory these are not shifted. `entry_error` includes what means
+    that are large beside the deviations cost, and a warning says so where it is much.
     """
     n, d = chunks.shape
     sums: ColumnSums = chunks.total(chunk_sums)
