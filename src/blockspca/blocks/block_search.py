@@ -85,7 +85,7 @@ class BlockSearch:
             if epsilon in (low, high):  # no number lies between them
                 break
             if epsilon < path.complete_above:
-                # Of blocks larger than its lists, a scan does not know the thresholds.
+                # A scan does not cover thresholds with blocks larger than its lists.
                 known = "too large" if path.crowded_below > limit else "not scanned"
                 visits.append(Visit(epsilon, path.crowded_below, known))
                 low = epsilon

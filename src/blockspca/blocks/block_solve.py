@@ -28,16 +28,16 @@ from ..stopping import claim
 from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
-_CLEARLY = 1e-6  # relative: more than an iteration that has ended leaves to be gained
+_CLEARLY = 1e-6  # relative: more than what a converged iteration can still gain
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
 ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
-START_SECONDS = 3.0  # that worker processes may take until they work
+START_SECONDS = 3.0  # that worker processes may take to start
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSolve:
-    """The best solution over the blocks at one threshold ε, and what they proved.
+    """The best solution over the blocks at one threshold ε, and their bounds.
 
     `upper_bound` holds for the original matrix: the largest block bound plus (k − 1)
     times the largest entry between blocks. (The entries left out have a zero diagonal,
@@ -73,7 +73,7 @@ class BlockSolve:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What came of one block, in the block's own indices."""
+    """The result for one block, in the block's own indices."""
 
     status: BlockStatus
     support: NDArray[np.intp] | None = None
@@ -103,21 +103,19 @@ class _BlockTable:
         self.replaced = 0
         variances = cov.diagonal()
         best = int(np.argmax(variances))
-        # What the entries between blocks, and rounding in computed ones, may add; and
-        # three roundings here.
+        # What entries between blocks and errors of entries may add, rounded up.
         outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
         self.outside = outside * (1 + 4 * EPS)
         self.support = np.array([best], dtype=np.intp)
-        # A set of one feature needs no solver, and blocks below it are skipped at once.
+        # The best single feature is the first incumbent.
         self.objective = float(variances[best])
         for b in np.flatnonzero(self.sizes == 1):
             self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
             self.statuses[b] = BlockStatus.OPTIMAL
 
     def upper_bound(self) -> float:
-        """Return the bound for A that the bounds of the blocks give."""
+        """Return the bound for A that follows from those of the blocks, rounded up."""
         within = float(self.upper_bounds.max())
-        # What is added may be less than an ulp, and is added all the same.
         return sum_above([within, self.outside]) if self.outside else within
 
     def matrix(self, b: int) -> FloatArray:
@@ -132,8 +130,8 @@ class _BlockTable:
         if outcome.support is None:
             return
         self.objectives[b] = outcome.objective
-        # The cheap bound holds whatever a solver says; and rounding may put either
-        # below what was reached.
+        # The cheap bound holds whatever a solver says; rounding may put either bound
+        # below the objective.
         self.upper_bounds[b] = max(
             outcome.objective, min(self.upper_bounds[b], outcome.upper_bound)
         )
@@ -174,7 +172,7 @@ def block_solve(
     table = _BlockTable(cov, k, path, epsilon)
     stopped: Status | None = None
     done: list[int] = []
-    # Threads of BLAS would wait for one another in LAPACK on blocks that are small.
+    # On small blocks LAPACK is slower with several BLAS threads.
     small = int(table.sizes.max()) <= ONE_THREAD_UP_TO
     try:
         with blas_limited_to(1) if small else nullcontext():
@@ -185,7 +183,7 @@ def block_solve(
                     break
                 batch = [b for b in batch if table.upper_bounds[b] > table.objective]
                 tasks = _tasks(batch, table, solver, budget, seed)
-                # With little time left, worker processes would begin after its end.
+                # With little time left, worker processes would not start in time.
                 jobs = n_jobs if budget.affords(START_SECONDS) else 1
                 for b, outcome in zip(batch, _run(tasks, jobs), strict=False):
                     done.append(b)
@@ -216,7 +214,7 @@ def _queue(table: _BlockTable, solver: Solver, budget: Budget) -> list[int]:
         if budget.passed():
             break
         size = int(table.sizes[b])
-        # Before the block is formed: forming it is what would need the memory.
+        # Checked before the block is formed, which takes the memory.
         if memory is not None and 8 * COPIES_IN_USE * size**2 > memory:
             table.statuses[b] = BlockStatus.MEMORY_LIMIT
             table.messages[b] = f"{size} features need more than limits.memory"
@@ -229,8 +227,8 @@ def _queue(table: _BlockTable, solver: Solver, budget: Budget) -> list[int]:
             _refuse_indefinite(A, b, solver)
         table.upper_bounds[b] = cheap_bound(A, min(table.k, size), budget)
         queue.append(b)
-    # Good components come from blocks with large bounds, and let the others be skipped;
-    # equals by number, so that every run takes the same order.
+    # Blocks with large bounds tend to have good components, which let others be
+    # skipped; ties by number, so that the order is always the same.
     return sorted(queue, key=lambda b: (-table.upper_bounds[b], b))
 
 
@@ -329,7 +327,7 @@ def _solve_block(
     largest = float(np.abs(A).max())
     if until is not None:
         limits = replace(limits, time=max(0.0, until - time.time()))
-        # A solver that is given no time may still need some to start.
+        # With no time left the solver is not even started.
         if limits.time == 0:
             return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:

@@ -32,11 +32,10 @@ def still_open(
 
 
 class Tiles:
-    """What the workers of a pass share: the order, the strips of features, the locks.
+    """What the workers of a pass share: strips of features of similar variance, locks.
 
-    A strip is a stretch of features next to each other in variance; a tile belongs to
-    two of them. Two workers may hold tiles of the same strip, so its lists are written
-    under its lock, which is short beside the product.
+    Two workers may have tiles of the same strip, so its lists are written under its
+    lock, for a short time compared with the product.
     """
 
     def __init__(self, job: Pass) -> None:
@@ -52,8 +51,8 @@ class Tiles:
 
     def pass_over(self) -> None:
         n_strips = len(self.strips)
-        # The largest variances first: they raise the floors of all lists, and most of
-        # what follows is passed over.
+        # Largest variances first: they raise the floors of all lists, so that most of
+        # the later tiles are skipped.
         pairs = [(a, b) for a in range(n_strips) for b in range(a, n_strips)]
         self.job.distribute(pairs, lambda: TileWorker(self))
 
@@ -123,7 +122,7 @@ class TileWorker:
         part = self.part[:area].reshape(shape) if in_parts else out
         for start in range(0, n, self.tiles.samples):
             stop = min(start + self.tiles.samples, n)
-            if start:  # with many samples a tile takes seconds
+            if start:  # a tile of many samples takes seconds
                 self.job.check_within_task()
             mine = self.gather(rows, start, stop) if left is None else left
             other = mine if columns is rows else self.gather(columns, start, stop)
