@@ -31,9 +31,9 @@ from .proof_file import Proof
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Price, Result, Status
 from .rules import Rules
-from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
+from .solvers.registry import as_solver
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath, known
 from .stopping import entitled
