@@ -1,4 +1,4 @@
-"""Matrices to try things on: Model 1, and the data sets of the paper."""
+"""The matrices of the paper: its data sets, and Model 1 with random noise."""
 
 from .catalogue import PAPER_SETS, DataSetNotFound, PaperSet, data_folder
 from .download import DownloadError, download_paper_set

@@ -1,7 +1,7 @@
-"""The eleven data sets of the paper, by name, from a local folder.
+"""Loads the paper's data sets from a local folder.
 
-Nothing is downloaded unasked: the terms of the data's owners differ (see download.py).
-An absent set is an error that says where it comes from.
+Nothing is downloaded unless asked for, as the terms of the data's owners differ (see
+download.py). If a file is missing, the error says where to get it.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ Reader = Callable[[Sequence[Path], tuple[int, int]], Any]
 class Source:
     """The files of a data set, how they are read, and the key of the array.
 
-    Where the array is `computed`, its last bits depend on the machine, so that the
-    reader checks what it is computed from instead.
+    If the array is `computed`, its last bits depend on the machine, and the reader
+    checks the numbers that it is computed from instead.
     """
 
     urls: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""One BLAS thread for many small problems.
+"""Limits BLAS to one thread for many small problems.
 
-LAPACK on a 50 × 50 matrix gains nothing from threads and, on a busy machine, waits
-milliseconds for them; the path solves hundreds of such problems.
+On a 50 × 50 matrix LAPACK gains nothing from threads and, on a busy machine, waits
+milliseconds for them; a path has hundreds of such problems.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ def single_threaded() -> AbstractContextManager[None]:
 
 
 def all_threads() -> AbstractContextManager[None]:
-    """Context, inside `single_threaded`, in which BLAS has its threads back.
+    """Context, inside `single_threaded`, in which BLAS uses all threads of the call.
 
-    As many as the call may use. Not in a thread that has others beside it: they have
-    the cores.
+    It does nothing in a thread that called `keep_to_one_thread`.
     """
     if getattr(_thread, "has_others", False):
         return nullcontext()

@@ -1,7 +1,7 @@
 """How many threads a call may use: `n_jobs`, down to BLAS.
 
-`allowed_threads(n_jobs)` is the outermost thing that a public function does. Inside of
-it BLAS, the scan and the dual's search ask here; nobody else counts cores.
+`allowed_threads(n_jobs)` is the outermost context of a public function. Inside it BLAS,
+the scan and the dual's search ask here how many threads they may use.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ def blas_threads() -> int:
 @contextmanager
 def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads."""
-    # What `ThreadpoolController.limit` does, without collecting what it could report,
-    # and where there is something to do.
+    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
     found = [(library, library.num_threads) for library in _found()[0]]
     others = [(library, count) for library, count in found if count != threads]
     try:
@@ -54,9 +53,9 @@ def blas_limited_to(threads: int) -> Iterator[None]:
 def allowed_threads(n_jobs: int | None) -> Iterator[None]:
     """Context of a call with this `n_jobs`.
 
-    None leaves everything as it is: what a call around this one allows, or else all
-    cores and as many threads of BLAS as it has. A number, of which negative ones count
-    from the number of cores as joblib has it, is the most that anything may use.
+    None leaves everything as it is: what an outer call allows, or else all cores and
+    all BLAS threads. A number is the most that may be used; negative ones count from
+    the number of cores, as in joblib.
     """
     around = _allowed.get(None)
     if n_jobs is None:
