@@ -14,7 +14,13 @@ from ..datasets.catalogue import ARCENE_PART, PAPER_SETS, PaperSet
 from ..limits import Limits
 from ..pipeline import solve
 from ..solvers import BranchAndBound, Chan
-from .measurements import LONGEST_BOUND, Measurements, Run, go_on, jaccard
+from .measurements import (
+    LONGEST_BOUND,
+    Measurements,
+    Run,
+    jaccard,
+    raise_if_interrupted,
+)
 from .printed_values import Verdict, compare, match, printed_rows, search_point
 from .rows import (
     COMPARED,
@@ -175,7 +181,7 @@ class BranchAndBoundRows(Comparison):
             certify=False,
             limits=Limits(time=self.measurements.settings.time_limit),
         )
-        go_on(found.status)
+        raise_if_interrupted(found.status)
         size = found.blocks.largest if found.blocks else 0
         same = found.objective >= ours.objective * (1 - TIE)
         value = "the same objective" if same else f"{found.objective:.6g}"

@@ -17,7 +17,7 @@ from ..limits import Limits
 from ..pipeline import solve
 from ..result import Status
 from ..solvers import BranchAndBound
-from .measurements import Measurements, go_on, timed
+from .measurements import Measurements, raise_if_interrupted, timed
 from .printed_values import Verdict, match, printed_rows
 from .table import ReproducedTable, make_table
 
@@ -76,7 +76,7 @@ def _one(k: int, seed: int, longest: float, proof: float) -> dict[str, Any]:
     )
     noisy = solve(A, k, limits=Limits(time=proof))
     for result in (at_literal, best, base, noisy):
-        go_on(result.status)
+        raise_if_interrupted(result.status)
     alone = float(base.x @ noiseless @ base.x)
     return {
         "gap": best.objective - float(found.x @ noiseless @ found.x),
