@@ -18,7 +18,7 @@ from .guarantee import within_factor
 from .template import CovarianceSolver, SolverRun
 
 ROWS_BETWEEN_CLOCKS = 512
-EIGENVECTOR_SIZE = 500  # above that an iterative one is faster
+EIGENVECTOR_SIZE = 500  # features; above, an iterative eigenvector is faster
 EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters
 
 
@@ -143,7 +143,7 @@ def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:
     directions = np.random.default_rng(0).standard_normal((cov.n_features, 2))
     fingerprints = np.column_stack([cov.matvec(directions), cov.diagonal()])
     _, first = np.unique(fingerprints, axis=0, return_index=True)
-    # By falling variance: those rows tend to be the best, and dismiss the others.
+    # Rows of large variance first: they tend to be the best, and let others be skipped.
     first = first[np.argsort(-cov.diagonal()[first], kind="stable")]
     return first.astype(np.int64)
 

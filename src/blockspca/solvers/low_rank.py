@@ -21,9 +21,8 @@ from .template import BaseSolver, SolverRun
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for
 NARROWEST = 1e-9  # half-width of the smallest box of directions
 SCORES_AT_ONCE = 2**19  # boxes in a batch, times d
-# Of a level: they take some megabytes.
-BOXES_KEPT = 2**18
-ENUMERATE_BELOW = 2**-6  # half-width at which few features are left undecided
+BOXES_KEPT = 2**18  # at one width: some megabytes
+ENUMERATE_BELOW = 2**-6  # half-width at which few features are undecided
 SUPPORTS_PER_BOX = 256
 
 
@@ -181,7 +180,7 @@ class _Directions:
         possible = np.flatnonzero(upper >= np.partition(lower, d - k)[d - k])
         certain = np.flatnonzero(lower > np.partition(upper, d - k - 1)[d - k - 1])
         undecided = np.setdiff1d(possible, certain)
-        # More supports take longer than to halve the box, which decides some features.
+        # With more supports it is faster to halve the box, which decides some features.
         if math.comb(len(undecided), k - len(certain)) > SUPPORTS_PER_BOX:
             return False
         key = (certain.tobytes(), undecided.tobytes())

@@ -55,7 +55,7 @@ SOLVERS: dict[str, type[Solver]] = {
 
 
 class CallableSolver(BaseSolver):
-    """A plain function f(A, k) → x. It cannot be stopped midway."""
+    """A plain function f(A, k) → x, which limits and Ctrl-C cannot stop."""
 
     def __init__(self, function: Callable[[FloatArray, int], Any]) -> None:
         self.function = function
