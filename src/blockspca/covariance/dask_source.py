@@ -59,8 +59,6 @@ class DaskSource(UncentredSource):
         self.given, self.seen = given, seen
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
-        d = self.n_features
-        self.given_moments = (np.zeros(d), np.ones(d))
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         block = np.asarray(computed(self.X[start:stop, index]), dtype=np.float64)

@@ -32,6 +32,7 @@ from .sources import (
     MomentSource,
     Source,
     SparseDataSource,
+    arrays_of,
 )
 from .sparse_chunks import SparseChunksSource, Tick, _no_tick
 
@@ -242,12 +243,7 @@ def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArr
 def _both_ways(by_sample: Any, by_feature: Any) -> tuple[np.ndarray, ...]:
     """The arrays of X by samples (CSR) and by features (CSC), each in order."""
     by_sample.sort_indices()
-    return (*_arrays(by_sample), *_arrays(by_feature.sorted_indices()))
-
-
-def _arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    indices = X.indices.astype(np.int32, copy=False)
-    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
+    return (*arrays_of(by_sample), *arrays_of(by_feature.sorted_indices()))
 
 
 def _mirror(A: FloatArray) -> None:

@@ -325,6 +325,9 @@ class MomentSource(MatrixSource):
     """
 
     made_from = "chunks of data"
+    # of pickles that earlier versions wrote
+    known_psd = True
+    computed_from: Source | None = None
 
     def __init__(
         self,
@@ -380,6 +383,12 @@ class UncentredSource(Source):
     def factor_error(self) -> float:
         """Bound ‖error of C‖: every entry carries the rounding of its mean."""
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
+
+
+def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
 
 
 def is_all(index: Indices | slice) -> bool:

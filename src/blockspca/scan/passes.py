@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource, dask_tops
+from ..covariance.sources import arrays_of
 from ..numerics.rounding import EPS
 from ..numerics.threads import blas_limited_to, scan_threads
 from .cuda_kernels import CudaKernels
@@ -302,12 +303,9 @@ class Pass:
         if self.features is not None:
             A = A[self.features][:, self.features]
         A.sum_duplicates()
-        arrays = (A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data)
+        arrays = (*arrays_of(A), self.values, self.indices)
         self.tick(0, 1)
-        self.each(
-            self.d,
-            lambda a, b: add_stored(a, b, *arrays, self.values, self.indices),
-        )
+        self.each(self.d, lambda a, b: add_stored(a, b, *arrays))
 
     def sparse_data(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
         """Sparse data: rows of X'X by the samples that have the feature."""
@@ -365,15 +363,7 @@ class Pass:
         self.check_within_task()
         by_sample = by_feature.tocsr()
         by_sample.sum_duplicates()
-        layout = (
-            by_sample.indptr.astype(np.int64),
-            by_sample.indices.astype(np.int32, copy=False),
-            by_sample.data.astype(np.float64, copy=False),
-            by_feature.indptr.astype(np.int64),
-            by_feature.indices.astype(np.int32, copy=False),
-            by_feature.data.astype(np.float64, copy=False),
-            *others,
-        )
+        layout = (*arrays_of(by_sample), *arrays_of(by_feature), *others)
         self.check_within_task()
         cost = self.pair_counts(by_sample, by_feature)
         bounds = _equal_shares(cost, SPARSE_SLICE)
