@@ -193,7 +193,9 @@ def block_solve(
                     callback(event)
                     if outcome.status is BlockStatus.INTERRUPTED:
                         raise KeyboardInterrupt
-        stopped = stopped or _ended_a_block(table)
+        # A limit may also have ended a solver within its block.
+        within = (s for s in STOPPED if BlockStatus(s) in table.statuses)
+        stopped = stopped or next(within, None)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
     ended = stopped or Status.GAP_LIMIT
@@ -202,7 +204,21 @@ def block_solve(
             table.statuses[b] = BlockStatus(ended.value)
     # Smaller blocks are PCA, and no solver was asked.
     given = tuple(b for b in done if table.sizes[b] > k)
-    return _conclude(table, budget.limits, stopped, given)
+    # From A itself: solvers had the block in units of their own.
+    x, objective = on_support(cov, table.support)
+    bound = max(objective, table.upper_bound())
+    return BlockSolve(
+        epsilon=epsilon,
+        x=x,
+        support=np.flatnonzero(x),
+        objective=objective,
+        upper_bound=bound,
+        status=claim(objective, bound, budget.limits, stopped),
+        blocks=table.blocks(),
+        stopped=stopped,
+        given=given,
+        replaced=table.replaced,
+    )
 
 
 def _queue(table: _BlockTable, solver: Solver, budget: Budget) -> list[int]:
@@ -255,11 +271,6 @@ def _gap_reached(table: _BlockTable, limits: Limits) -> bool:
     if limits.gap is None:
         return False
     return relative_gap(table.objective, table.upper_bound()) <= limits.gap
-
-
-def _ended_a_block(table: _BlockTable) -> Status | None:
-    """The limit that ended a block, once all are done."""
-    return next((s for s in STOPPED if BlockStatus(s) in table.statuses), None)
 
 
 _Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
@@ -410,23 +421,3 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
     if len(support) > k:
         raise SolverError(f"returned {len(support)} nonzeros, more than k = {k}")
     return support
-
-
-def _conclude(
-    table: _BlockTable, limits: Limits, stopped: Status | None, given: tuple[int, ...]
-) -> BlockSolve:
-    # From A itself: solvers had the block in units of their own.
-    x, objective = on_support(table.cov, table.support)
-    bound = max(objective, table.upper_bound())
-    return BlockSolve(
-        epsilon=table.epsilon,
-        x=x,
-        support=np.flatnonzero(x),
-        objective=objective,
-        upper_bound=bound,
-        status=claim(objective, bound, limits, stopped),
-        blocks=table.blocks(),
-        stopped=stopped,
-        given=given,
-        replaced=table.replaced,
-    )

@@ -109,16 +109,9 @@ def over_all_entries(A: FloatArray, seed: int) -> float:
 
 
 def _row(printed: dict[str, str], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    keys = ("gap", "gap_literal", "threshold", "threshold_literal", "threshold_all")
     averages = {
-        key: statistics.mean(run[key] for run in runs)
-        for key in (
-            "gap",
-            "gap_literal",
-            "threshold",
-            "threshold_literal",
-            "threshold_all",
-            "speedup",
-        )
+        key: statistics.mean(run[key] for run in runs) for key in (*keys, "speedup")
     }
     within = abs(averages["gap"] - float(printed["gap"]))
     agrees = within <= float(printed["gap_deviation"])

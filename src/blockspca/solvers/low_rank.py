@@ -133,8 +133,8 @@ class _Boxes:
         c[others] = self.centres.ravel()
         return c / np.linalg.norm(c, axis=1, keepdims=True)
 
-    def take(self, which: NDArray[np.intp]) -> _Boxes:
-        return _Boxes(self.faces[which], self.centres[which], self.bounds[which])
+    def part(self, rows: slice) -> _Boxes:
+        return _Boxes(self.faces[rows], self.centres[rows], self.bounds[rows])
 
     def halved(self, width: float) -> _Boxes:
         """Cut each box in half along every axis; `width` is the new half-width."""
@@ -231,7 +231,7 @@ class _Directions:
                 )
                 self.settled = max(self.settled, open_bound)
                 return Status.NODE_LIMIT if over else Status.TIME_LIMIT
-            batch = boxes.take(np.arange(start, min(start + step, len(boxes.faces))))
+            batch = boxes.part(slice(start, start + step))
             self.nodes += len(batch.faces)
             directions = batch.directions(r)
             scores = np.abs(directions @ self.V.T)
