@@ -14,6 +14,7 @@ import numpy as np
 
 from .._validation import FloatArray, is_sparse
 from .device_data import is_on_device, on_host
+from .ingest import refuse_nonfinite
 from .sparse_chunks import Tick, _no_tick
 from .task_tree import TREE_ARITY, bounds, summed, tree
 
@@ -78,12 +79,7 @@ def _beside(line: list[Any]) -> Any:
     whole = line[0] if len(line) == 1 else hstack(line)
     block = csr_array(whole, dtype=np.float64, copy=True)  # the user's stay as they are
     block.sum_duplicates()
-    if not np.isfinite(block.data).all():
-        count = int((~np.isfinite(block.data)).sum())
-        raise ValueError(
-            f"X has {count} NaN or infinite value(s) among the stored entries of a "
-            "chunk; replace or drop them."
-        )
+    refuse_nonfinite(block, "X", "the stored entries of a chunk")
     return block
 
 

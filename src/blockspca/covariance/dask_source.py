@@ -77,14 +77,11 @@ class DaskSource(UncentredSource):
         product = computed(beside(self.X, left, axis=0).T @ self.X)
         return (product - np.outer(left.sum(axis=0), self.mean)) * self.factor
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        scores = computed(self.X @ beside(self.X, scaled)) - self.mean @ scaled
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        scores = computed(self.X @ beside(self.X, x)) - shift
         total = scores.sum(axis=0)
-        back = computed(self.X.T @ beside(self.X, scores, axis=0))
-        back = back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
-        return weights * back
+        back: FloatArray = computed(self.X.T @ beside(self.X, scores, axis=0))
+        return back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
 
     def gram(self, weights: FloatArray) -> FloatArray:
         gram = 0.0

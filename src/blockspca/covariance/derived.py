@@ -62,7 +62,8 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
         C = np.ascontiguousarray(source.C[:, keep])
         chosen = source.changed(C, lambda values: values[keep])
     elif isinstance(source, MomentSource):
-        chosen = source.changed(source.A[np.ix_(keep, keep)], source.entry_error())
+        A, error = source.A[np.ix_(keep, keep)], source.entry_error()
+        chosen = source.computed(A, error, psd=source.known_psd)
     elif isinstance(source, MatrixSource) and not source.sparse:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
@@ -113,7 +114,7 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         A = base.A.copy()
         A[used] = 0.0
         A[:, used] = 0.0
-        source = base.changed(A, base.entry_error())
+        source = base.computed(A, base.entry_error(), psd=True)
     else:
         source = MaskedSource(base, used)
     new = DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
@@ -132,7 +133,7 @@ def corrected(
         cross = left @ right.T
         matrix = source.A - (cross + cross.T)
         if isinstance(source, MomentSource):  # its entries are known to an error
-            new = source.changed(matrix, new.entry_error(), psd=psd)
+            new = source.computed(matrix, new.entry_error(), psd=psd)
         else:
             new = MatrixSource(matrix)
             new.known_psd = psd

@@ -39,7 +39,7 @@ from .residual import (
     powers_of_two,
 )
 from .rounding import EPS
-from .sources import DenseDataSource, MatrixSource, MomentSource, Source
+from .sources import DenseDataSource, MatrixSource, Source
 
 
 class LevelTooLow(ValueError):
@@ -76,7 +76,7 @@ def forced(
         size = float(np.abs(A).max(initial=0.0)) + largest**2
         rounding = correction_error(len(chosen), size) + source.entry_error()
         A = A + (product + product.T) / 2
-        new = MomentSource(A, rounding + error, psd=cov.known_psd)
+        new = source.computed(A, rounding + error, psd=cov.known_psd)
     else:
         base = SubsetSource(source, rest)
         new = LowRankSource(base, factor.T, -factor.T / 2, cov.known_psd, error)

@@ -110,13 +110,20 @@ def checked_sparse(X: Any, argument: str) -> Any:
         )
     X = X.tocsr().astype(np.float64)
     X.sum_duplicates()
-    if not np.isfinite(X.data).all():
-        raise ValueError(
-            f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
-            "value(s) among its stored entries; replace or drop them (missing="
-            "'pairwise' needs dense data)."
-        )
+    refuse_nonfinite(
+        X, argument, "its stored entries", " (missing='pairwise' needs dense data)"
+    )
     return X
+
+
+def refuse_nonfinite(X: Any, argument: str, entries: str, hint: str = "") -> None:
+    """Refuse a sparse matrix with stored entries that are NaN or infinite."""
+    count = int((~np.isfinite(X.data)).sum())
+    if count:
+        raise ValueError(
+            f"{argument} has {count} NaN or infinite value(s) among {entries}; replace "
+            f"or drop them{hint}."
+        )
 
 
 def refuse_out_of_range(

@@ -34,7 +34,7 @@ from .._validation import FloatArray
 from .covariance import Covariance
 from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
 from .rounding import EPS, SMALLEST
-from .sources import DenseDataSource, MatrixSource, MomentSource, Source
+from .sources import DenseDataSource, MatrixSource, Source
 
 # A score is dependent if the earlier ones explain all but this share of its variance.
 PIVOT_TOLERANCE = 1e-10
@@ -93,11 +93,7 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
         view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
         matrix = source.A - (product + product.T) / 2
-        error, psd = view.entry_error(), cov.known_psd
-        if isinstance(source, MomentSource):
-            new = source.changed(matrix, error, psd=psd)
-        else:
-            new = MomentSource(matrix, error, psd=psd)
+        new = source.computed(matrix, view.entry_error(), psd=cov.known_psd)
     else:
         new = _less(source, found, cov.known_psd)
     return DerivedCovariance(new, cov.feature_names, origin)

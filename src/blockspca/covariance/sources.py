@@ -130,6 +130,10 @@ class MatrixSource(Source):
     def entry_error(self) -> float:
         return 0.0
 
+    def computed(self, A: FloatArray, error: float, *, psd: bool) -> MomentSource:
+        """Return a source for a matrix that was computed from this one."""
+        return MomentSource(A, error, psd=psd)
+
 
 class DenseDataSource(Source):
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
@@ -349,16 +353,8 @@ class MomentSource(MatrixSource):
         if self.computed_from is not None:
             self.computed_from.check_unchanged()
 
-    def changed(
-        self, A: FloatArray, error: float, *, psd: bool | None = None
-    ) -> MomentSource:
-        """Return another matrix made from this one, of the same data."""
-        new = MomentSource(
-            A,
-            error,
-            psd=self.known_psd if psd is None else psd,
-            computed_from=self.computed_from,
-        )
+    def computed(self, A: FloatArray, error: float, *, psd: bool) -> MomentSource:
+        new = MomentSource(A, error, psd=psd, computed_from=self.computed_from)
         new.made_from = self.made_from
         return new
 
@@ -384,11 +380,30 @@ class UncentredSource(Source):
         """Bound ‖error of C‖: every entry carries the rounding of its mean."""
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        return np.asarray(weights * self.centred_image(scaled, self.mean @ scaled))
+
+    @abstractmethod
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        """Return (X − 1μ')'(X x − shift), x a vector or the columns of a matrix."""
+
 
 def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
     indices = X.indices.astype(np.int32, copy=False)
     return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
+
+
+def image_of_rows(
+    x: FloatArray, shift: Any, mean: FloatArray, X: Any, start: int = 0
+) -> FloatArray:
+    """(X − 1μ')'(X x − shift) for some rows of X; the first is `start` of all."""
+    scores = X @ x - shift
+    total = scores.sum(axis=0)
+    back = X.T @ scores
+    return back - (mean * total if x.ndim == 1 else np.outer(mean, total))
 
 
 def is_all(index: Indices | slice) -> bool:
@@ -463,15 +478,8 @@ class SparseDataSource(UncentredSource):
         product[at_row, at_column] = self._diagonal[at[at_row]]
         return product
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        scores = self.X @ scaled - self.mean @ scaled
-        back = self.X.T @ scores
-        total = scores.sum(axis=0)
-        back -= self.mean * total if x.ndim == 1 else np.outer(self.mean, total)
-        back *= weights
-        return np.asarray(back)
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        return image_of_rows(x, shift, self.mean, self.X)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         # From centred columns: subtracting products of large means would cancel.

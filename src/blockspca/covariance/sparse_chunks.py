@@ -23,7 +23,7 @@ from .ingest import (
     warn_of_means,
 )
 from .rounding import additions_by_levels, column_sums, out_of_range
-from .sources import Indices, SparseDataSource
+from .sources import Indices, SparseDataSource, image_of_rows
 from .stored import StoredSparse
 
 #: Told (chunks done, chunks in all).
@@ -156,16 +156,6 @@ def chunk_product(rows: Any, columns: Any, block: Any, start: int) -> FloatArray
     return (left.T @ right).toarray().astype(np.float64, copy=False)
 
 
-def chunk_image(
-    x: FloatArray, shift: Any, mean: FloatArray, block: Any, start: int
-) -> FloatArray:
-    """(X − 1μ')'(X x − shift) of a chunk, x a vector or the columns of a matrix."""
-    scores = block @ x - shift
-    total = scores.sum(axis=0)
-    back = block.T @ scores
-    return back - (mean * total if x.ndim == 1 else np.outer(mean, total))
-
-
 class SparseChunksSource(SparseDataSource):
     """Sparse data that stay where they are; X is never in memory as a whole.
 
@@ -211,12 +201,10 @@ class SparseChunksSource(SparseDataSource):
         product = self.chunks.total(partial(chunk_product, rows, columns))
         return self.centred(product, rows, columns)
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        shift = self.mean @ scaled
-        image = self.chunks.total(partial(chunk_image, scaled, shift, self.mean))
-        return weights * image
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        image: FloatArray
+        image = self.chunks.total(partial(image_of_rows, x, shift, self.mean))
+        return image
 
 
 def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from .ingest import refuse_nonfinite
 from .sources import sample_parts
 
 #: Stored entries of a sparse table that are read at a time: 32 MiB with their indices.
@@ -120,12 +121,8 @@ class StoredSparse:
         block = self._by_column(rows) if self.by_column else self._by_row(rows)
         # Files may store an entry twice; and kernels rely on ascending indices.
         block.sum_duplicates()
-        if not np.isfinite(block.data).all():
-            count = int((~np.isfinite(block.data)).sum())
-            raise ValueError(
-                f"X has {count} NaN or infinite value(s) among the entries stored in "
-                f"rows {rows.start} to {rows.stop - 1}; replace or drop them."
-            )
+        where = f"the entries stored in rows {rows.start} to {rows.stop - 1}"
+        refuse_nonfinite(block, "X", where)
         return block
 
     def _by_row(self, rows: slice) -> Any:
