@@ -22,7 +22,7 @@ from .dominance import Dominance
 from .formed import form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
-from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
+from .ingest_matrix import own_matrix, symmetric_sparse
 from .kinds import source_of
 from .origin import Origin, matrix_origin
 from .sources import DenseDataSource, MatrixSource, Source
@@ -119,7 +119,6 @@ class Covariance:
         A, names = split_names(A)
         if is_sparse(A):
             A = checked_sparse(A, "A")
-            refuse_rectangular(A)
             symmetric = symmetric_sparse(A)
             is_same = symmetric is A
         else:

@@ -104,7 +104,8 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
 
 
 def symmetric_sparse(A: Any) -> Any:
-    """Check that A is symmetric and of a size that float64 can add up."""
+    """Check that A is square, symmetric and of a size that float64 can add up."""
+    refuse_rectangular(A)
     refuse_unscaled(float(abs(A).max()), A.shape[0])
     difference = abs(A - A.T)
     worst = difference.max()
