@@ -1,4 +1,4 @@
-"""Algorithm 5 of the paper: a binary search for ε with blocks that can be afforded."""
+"""Algorithm 5 of the paper: a binary search for ε, with blocks of a limited size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROUNDING = 1e-12  # relative; an improvement must be larger than this
 
 @dataclass(frozen=True)
 class BlockSearch:
-    """Algorithm 5: a binary search for ε with blocks no larger than can be afforded.
+    """Algorithm 5: a binary search for ε, with blocks of at most `max_block_size`.
 
     Parameters
     ----------

@@ -371,7 +371,7 @@ def _solve_block(
 
 
 def _checked_outcome(solution: Any, A: FloatArray, k: int, unit: float) -> _Outcome:
-    """Recompute what a solver says, or raise if it cannot be right."""
+    """Recompute the objective of a solver's result, or raise if the result is wrong."""
     if not isinstance(solution, Solution):
         raise SolverError(
             f"returned {type(solution).__name__} from solve; a Solution is needed"

@@ -129,7 +129,7 @@ def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
 def _listed_forest(
     found: Scan, max_block_size: int, check: Callable[[], None]
 ) -> ThresholdPath:
-    """The forest of the strongest listed entries, as many as make a block too large."""
+    """The forest of the strongest listed entries, until a block is too large."""
     d = len(found.diagonal)
     ranked = np.sort(found.values, axis=None)[::-1]
     ranked = ranked[ranked > 0]

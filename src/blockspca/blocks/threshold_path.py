@@ -152,7 +152,7 @@ class ThresholdPath:
 
 
 class IncompletePathError(ValueError):
-    """A threshold below what the scan behind a path has seen was asked for."""
+    """A threshold was asked for that a path made from a scan does not cover."""
 
 
 def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:

@@ -147,7 +147,7 @@ def _has_shift(background: Covariance) -> bool:
 
 
 class ContrastDominance(Dominance):
-    """A contrast is at most its target, as far as the background is semidefinite."""
+    """A_t − g A_b ⪯ A_t + g β I, where A_b + β I is positive semidefinite."""
 
     def __init__(
         self, target: Covariance, background: Covariance, weight: float
@@ -227,7 +227,7 @@ class ContrastSource(Source):
 
     @property
     def terms(self) -> tuple[Source, Source]:
-        """Sources from both of which an entry is computed."""
+        """The two sources that entries are computed from."""
         return self.target, self.background
 
     def check_unchanged(self) -> None:

@@ -1,8 +1,8 @@
-"""Data on a GPU, told by their type: CuPy arrays, cupyx matrices, torch tensors.
+"""Recognises data on a GPU: CuPy arrays, cupyx matrices and CUDA tensors of torch.
 
-The factor C of A = C'C is computed on the host, in double, as for any data: proofs and
-certificates need it there. That the data came from a GPU says that nearly all of the
-work is done there: the scan (`scan.device`), or A of many samples (`device_gram`).
+The factor C of A = C'C is computed on the host, in double, as proofs and certificates
+need it there. On the GPU that the data came from run the scan (`scan.device`) or the
+forming of A from many samples (`device_gram`), which are nearly all of the work.
 """
 
 from __future__ import annotations

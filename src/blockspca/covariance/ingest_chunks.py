@@ -131,7 +131,7 @@ def accumulate(
 
 
 def _finished(sums: _Moments, prepare: Preparation) -> MomentSource:
-    """Divide by n − ddof and by the scales; what rounding has done to an entry."""
+    """Divide by n − ddof and by the scales; bound the error of an entry."""
     moments, n, ddof = sums.moments, sums.n, prepare.ddof
     moments /= n - ddof
     if prepare.center:  # exactly, whatever the rounding of their means

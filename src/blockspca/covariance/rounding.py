@@ -1,4 +1,4 @@
-"""What rounding does to a covariance computed from data, bounded by theorem.
+"""Bounds on the rounding errors of covariances that are computed from data.
 
 Throughout, u = eps/2 is the unit roundoff and τ = 2⁻¹⁰⁷⁴ the smallest number above
 zero. A sum, difference, product, quotient or root is exact but for a factor 1 + θ with

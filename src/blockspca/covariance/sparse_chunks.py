@@ -89,10 +89,7 @@ class FileChunks:
 
 @dataclass
 class ColumnSums:
-    """Of each column of some samples: its sum, entries stored, extremes, fingerprint.
-
-    The extremes are those of the stored entries.
-    """
+    """Sums, counts and extremes of the stored entries of columns, and fingerprints."""
 
     total: FloatArray
     stored: np.ndarray
@@ -131,7 +128,7 @@ def chunk_sums(block: Any, start: int) -> ColumnSums:
 
 
 def chunk_fingerprint(columns: Any, start: int) -> Fingerprint:
-    """The fingerprint of sparse samples (CSC): that of the dense ones, as 0 adds 0."""
+    """The fingerprint of sparse samples (CSC), equal to that of the same dense ones."""
     columns = columns.tocsc()
     weights = sample_weights(start, start + columns.shape[0])
     terms = mixed_bits(columns.data + 0.0) * weights[columns.indices]  # −0 is 0

@@ -1,4 +1,4 @@
-"""The eleven data sets of the paper: names, shapes, sources, and where they are kept.
+"""The eleven data sets of the paper: names, shapes, sources and the data folder.
 
 The data are not part of the package. `where` of each set says where it comes from.
 """

@@ -1,4 +1,4 @@
-"""Where the paper's data sets are public, and how their files become arrays.
+"""Public addresses of the paper's data sets, and readers of their files.
 
 Addresses on GitHub name a commit, so that what is there cannot change. Every reader
 takes the downloaded files and returns the numbers in the form that `load_paper_set`

@@ -185,7 +185,7 @@ def root_above(a: float, coupling: float, b: float) -> float:
 def rounding_of_forms(
     V: FloatArray, A: FloatArray, entry_error: float, eps: float = EPS
 ) -> FloatArray:
-    """By how much two evaluations of v_i'Av_j may differ, for rows v_i of V, (m, k).
+    """Bound the difference of two evaluations of v_i'Av_j, for rows v_i of V, (m, k).
 
     Each errs by (2k + 3) u of |v_i|'|A||v_j|. The rest of (8k + 64) eps is for entries
     that were computed in another order from the same data, where the matrix itself is

@@ -1,4 +1,4 @@
-"""How many threads a call may use: `n_jobs`, down to BLAS.
+"""The number of threads that a call may use: `n_jobs`, down to BLAS.
 
 `allowed_threads(n_jobs)` is the outermost context of a public function. Inside it BLAS,
 the scan and the dual's search ask here how many threads they may use.
@@ -65,7 +65,6 @@ def allowed_threads(n_jobs: int | None) -> Iterator[None]:
 
         threads = int(joblib.effective_n_jobs(n_jobs))
         most = min(threads, around[1] if around else blas_threads())
-    # Without either, nothing is to be limited.
     is_free = n_jobs is None and around is None
     token = _allowed.set((threads, most))
     try:

@@ -44,7 +44,7 @@ Row = dict[str, Any]
 
 
 class Comparison(ABC):
-    """The rows of both tables of a comparison; subclasses say what is measured."""
+    """The rows of both tables of a comparison; subclasses measure."""
 
     name: ClassVar[str]
     solver: ClassVar[Any]
@@ -199,7 +199,7 @@ class ChanRows(Comparison):
         return 2 * k
 
     def chosen(self, name: str) -> PaperSet | None:
-        """For ArceneCov a part of it will do, marked as such."""
+        """For ArceneCov a part of the data is used if need be, and marked."""
         found = super().chosen(name)
         part = name == "ArceneCov" and self.measurements.is_present(ARCENE_PART)
         return ARCENE_PART if found is None and part else found
@@ -262,7 +262,7 @@ class ChanRows(Comparison):
 
 
 def _without_verdicts(row: Row) -> Row:
-    """Of other data than the paper's nothing is expected."""
+    """Results for other data than the paper's are not compared."""
     verdicts = [key for key in row if key.endswith("verdict")]
     row.pop("error_printed", None)
     return row | dict.fromkeys(verdicts, Verdict.NOT_COMPARABLE)

@@ -1,4 +1,4 @@
-"""The runs behind the tables, each made once: framework, baseline, certified path."""
+"""Runs for the tables, each made once: framework, baseline, certified path."""
 
 from __future__ import annotations
 

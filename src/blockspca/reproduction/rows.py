@@ -1,4 +1,4 @@
-"""What the rows of the comparisons share: printed cells, verdicts, times, notes."""
+"""Cells of the rows of comparisons: printed numbers, verdicts, times, notes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _one(k: int, seed: int, longest: float, proof: float) -> dict[str, Any]:
     )
     exact = BranchAndBound()
     with warnings.catch_warnings():
-        # That the subsets are too small to average is what the table shows.
+        # The table shows that the subsets are too small, of which this warns.
         warnings.simplefilter("ignore", UserWarning)
         literal = estimate_noise(A, C=1.0, alpha=0.7, u=1.0, rng=seed)
         threshold = NoiseThreshold(n_subsets=SUBSETS, rng=seed)

@@ -1,7 +1,7 @@
-"""The kernels of the scan for NVIDIA GPUs, by CuPy: those that `device.Kernels` names.
+"""The kernels of the scan, `device.Kernels`, for NVIDIA GPUs by CuPy.
 
-Products are in IEEE single precision, not TF32: `product` tries whether they are, in
-every shape that it is asked for, as the environment may ask CuPy for less.
+Products are in IEEE single precision, not TF32. As the environment may make CuPy use
+less, `product` tests it for every shape.
 """
 
 from __future__ import annotations

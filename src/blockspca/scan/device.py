@@ -47,7 +47,7 @@ class Lists:
 
 
 class Kernels(Protocol):
-    """What a device has to offer."""
+    """The operations that a device provides."""
 
     def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
         """Take the data, a feature in each row, divided by `unit`."""
@@ -89,7 +89,7 @@ class DeviceTiles(SingleLists):
         super().__init__(job, C, np.arange(job.d))
 
     def pass_over(self, kernels: Kernels) -> None:
-        """Fill the lists there; order and raise what they list here."""
+        """Fill the lists on the device; finish them on the host."""
         kernels.load(self.C, self.columns(), self.unit)
         lists = device_lists(kernels, self.job.d, self.width, self.job.tick)
         indices, last, exact = kernels.listed(lists, self.width)

@@ -41,7 +41,7 @@ class PassStopped(Exception):
 
 
 class Pass:
-    """One pass: its limits, its lists, and the way through A that suits its source."""
+    """One pass: its limits, its lists, and the method that suits the source of A."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Pass:
     # -- the plan ------------------------------------------------------------------
 
     def choose(self) -> Callable[[], None]:
-        """Choose the way through A and fit it into the memory allowed."""
+        """Choose the method and fit it into the memory allowed."""
         remote = self.cov.dask_source()
         if remote is not None:
             self.fit(0)
@@ -148,7 +148,7 @@ class Pass:
         self.fit(self.tile_bytes())
 
     def tile_bytes(self) -> int:
-        """For each worker a tile, a second one if samples come in parts, and panels."""
+        """Bytes of panels and tiles, two tiles a worker if samples come in parts."""
         size = min(self.tile_size, self.d)
         n = self.cov.n_samples or 1
         tiles = 2 if n > self.samples_at_once() else 1

@@ -1,4 +1,4 @@
-"""Sparse PCA algorithms for one matrix, one a file, all behind one contract."""
+"""Sparse PCA algorithms for one matrix, a file each, with a common interface."""
 
 from .abess_adapter import Abess
 from .base import EXACT, HEURISTIC, Guarantee, Limits, Solution, Solver, SolverError

@@ -1,4 +1,4 @@
-"""Exact sparse PCA of a rank-r approximation, and how far that is from A's own."""
+"""Exact sparse PCA of a rank-r approximation of A, with a bound for A itself."""
 
 from __future__ import annotations
 
