@@ -31,6 +31,8 @@ from .dominance import Dominance
 from .rounding import SMALLEST
 from .sources import EPS, Indices, MatrixSource, MomentSource, Source
 
+_LARGEST_SHIFTED = 3000  # features of a background whose least eigenvalue is sought
+
 
 def contrastive(
     cov_target: Covariance | Any, cov_background: Covariance | Any, weight: float = 1.0
@@ -93,7 +95,8 @@ def contrastive(
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
     dominance = None
-    if _has_shift(background):
+    is_small = background.in_memory and background.n_features <= _LARGEST_SHIFTED
+    if background.known_psd or is_small:  # β is known, or can be found
         dominance = ContrastDominance(target, background, weight)
     names = names if names is not None else other
     origin = f"contrast, weight {weight:g}"
@@ -135,15 +138,6 @@ def made_of(cov: Covariance) -> tuple[Covariance, ...]:
     while hasattr(source, "base"):
         source = source.base
     return tuple(Covariance(term) for term in getattr(source, "terms", ()))
-
-
-_LARGEST_SHIFTED = 3000  # features of a background whose least eigenvalue is sought
-
-
-def _has_shift(background: Covariance) -> bool:
-    """Whether a shift that makes the background semidefinite is known or affordable."""
-    is_small = background.in_memory and background.n_features <= _LARGEST_SHIFTED
-    return background.known_psd or is_small
 
 
 class ContrastDominance(Dominance):

@@ -53,7 +53,9 @@ def worth_forming(
 
     Under a limit on memory A may take half of it, as deflation makes a copy.
     """
-    n, d = _samples(source), source.n_features
+    d = source.n_features
+    # `n_samples` is None for data with gaps.
+    n = len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
     most = MEMORY if memory is None else memory // 2
     if n is None or n <= d or 8 * d * d > most:
         return False
@@ -62,11 +64,6 @@ def worth_forming(
         return False
     # As much again is left for the proof.
     return deadline is None or deadline.affords(2 * seconds)
-
-
-def _samples(source: Source) -> int | None:
-    """The number of samples; `n_samples` is None for data with gaps."""
-    return len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
 
 
 def seconds_to_form(source: Source) -> float:
@@ -166,11 +163,7 @@ def _block(n: int) -> int:
 
 
 def _from_sparse(source: SparseDataSource, tick: Tick) -> tuple[FloatArray, float]:
-    by_sample, by_feature = source.X.tocsr(), source.X
-    if source.on_device:
-        A = _products_on_device(by_sample, by_feature, tick)
-    else:
-        A = _products(by_sample, by_feature, scan_threads(), tick)
+    A = _products(source.X, scan_threads(), source.on_device, tick)
     _centre(A, source)
     stored = source.longest
     products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
@@ -190,18 +183,19 @@ def _from_chunks(source: SparseChunksSource, tick: Tick) -> tuple[FloatArray, fl
 
 def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatArray:
     """The upper half of X'X of a chunk of sparse samples (CSR)."""
-    by_sample, by_feature = block.tocsr(), block.tocsc()
+    return _products(block, threads, on_device, _no_tick)
+
+
+def _products(X: Any, threads: int, on_device: bool, tick: Tick) -> FloatArray:
+    """The upper half of X'X, X sparse: by threads, or to the same bit by a GPU."""
+    by_sample = X.tocsr()
+    by_sample.sort_indices()
+    given = (*arrays_of(by_sample), *arrays_of(X.tocsc().sorted_indices()))
     if on_device:
-        return _products_on_device(by_sample, by_feature, _no_tick)
-    return _products(by_sample, by_feature, threads, _no_tick)
-
-
-def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> FloatArray:
-    """Return the upper half of X'X, rows shared out among threads."""
+        return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
     load("sparse_gram")
-    d = by_sample.shape[1]
+    d = X.shape[1]
     A = np.zeros((d, d))
-    given = _both_ways(by_sample, by_feature)
 
     def rows(start: int) -> None:
         from .._kernels.sparse_gram import add_rows
@@ -232,18 +226,6 @@ def _centre(A: FloatArray, source: SparseDataSource) -> None:
         finish *= factor[start:]
     # Subtracting nμ² loses digits; the two-pass variance does not.
     A[np.arange(d), np.arange(d)] = source.diagonal()
-
-
-def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArray:
-    """As `_products` from a GPU, equal to the last bit."""
-    given = _both_ways(by_sample, by_feature)
-    return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
-
-
-def _both_ways(by_sample: Any, by_feature: Any) -> tuple[np.ndarray, ...]:
-    """The arrays of X by samples (CSR) and by features (CSC), each in order."""
-    by_sample.sort_indices()
-    return (*arrays_of(by_sample), *arrays_of(by_feature.sorted_indices()))
 
 
 def _mirror(A: FloatArray) -> None:

@@ -127,7 +127,7 @@ def _on_data(
     sizes = np.linalg.norm(scores, axis=0)
     # More scores than samples are dependent; a zero score has no direction.
     if m > n or not sizes.all():
-        return m - 1 if sizes.all() else _least(sizes)
+        return m - 1 if sizes.all() else int(np.argmin(sizes))
     units = powers_of_two(sizes)
     scores, V = scores / units, V / units
     Q, R = np.linalg.qr(scores)
@@ -151,7 +151,7 @@ def _on_data(
     smallest -= apart
     # Scores that are dependent up to rounding: drop one.
     if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
-        return _least(pivots)
+        return int(np.argmin(pivots))
     error = ROOM * (defect + apart / smallest)
     return Regression(kept, source.C.T @ Q, Q, error)
 
@@ -174,7 +174,7 @@ def _on_entries(
     gram = (gram + gram.T) / 2
     variances = np.diagonal(gram)
     if not (variances > 0).all():
-        return _least(variances)
+        return int(np.argmin(variances))
     units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     product, rounded, V = product / units, rounded / units, V / units
@@ -186,7 +186,7 @@ def _on_entries(
     off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
     defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
-        return _least(np.diagonal(factor) ** 2 / np.diagonal(gram))
+        return int(np.argmin(np.diagonal(factor) ** 2 / np.diagonal(gram)))
     F = product @ T
     apart = (rounded + (m + 1) * EPS * np.abs(product)) @ np.abs(T)
     off_f = ROOM * float(np.linalg.norm(apart, axis=1).max())
@@ -239,10 +239,6 @@ def _cholesky(gram: FloatArray) -> FloatArray | int:
         factor[j:, j] = left[j:, j] / np.sqrt(left[j, j])
         left -= np.outer(factor[:, j], factor[:, j])
     return factor
-
-
-def _least(pivots: FloatArray) -> int:
-    return int(np.argmin(pivots))
 
 
 def powers_of_two(sizes: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from threading import local
 
-from .threads import blas_limited_to, dual_threads, most_blas_threads
+from .threads import blas_limited_to, most_blas_threads, thread_count
 
 __all__ = ["all_threads", "keep_to_one_thread", "single_threaded", "thread_count"]
 
@@ -29,11 +29,6 @@ def all_threads() -> AbstractContextManager[None]:
     if getattr(_thread, "has_others", False):
         return nullcontext()
     return blas_limited_to(most_blas_threads())
-
-
-def thread_count() -> int:
-    """How many nodes of the dual's search may be worked on at once."""
-    return dual_threads()
 
 
 def keep_to_one_thread() -> None:

@@ -86,7 +86,7 @@ def _asked_for() -> int | None:
     return None if around is None else around[0]
 
 
-def dual_threads() -> int:
+def thread_count() -> int:
     """Return how many nodes of the dual's search may be worked on at once."""
     return _asked_for() or blas_threads()
 
