@@ -84,7 +84,7 @@ def test_one_job_is_one_thread(blas: Library, pools: list[int]) -> None:
         with single_threaded(), all_threads():
             seen.append(blas.num_threads)
         seen.append(_threads.scan_threads())
-        seen.append(_threads.dual_threads())
+        seen.append(_threads.thread_count())
     assert seen == [1, 1, 1, 1]
 
 

@@ -37,7 +37,7 @@ def projected(X: Any, mean: FloatArray, weights: FloatArray) -> FloatArray:
 
 
 def _line_scores(line: list[Any], parts: list[tuple[FloatArray, ...]]) -> FloatArray:
-    here = [on_host(block)[0] for block in line]
+    here = [on_host(block) for block in line]
     scores = [projected(x, *part) for x, part in zip(here, parts, strict=True)]
     return np.sum(scores, axis=0)
 
@@ -54,7 +54,7 @@ def total_squares(X: Any, mean: FloatArray, scale: FloatArray) -> float:
             for block, (a, b) in zip(line, edges, strict=True)
         ]
         return float(sum(dask.compute(*parts)))
-    X = on_host(X)[0]  # a chunk may be on a GPU
+    X = on_host(X)  # a chunk may be on a GPU
     if stays_in_place(X):
         return float(sum(total_squares(block, mean, scale) for block in _blocks(X)))
     if not is_sparse(X):

@@ -28,7 +28,7 @@ def validated(
     """
     refuse_other_things(X, "X")
     X, names = split_names(X)
-    X = opened(on_host(X)[0])
+    X = opened(on_host(X))
     if _checked_in_place(estimator, X, reset=options.get("reset", True)):
         return X
     if names is not None:

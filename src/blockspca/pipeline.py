@@ -14,10 +14,9 @@ from ._messages import interruption
 from ._validation import check_flag, check_n_jobs, check_seed, check_sparsity
 from ._warnings import is_nested_call, warn_caller
 from .blocks.block_solve import is_plug_in
-from .blocks.raised import raised
+from .blocks.power_steps import improved_by_power_steps
 from .blocks.solve_blocks import solve_blocks
-from .blocks.strategies import ThresholdStrategy
-from .blocks.strategy_names import as_strategy
+from .blocks.strategies import ThresholdStrategy, as_strategy
 from .bounds.closed_form import MOMENT, ObviousBounds
 from .certificate import restated
 from .certify.options import ProofOptions
@@ -32,9 +31,9 @@ from .proof_file import Proof
 from .proof_settings import DEFAULT_SETTINGS, ProofSettings, Prover
 from .result import Price, Result, Status
 from .rules import Rules
-from .solvers.adapters import as_solver
 from .solvers.base import Solver
 from .solvers.local_search import LocalSearch
+from .solvers.registry import as_solver
 from .solvers.truncated_power import TruncatedPower
 from .sparsity_path import SparsityPath, known
 from .stopping import entitled
@@ -145,7 +144,7 @@ def solve(
         else:
             result = _solve_by_blocks(run, k, chosen, strategy, seed, certify)
             if is_default and not certify:
-                result = raised(cov, result, given, budget)
+                result = improved_by_power_steps(cov, result, given, budget)
     _tell_of_compilation(cut_short, [result])
     if result.status is Status.INTERRUPTED and not is_nested_call():
         warn_caller(interruption("solve", [result]))

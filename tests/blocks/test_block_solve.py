@@ -268,7 +268,7 @@ def test_results_are_values_that_do_not_change():
 
 def test_interrupt_returns_the_incumbent():
     A = blocks_of(5, 6, 7, 8)
-    A[11:18, 11:18] *= 3  # the block that interrupts is tried in the first wave
+    A[11:18, 11:18] *= 3  # the block that interrupts is tried in the first batch
     solver = Recorder(interrupt_on=7)
     result = solve(A, 2, solver=solver, threshold=0.0)
     assert result.status is bs.Status.INTERRUPTED

@@ -24,6 +24,7 @@ from blockspca.covariance.rounding import (
     additions_by_levels,
     column_sums,
 )
+from blockspca.covariance.sources import arrays_of
 from blockspca.limits import Deadline
 from exact_covariance import exact_covariance, hard_columns, worst_error
 
@@ -75,7 +76,7 @@ def test_entries_are_exact_to_within_entry_error(
 def test_the_kernel_equals_its_python_source() -> None:
     X = counts(40, 7).tocsc()
     by_sample = X.tocsr()
-    given = (*formed_module._arrays(by_sample), *formed_module._arrays(X))
+    given = (*arrays_of(by_sample), *arrays_of(X))
     dense = X.toarray()
     for function in (sparse_gram.add_rows, sparse_gram.add_rows.py_func):
         for block in (1, 3, 100):

@@ -24,8 +24,8 @@ from blockspca.datasets import (
     load_paper_set,
 )
 from blockspca.datasets import download as module
+from blockspca.datasets.catalogue import fingerprint
 from blockspca.datasets.download import FOLDER, SUMS, recorded_sums
-from blockspca.datasets.paper_sets import fingerprint
 from blockspca.datasets.sources import (
     SOURCES,
     Source,

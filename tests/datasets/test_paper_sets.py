@@ -13,7 +13,7 @@ from blockspca.datasets import (
     data_folder,
     load_paper_set,
 )
-from blockspca.datasets.paper_sets import fingerprint, is_present
+from blockspca.datasets.catalogue import fingerprint, is_present
 from blockspca.io import ReadError
 
 X = np.random.default_rng(0).normal(size=(7, 4))

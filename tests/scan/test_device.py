@@ -15,7 +15,7 @@ import blockspca.scan.device as device_module
 import blockspca.scan.passes as passes_module
 import blockspca.scan.single as single_module
 from blockspca import Covariance
-from blockspca.covariance.device_data import on_host
+from blockspca.covariance.device_data import is_on_device, on_host
 from blockspca.scan.device import CAPACITY, device_lists
 from blockspca.scan.lists import scan
 from device_stand_in import needs_gpu
@@ -39,11 +39,11 @@ def on_device(request, monkeypatch):
     monkeypatch.setattr(device_module, "TILE_SIZE", 64)
     used: list[str] = []
 
-    def device(self, C) -> None:
+    def kernels():
         used.append(request.param)
-        device_module.DeviceTiles(self, C).pass_over(kernels_of(request.param))
+        return kernels_of(request.param)
 
-    monkeypatch.setattr(passes_module.Pass, "device", device)
+    monkeypatch.setattr(passes_module, "CudaKernels", kernels)
     return used
 
 
@@ -132,8 +132,8 @@ def test_data_on_a_device_are_told_by_their_type(monkeypatch) -> None:
     get = {"get": lambda self: X}
     for module in ("cupy", "cupyx.scipy.sparse._csr"):
         made = type("Array", (), {**get, "__module__": module})()
-        assert on_host(made)[1]
-        assert on_host(made)[0] is X
+        assert is_on_device(made)
+        assert on_host(made) is X
     assert Covariance.from_data(made).on_device
     tensor = {
         "detach": lambda self: self,
@@ -144,15 +144,15 @@ def test_data_on_a_device_are_told_by_their_type(monkeypatch) -> None:
     monkeypatch.setattr(
         "blockspca.covariance.device_data.find_spec", lambda name: object()
     )
-    host, was_there = on_host(type("Tensor", (), tensor)())
+    host = on_host(type("Tensor", (), tensor)())
     assert host is X
-    assert was_there
-    assert on_host(type("Tensor", (), {**tensor, "is_cuda": False})())[1] is False
+    assert is_on_device(type("Tensor", (), tensor)())
+    assert not is_on_device(type("Tensor", (), {**tensor, "is_cuda": False})())
     monkeypatch.setattr("blockspca.covariance.device_data.find_spec", lambda n: None)
     with pytest.raises(ImportError, match=r"blockspca\[gpu\]"):
         on_host(type("Tensor", (), tensor)())
-    assert on_host(X)[0] is X
-    assert not on_host(X)[1]
+    assert on_host(X) is X
+    assert not is_on_device(X)
 
 
 @needs_gpu

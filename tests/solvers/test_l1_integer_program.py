@@ -28,7 +28,8 @@ def bound_of_the_relaxation(A, k, rank, segments) -> tuple[float, float]:
         segments=segments,
         with_support=False,
     )
-    error = program.chord_error
+    widest = np.array([float(np.diff(own).max()) for own in program.breakpoints])
+    error = float(program.weights @ widest**2) / 4
     for _ in range(4):
         answer = program.maximise(Deadline(None))
         program.refine(answer.x[: len(A)])

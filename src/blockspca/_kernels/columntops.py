@@ -1,7 +1,7 @@
 """The largest entries of each column of a block: for data, of which half is computed.
 
-A matrix in memory is read by rows alone, and need not wait for this to be compiled. The
-lists, and what enters one, are those of `rowtops`.
+A file of its own, as a matrix in memory is read by rows alone and need not wait for
+this to be compiled. The lists are those of `rowtops`.
 """
 
 from __future__ import annotations

@@ -10,9 +10,6 @@ strengths, their upper halves, which costs the caches half as much. It may see a
 improvement where there is none, never the reverse: weight > strength implies
 ⌈weight / 2³²⌉ > ⌊strength / 2³²⌋. (Measured with 10,000 features, in passes of
 `A.max()`: 3.7 with every entry written, 2.4 with whole strengths compared, 2.1 so.)
-
-The signatures are declared, inputs as read-only: one compiled version serves writable,
-read-only and memory-mapped arrays alike.
 """
 
 from __future__ import annotations

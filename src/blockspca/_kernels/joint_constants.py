@@ -1,4 +1,4 @@
-"""Numbers that turns of components go by, in kernels and around them; without Numba."""
+"""Tolerances and limits of the exchanges between components; without Numba."""
 
 GAIN = 1e-7  # of the goal, without which nothing is changed
 DEPENDENT = 1e-10  # of a variance: what is left of scores that say nothing new

@@ -1,8 +1,7 @@
 """Load kernels within a time limit: the first use of each on a machine compiles it.
 
-The imports run in a thread of their own, and who asks for the kernels waits no longer
-than their time lasts. The thread goes on to the last of them, so that the next call
-finds them ready.
+The imports run in a thread of their own, and the caller waits no longer than its time
+lasts. The thread goes on to the last of them, so that the next call finds them ready.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ OTHERS = (
 _begun: dict[str, threading.Event] = {}  # set when the import has ended
 _ready: set[str] = set()
 _failed: dict[str, Exception] = {}  # of imports that ended so
-_cut_short: list[tuple[str, ...]] = []  # what there was no time for
+_cut_short: list[tuple[str, ...]] = []  # modules for which there was no time
 _lock = threading.Lock()
 
 

@@ -4,9 +4,6 @@ The lists hold the bit patterns of |A_ij|: without the sign bit these are intege
 the order of the values, and the compiler vectorises a maximum of integers, which it may
 not do for floats. Most stretches of a row have nothing to enter, so that maximum is
 nearly all the work.
-
-The signatures are declared, inputs as read-only: one compiled version serves writable,
-read-only and memory-mapped arrays alike.
 """
 
 from __future__ import annotations

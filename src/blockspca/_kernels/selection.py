@@ -1,4 +1,4 @@
-"""The largest of some numbers, in place: what all kernels select and sort with."""
+"""Selection and sorting of largest numbers, in place, for all kernels."""
 
 from .options import INNER, njit
 

@@ -1,8 +1,4 @@
-"""What the tree of `schur_tree.py` knows of its sets: room in groups, lists of sets.
-
-A cached kernel does not notice an edit to a helper in another file by itself;
-`options.py` puts a hash of all sources into its name.
-"""
+"""Helpers of the tree in `schur_tree.py`: room in groups of features, lists of sets."""
 
 from .options import INNER, njit
 

@@ -1,8 +1,4 @@
-"""Running lists of the K largest |A_ij| of every row, from sparse A or sparse data.
-
-The signatures are declared, inputs as read-only: one compiled version serves writable,
-read-only and memory-mapped arrays alike.
-"""
+"""Running lists of the K largest |A_ij| of every row, from sparse A or sparse data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the functions of a tree pass on to one another, in groups with names."""
+"""Named tuples of arrays that the functions of a tree share."""
 
 from typing import Any, NamedTuple
 

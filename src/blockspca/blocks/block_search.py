@@ -1,22 +1,25 @@
-"""Algorithm 5 of the paper: a binary search for ε with blocks that can be afforded."""
+"""Algorithm 5 of the paper: a binary search for ε, with blocks of a limited size."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .._validation import check_positive, check_positive_integer, check_real
 from ..covariance.covariance import Covariance
 from ..result import Status, Visit
 from .block_solve import BlockSolve
-from .strategies import SolveAt
 from .threshold_path import ThresholdPath
+
+if TYPE_CHECKING:
+    from .strategies import SolveAt
 
 ROUNDING = 1e-12  # relative; an improvement must be larger than this
 
 
 @dataclass(frozen=True)
 class BlockSearch:
-    """Algorithm 5: a binary search for ε with blocks no larger than can be afforded.
+    """Algorithm 5: a binary search for ε, with blocks of at most `max_block_size`.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ class BlockSearch:
             if epsilon in (low, high):  # no number lies between them
                 break
             if epsilon < path.complete_above:
-                # Of blocks larger than its lists, a scan does not know the thresholds.
+                # A scan does not cover thresholds with blocks larger than its lists.
                 known = "too large" if path.crowded_below > limit else "not scanned"
                 visits.append(Visit(epsilon, path.crowded_below, known))
                 low = epsilon

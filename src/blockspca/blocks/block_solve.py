@@ -28,16 +28,16 @@ from ..stopping import claim
 from .threshold_path import ThresholdPath, split_by_label
 
 TOLERANCE = 1e-9  # relative: by how much a bound of a solver may be below its objective
-_CLEARLY = 1e-6  # relative: more than an iteration that has ended leaves to be gained
+_CLEARLY = 1e-6  # relative: more than what a converged iteration can still gain
 COPIES_IN_USE = 5  # arrays of the size of a block that a solver may hold at once
 ONE_THREAD_UP_TO = 500  # features of the largest block: LAPACK gains nothing by more
-START_SECONDS = 3.0  # that worker processes may take until they work
+START_SECONDS = 3.0  # that worker processes may take to start
 EXTREME = 1e100  # beyond this, or below its inverse, squares overflow or vanish
 
 
 @dataclass(frozen=True, eq=False)
 class BlockSolve:
-    """The best solution over the blocks at one threshold ε, and what they proved.
+    """The best solution over the blocks at one threshold ε, and their bounds.
 
     `upper_bound` holds for the original matrix: the largest block bound plus (k − 1)
     times the largest entry between blocks. (The entries left out have a zero diagonal,
@@ -73,7 +73,7 @@ class BlockSolve:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """What came of one block, in the block's own indices."""
+    """The result for one block, in the block's own indices."""
 
     status: BlockStatus
     support: NDArray[np.intp] | None = None
@@ -84,7 +84,7 @@ class _Outcome:
     replaced: bool = False
 
 
-class _Ledger:
+class _BlockTable:
     """The columns of `Blocks` while they are being filled, and the incumbent."""
 
     def __init__(
@@ -103,21 +103,19 @@ class _Ledger:
         self.replaced = 0
         variances = cov.diagonal()
         best = int(np.argmax(variances))
-        # What the entries between blocks, and rounding in computed ones, may add; and
-        # three roundings here.
+        # What entries between blocks and errors of entries may add, rounded up.
         outside = (k - 1) * path.largest_ignored(epsilon) + k * cov.entry_error
         self.outside = outside * (1 + 4 * EPS)
         self.support = np.array([best], dtype=np.intp)
-        # A set of one feature needs no solver, and blocks below it are skipped at once.
+        # The best single feature is the first incumbent.
         self.objective = float(variances[best])
         for b in np.flatnonzero(self.sizes == 1):
             self.objectives[b] = self.upper_bounds[b] = variances[self.members[b][0]]
             self.statuses[b] = BlockStatus.OPTIMAL
 
     def upper_bound(self) -> float:
-        """Return the bound for A that the bounds of the blocks give."""
+        """Return the bound for A that follows from those of the blocks, rounded up."""
         within = float(self.upper_bounds.max())
-        # What is added may be less than an ulp, and is added all the same.
         return sum_above([within, self.outside]) if self.outside else within
 
     def matrix(self, b: int) -> FloatArray:
@@ -132,8 +130,8 @@ class _Ledger:
         if outcome.support is None:
             return
         self.objectives[b] = outcome.objective
-        # The cheap bound holds whatever a solver says; and rounding may put either
-        # below what was reached.
+        # The cheap bound holds whatever a solver says; rounding may put either bound
+        # below the objective.
         self.upper_bounds[b] = max(
             outcome.objective, min(self.upper_bounds[b], outcome.upper_bound)
         )
@@ -165,73 +163,89 @@ def block_solve(
     an `Event` after each.
 
     Blocks are taken by descending upper bound, and those that cannot beat the incumbent
-    are skipped. They go in waves of fixed sizes 2, 4, 8, …, and the incumbent changes
-    between waves only: that is why parallel and serial runs agree. With a limit on
+    are skipped. They go in batches of fixed sizes 2, 4, 8, …, and the incumbent changes
+    between batches only: that is why parallel and serial runs agree. With a limit on
     nodes or memory they go one at a time, so that none is spent twice. Where k is at
     least the size of a block, its leading eigenvector is the answer (the PCA case).
     """
     budget = Budget(limits)
-    ledger = _Ledger(cov, k, path, epsilon)
+    table = _BlockTable(cov, k, path, epsilon)
     stopped: Status | None = None
     done: list[int] = []
-    # Threads of BLAS would wait for one another in LAPACK on blocks that are small.
-    small = int(ledger.sizes.max()) <= ONE_THREAD_UP_TO
+    # On small blocks LAPACK is slower with several BLAS threads.
+    small = int(table.sizes.max()) <= ONE_THREAD_UP_TO
     try:
         with blas_limited_to(1) if small else nullcontext():
-            queue = _queue(ledger, solver, budget)
-            for wave in _waves(queue, budget.limits):
+            queue = _queue(table, solver, budget)
+            for batch in _batches(queue, budget.limits):
                 stopped = budget.stop_reason()
-                if stopped or _gap_reached(ledger, budget.limits):
+                if stopped or _gap_reached(table, budget.limits):
                     break
-                wave = [b for b in wave if ledger.upper_bounds[b] > ledger.objective]
-                tasks = _tasks(wave, ledger, solver, budget, seed)
-                # With little time left, worker processes would begin after its end.
+                batch = [b for b in batch if table.upper_bounds[b] > table.objective]
+                tasks = _tasks(batch, table, solver, budget, seed)
+                # With little time left, worker processes would not start in time.
                 jobs = n_jobs if budget.affords(START_SECONDS) else 1
-                for b, outcome in zip(wave, _run(tasks, jobs), strict=False):
+                for b, outcome in zip(batch, _run(tasks, jobs), strict=False):
                     done.append(b)
-                    ledger.enter(b, outcome)
+                    table.enter(b, outcome)
                     budget.nodes += outcome.nodes
-                    event = Event("blocks", len(done), len(queue), k, ledger.objective)
+                    event = Event("blocks", len(done), len(queue), k, table.objective)
                     callback(event)
                     if outcome.status is BlockStatus.INTERRUPTED:
                         raise KeyboardInterrupt
-        stopped = stopped or _ended_a_block(ledger)
+        # A limit may also have ended a solver within its block.
+        within = (s for s in STOPPED if BlockStatus(s) in table.statuses)
+        stopped = stopped or next(within, None)
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
     ended = stopped or Status.GAP_LIMIT
-    for b in np.flatnonzero(ledger.upper_bounds > ledger.objective).tolist():
-        if ledger.statuses[b] is BlockStatus.SKIPPED:
-            ledger.statuses[b] = BlockStatus(ended.value)
+    for b in np.flatnonzero(table.upper_bounds > table.objective).tolist():
+        if table.statuses[b] is BlockStatus.SKIPPED:
+            table.statuses[b] = BlockStatus(ended.value)
     # Smaller blocks are PCA, and no solver was asked.
-    given = tuple(b for b in done if ledger.sizes[b] > k)
-    return _conclude(ledger, budget.limits, stopped, given)
+    given = tuple(b for b in done if table.sizes[b] > k)
+    # From A itself: solvers had the block in units of their own.
+    x, objective = on_support(cov, table.support)
+    bound = max(objective, table.upper_bound())
+    return BlockSolve(
+        epsilon=epsilon,
+        x=x,
+        support=np.flatnonzero(x),
+        objective=objective,
+        upper_bound=bound,
+        status=claim(objective, bound, budget.limits, stopped),
+        blocks=table.blocks(),
+        stopped=stopped,
+        given=given,
+        replaced=table.replaced,
+    )
 
 
-def _queue(ledger: _Ledger, solver: Solver, budget: Budget) -> list[int]:
+def _queue(table: _BlockTable, solver: Solver, budget: Budget) -> list[int]:
     """Bound every block of two features or more; the most promising comes first."""
     memory = budget.limits.memory
-    larger = np.flatnonzero(ledger.sizes > 1)
+    larger = np.flatnonzero(table.sizes > 1)
     queue = []
     for b in larger.tolist():
         if budget.passed():
             break
-        size = int(ledger.sizes[b])
-        # Before the block is formed: forming it is what would need the memory.
+        size = int(table.sizes[b])
+        # Checked before the block is formed, which takes the memory.
         if memory is not None and 8 * COPIES_IN_USE * size**2 > memory:
-            ledger.statuses[b] = BlockStatus.MEMORY_LIMIT
-            ledger.messages[b] = f"{size} features need more than limits.memory"
+            table.statuses[b] = BlockStatus.MEMORY_LIMIT
+            table.messages[b] = f"{size} features need more than limits.memory"
             continue
-        A = ledger.matrix(b)
-        if size > ledger.k and solver.requires_psd and not ledger.cov.known_psd:
+        A = table.matrix(b)
+        if size > table.k and solver.requires_psd and not table.cov.known_psd:
             if not budget.affords(_cost.eigenvalues(size)):
-                ledger.statuses[b] = BlockStatus.TIME_LIMIT
+                table.statuses[b] = BlockStatus.TIME_LIMIT
                 continue
             _refuse_indefinite(A, b, solver)
-        ledger.upper_bounds[b] = cheap_bound(A, min(ledger.k, size), budget)
+        table.upper_bounds[b] = cheap_bound(A, min(table.k, size), budget)
         queue.append(b)
-    # Good components come from blocks with large bounds, and let the others be skipped;
-    # equals by number, so that every run takes the same order.
-    return sorted(queue, key=lambda b: (-ledger.upper_bounds[b], b))
+    # Blocks with large bounds tend to have good components, which let others be
+    # skipped; ties by number, so that the order is always the same.
+    return sorted(queue, key=lambda b: (-table.upper_bounds[b], b))
 
 
 def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
@@ -245,7 +259,7 @@ def _refuse_indefinite(A: FloatArray, b: int, solver: Solver) -> None:
         )
 
 
-def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
+def _batches(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
     one_at_a_time = limits.nodes is not None or limits.memory is not None
     start, size = 0, 1 if one_at_a_time else 2
     while start < len(queue):
@@ -253,23 +267,18 @@ def _waves(queue: Sequence[int], limits: Limits) -> Iterator[list[int]]:
         start, size = start + size, 1 if one_at_a_time else 2 * size
 
 
-def _gap_reached(ledger: _Ledger, limits: Limits) -> bool:
+def _gap_reached(table: _BlockTable, limits: Limits) -> bool:
     if limits.gap is None:
         return False
-    return relative_gap(ledger.objective, ledger.upper_bound()) <= limits.gap
-
-
-def _ended_a_block(ledger: _Ledger) -> Status | None:
-    """The limit that ended a block, once all are done."""
-    return next((s for s in STOPPED if BlockStatus(s) in ledger.statuses), None)
+    return relative_gap(table.objective, table.upper_bound()) <= limits.gap
 
 
 _Task = tuple[FloatArray, int, Solver, Limits, float | None, float, list[int]]
 
 
 def _tasks(
-    wave: list[int],
-    ledger: _Ledger,
+    batch: list[int],
+    table: _BlockTable,
     solver: Solver,
     budget: Budget,
     seed: int,
@@ -278,8 +287,8 @@ def _tasks(
     # Wall-clock time, so that a worker process can tell how much of it is left.
     until = None if left.time is None else time.time() + left.time
     return [
-        (ledger.matrix(b), ledger.k, solver, left, until, ledger.objective, [seed, b])
-        for b in wave
+        (table.matrix(b), table.k, solver, left, until, table.objective, [seed, b])
+        for b in batch
     ]
 
 
@@ -329,7 +338,7 @@ def _solve_block(
     largest = float(np.abs(A).max())
     if until is not None:
         limits = replace(limits, time=max(0.0, until - time.time()))
-        # A solver that is given no time may still need some to start.
+        # With no time left the solver is not even started.
         if limits.time == 0:
             return _Outcome(BlockStatus.TIME_LIMIT)
     if k >= size:
@@ -362,7 +371,7 @@ def _solve_block(
 
 
 def _checked_outcome(solution: Any, A: FloatArray, k: int, unit: float) -> _Outcome:
-    """Recompute what a solver says, or raise if it cannot be right."""
+    """Recompute the objective of a solver's result, or raise if the result is wrong."""
     if not isinstance(solution, Solution):
         raise SolverError(
             f"returned {type(solution).__name__} from solve; a Solution is needed"
@@ -412,23 +421,3 @@ def checked_support(x: Any, size: int, k: int) -> NDArray[np.intp]:
     if len(support) > k:
         raise SolverError(f"returned {len(support)} nonzeros, more than k = {k}")
     return support
-
-
-def _conclude(
-    ledger: _Ledger, limits: Limits, stopped: Status | None, given: tuple[int, ...]
-) -> BlockSolve:
-    # From A itself: solvers had the block in units of their own.
-    x, objective = on_support(ledger.cov, ledger.support)
-    bound = max(objective, ledger.upper_bound())
-    return BlockSolve(
-        epsilon=ledger.epsilon,
-        x=x,
-        support=np.flatnonzero(x),
-        objective=objective,
-        upper_bound=bound,
-        status=claim(objective, bound, limits, stopped),
-        blocks=ledger.blocks(),
-        stopped=stopped,
-        given=given,
-        replaced=ledger.replaced,
-    )

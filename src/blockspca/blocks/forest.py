@@ -1,10 +1,10 @@
-"""The threshold path from short lists, completed down to a wanted block size.
+"""Builds the threshold path from a scan, exact down to a given largest block size.
 
-A scan with lists of K entries knows all edges above ε₀ only, and long lists for every
-row cost much more than short ones. Yet what it lists below ε₀ are edges too: their
-forest tells an ε₁ below which some block is larger than wanted. So no more is needed
-than all edges above ε₁, and the only ones that can be missing join two rows whose lists
-are full of stronger entries. Those few rows are computed again, with each other.
+A scan with lists of K entries is complete above ε₀ only, and longer lists cost much
+more. But the entries listed below ε₀ are edges too: their forest gives an ε₁ below
+which some block is larger than wanted, so that only the edges above ε₁ are needed. An
+edge that is missing joins two rows whose lists are full of stronger entries. Those few
+rows are computed again, with each other.
 """
 
 from __future__ import annotations
@@ -39,22 +39,14 @@ def path_to_size(
 ) -> ThresholdPath:
     """Return the threshold path down to blocks of more than `max_block_size` features.
 
-    Parameters
-    ----------
-    found : Scan
-        Of `cov`, with lists of any length.
-    max_block_size : int
-        The path is exact wherever no block is larger.
-    check : callable
-        Called now and then; raises to stop.
-    memory : int, optional
-        Bytes for the part of A that is held at a time, 128 MiB by default.
+    `found` is a scan of `cov` with lists of any length; `check` is called now and then
+    and raises to stop; `memory` is for the part of A that is held at a time, 128 MiB by
+    default.
 
     Notes
     -----
     O(m²) entries of A are computed, m the number of rows whose last listed entry is
-    above ε₁, a part at a time; with lists of more than `max_block_size`
-    entries m = 0. Of the edges only the forest is kept.
+    above ε₁, a part at a time; with lists of more than `max_block_size` entries m = 0.
 
     Examples
     --------
@@ -71,9 +63,9 @@ def path_to_size(
     if path.complete_above == 0 or path.crowded_below > max_block_size:
         return path
     d = len(found.diagonal)
-    # A list with room left has every entry of its row, and nothing is in doubt.
+    # A list that is not full is complete.
     last = np.where(found.indices[:, -1] >= 0, found.values[:, -1], 0.0)
-    doubtful = np.argsort(-last, kind="stable")[: np.count_nonzero(last)]
+    incomplete = np.argsort(-last, kind="stable")[: np.count_nonzero(last)]
     forest = _listed_forest(found, max_block_size, check)
     floor = forest.threshold_for(max_block_size)
     at_once = ENTRIES_AT_ONCE
@@ -83,20 +75,19 @@ def path_to_size(
         entry = _cost.product(1, cov.n_samples or 1, 1)
         at_once = min(at_once, int(BATCH_SECONDS / entry))
     done = 0
-    while done < len(doubtful) and last[doubtful[done]] > floor:
+    while done < len(incomplete) and last[incomplete[done]] > floor:
         check()
-        # Rows take longer as there are more before them, with each of which they are
-        # compared.
+        # Each row is computed with all rows before it.
         stop = done + max(1, at_once // (done + ROWS_AT_ONCE))
-        # `doubtful` is by descending last entry: what follows is not doubtful.
-        stop = done + int(np.searchsorted(-last[doubtful[done:stop]], -floor))
-        edges, weights = _edges_above(cov, doubtful[:stop], done, floor)
+        # `incomplete` is sorted by last entry: leave out rows below the floor.
+        stop = done + int(np.searchsorted(-last[incomplete[done:stop]], -floor))
+        edges, weights = _edges_above(cov, incomplete[:stop], done, floor)
         grown = strongest_forest(
             d,
             np.concatenate([forest.edges, edges]),
             np.concatenate([forest.weights, weights]),
         )
-        # The same weights mean the same blocks at every threshold.
+        # Equal weights mean equal blocks at every threshold.
         if not np.array_equal(grown.weights, forest.weights):
             forest = grown
             floor = forest.threshold_for(max_block_size)
@@ -109,9 +100,8 @@ def path_to_size(
 def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
     """Count the entries with |A_ij| > ε, diagonal included, from a scan of `cov`.
 
-    Of a pair that a full list leaves out, both rows are doubtful: their last listed
-    entries are above ε. Those rows are computed with each other, all others are read
-    from the lists.
+    A pair above ε that is not listed has two incomplete rows, whose last listed entries
+    are above ε. Those rows are computed with each other; others come from the lists.
 
     Examples
     --------
@@ -123,12 +113,12 @@ def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
     6
     """
     full = found.indices[:, -1] >= 0
-    doubtful = full & (found.values[:, -1] > epsilon)
+    incomplete = full & (found.values[:, -1] > epsilon)
     count = np.count_nonzero(np.abs(found.diagonal) > epsilon)
-    row, place = np.nonzero((found.values > epsilon) & ~doubtful[:, None])
-    # A pair of which one row is doubtful is counted in the list of the other, twice.
-    count += len(row) + np.count_nonzero(doubtful[found.indices[row, place]])
-    rows = np.flatnonzero(doubtful)
+    row, place = np.nonzero((found.values > epsilon) & ~incomplete[:, None])
+    # A pair of which one row is incomplete is counted in the list of the other, twice.
+    count += len(row) + np.count_nonzero(incomplete[found.indices[row, place]])
+    rows = np.flatnonzero(incomplete)
     at_once = max(1, ENTRIES_AT_ONCE // max(1, len(rows)))
     for start in range(0, len(rows), at_once):
         part = rows[: start + at_once]
@@ -139,7 +129,7 @@ def count_above(cov: Covariance, found: Scan, epsilon: float) -> int:
 def _listed_forest(
     found: Scan, max_block_size: int, check: Callable[[], None]
 ) -> ThresholdPath:
-    """The forest of the strongest listed entries, as many as make a block too large."""
+    """The forest of the strongest listed entries, until a block is too large."""
     d = len(found.diagonal)
     ranked = np.sort(found.values, axis=None)[::-1]
     ranked = ranked[ranked > 0]
@@ -147,9 +137,7 @@ def _listed_forest(
     while True:
         check()
         least = float(ranked[count]) if count < len(ranked) else 0.0
-        row, place = np.nonzero(found.values > least)
-        edges = np.stack([row, found.indices[row, place]], axis=1)
-        forest = strongest_forest(d, edges, found.values[row, place])
+        forest = strongest_forest(d, *found.edges(least))
         if least == 0.0 or forest.largest_block(0.0) > max_block_size:
             return forest
         count *= 4

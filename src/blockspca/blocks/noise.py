@@ -12,7 +12,7 @@ from .._validation import check_positive, check_positive_integer
 from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.sources import ENTRIES_AT_ONCE
 
-FEW_ENTRIES = 20  # below this, the median of mean squares is visibly below the variance
+FEW_ENTRIES = 20  # with fewer, the median of mean squares is visibly biased low
 
 
 def estimate_noise(
@@ -77,7 +77,7 @@ def estimate_noise(
             f"n_subsets, for example {max(1, n_entries // (10 * FEW_ENTRIES))}.",
             stacklevel=2,
         )
-    # In units of the largest variance, squares neither overflow nor vanish.
+    # In units of the largest variance squares neither overflow nor underflow.
     unit = float(np.abs(cov.diagonal()).max()) or 1.0
     generator = np.random.default_rng(rng)
     sums, counts = _subset_sums(cov, min(m, n_entries), unit, generator)

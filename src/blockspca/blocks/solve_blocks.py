@@ -1,4 +1,4 @@
-"""The framework as a whole: a strategy's thresholds, solved, as one result."""
+"""The framework: solves the blocks at the thresholds that a strategy chooses."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def solve_blocks(
 ) -> Result:
     """Solve at the thresholds that the strategy chooses; return the best.
 
-    Every threshold gives an upper bound on the original matrix, so the least of them
-    is one. Limits hold for all thresholds together.
+    Every threshold gives an upper bound on the original matrix; the least is returned.
+    Limits are for all thresholds together.
     """
     budget = Budget(limits)
     solves: list[BlockSolve] = []
@@ -69,7 +69,7 @@ def solve_blocks(
         path_time = budget.elapsed()
         try:
             best, visits = strategy.search(cov, k, path, solve_at)
-        except IncompletePathError:  # a threshold that only the whole of A answers
+        except IncompletePathError:  # a threshold below what the scan covers
             path = threshold_path(cov, deadline=budget, memory=budget.limits.memory)
             path_time = budget.elapsed()
             best, visits = strategy.search(cov, k, path, solve_at)
@@ -119,7 +119,7 @@ def solve_blocks(
 
 
 def _replaced(solves: list[BlockSolve], best: BlockSolve, solver: Solver) -> str:
-    """Say that the loadings of a plug-in were not kept, if they were not."""
+    """The message that the loadings of a plug-in were not kept, if they were not."""
     if not is_plug_in(solver):
         return ""
     if best.blocks.labels[best.support[0]] not in best.given:
@@ -138,7 +138,7 @@ def _replaced(solves: list[BlockSolve], best: BlockSolve, solver: Solver) -> str
 
 
 def _failures(cov: Covariance, solves: list[BlockSolve], solver: Solver) -> str:
-    """Say where the solver failed, if it did."""
+    """The message about blocks on which the solver failed, if it did."""
     failed = [(solved, b) for solved in solves for b in solved.failed]
     if not failed:
         return ""
@@ -160,10 +160,9 @@ def _path(
     budget: Budget,
     callback: Listener,
 ) -> ThresholdPath:
-    """The whole threshold path, or, for data, the part that the search needs.
+    """The whole threshold path, or, for data, down to the largest block to be solved.
 
-    Down to the largest block that the strategy solves: for `BlockSearch` the two are
-    equivalent. The proof uses the same scan.
+    For data it is made from a scan, which the proof uses too.
     """
     if cov.in_memory:
         return threshold_path(cov, deadline=budget, memory=budget.limits.memory)
@@ -187,7 +186,7 @@ def _path(
 def _single_feature(
     cov: Covariance, k: int, status: Status, budget: Budget, solver: Solver
 ) -> Result:
-    """All that is known when a run is stopped before its first block."""
+    """The result when a run is stopped before its first block."""
     best = int(np.argmax(cov.diagonal()))
     x = np.zeros(cov.n_features)
     x[best] = 1.0

@@ -1,4 +1,4 @@
-"""How ε is chosen: given, or from the noise. (For the search see block_search.py.)"""
+"""How ε is chosen: given, from the noise, or by a search (`block_search.py`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Protocol
 from .._validation import check_real
 from ..covariance.covariance import Covariance
 from ..result import Visit
+from .block_search import BlockSearch
 from .block_solve import BlockSolve
 from .noise import check_noise_parameters, estimate_noise
 from .threshold_path import ThresholdPath
@@ -91,3 +92,36 @@ class NoiseThreshold:
             cov, self.C, self.alpha, self.u, self.n_subsets, self.rng
         )
         return _solve_once(epsilon, path, solve_at)
+
+
+_STRATEGIES = {"search": BlockSearch, "noise": NoiseThreshold}
+
+
+def as_strategy(
+    threshold: ThresholdStrategy | float | str | None,
+) -> ThresholdStrategy:
+    """Accept a strategy, its name or a threshold; None is the search of Algorithm 5.
+
+    Examples
+    --------
+    >>> from blockspca.blocks.strategies import as_strategy
+    >>> as_strategy(0.3)
+    FixedThreshold(epsilon=0.3)
+    """
+    if threshold is None:
+        return BlockSearch()
+    if isinstance(threshold, str):
+        if threshold in _STRATEGIES:
+            return _STRATEGIES[threshold]()
+        raise ValueError(
+            f"threshold = {threshold!r} is not known; pass one of "
+            f"{sorted(_STRATEGIES)}, a number or a strategy such as BlockSearch()."
+        )
+    if hasattr(threshold, "search") and not isinstance(threshold, type):
+        return threshold
+    if isinstance(threshold, type):
+        raise TypeError(
+            f"threshold = {threshold.__name__} is a class; pass an instance, "
+            f"{threshold.__name__}()."
+        )
+    return FixedThreshold(check_real(threshold, "threshold", minimum=0))

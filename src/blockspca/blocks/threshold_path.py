@@ -25,8 +25,10 @@ from ..scan.lists import Scan
 # Rows computed ahead of need, and the memory for those kept (see `_RowsAhead`).
 LOOKAHEAD = 64
 CACHE_BYTES = 2**26
-BATCH_SECONDS = 0.2  # of rows that are computed together: the clock waits for them
-CHECKED_FROM = 4000  # features of a matrix in memory, read without the clock below
+BATCH_SECONDS = (
+    0.2  # of rows that are computed together, between two looks at the clock
+)
+CHECKED_FROM = 4000  # features: smaller matrices in memory need no look at the clock
 ROWS_BETWEEN_CHECKS = 64
 
 
@@ -76,8 +78,7 @@ class ThresholdPath:
         largest = np.ones(len(self.weights) + 1, dtype=np.int64)
         for m, (i, j) in enumerate(self.edges.tolist()):
             a, b = _find(root, i), _find(root, j)
-            # The smaller tree goes under the larger one, which keeps the way to a root
-            # short.
+            # Union by size, which keeps paths to the root short.
             if size[a] < size[b]:
                 a, b = b, a
             root[b] = a
@@ -112,7 +113,7 @@ class ThresholdPath:
     def largest_ignored(self, epsilon: float) -> float:
         """Return the largest |A_ij| between features of different blocks; it is ≤ ε.
 
-        Where the path ends above 0, its end, which no such entry exceeds.
+        At the end of an incomplete path, `complete_above`, which bounds these entries.
         """
         m = self.n_edges(epsilon)
         return float(self.weights[m] if m < len(self.weights) else self.complete_above)
@@ -120,8 +121,8 @@ class ThresholdPath:
     def threshold_for(self, max_block_size: int) -> float:
         """Return the smallest ε whose blocks have at most `max_block_size` features.
 
-        Of a path that ends above 0, the smallest that it knows: exact if the size is
-        below `crowded_below`.
+        For an incomplete path the smallest ε that it covers: exact if the size is below
+        `crowded_below`.
         """
         size = check_positive_integer(max_block_size, "max_block_size")
         m = int(np.searchsorted(self._largest, size, side="right")) - 1
@@ -151,7 +152,7 @@ class ThresholdPath:
 
 
 class IncompletePathError(ValueError):
-    """A threshold below what the scan behind a path has seen was asked for."""
+    """A threshold was asked for that a path made from a scan does not cover."""
 
 
 def split_by_label(labels: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -239,25 +240,20 @@ def path_from_scan(found: Scan) -> ThresholdPath:
 
     Notes
     -----
-    O(E log E) for E edges, at most d K / 2.
+    O(E log E) for E edges, at most d K.
     """
-    forest = strongest_forest(len(found.diagonal), *found.edges())
-    path = replace(forest, complete_above=found.complete_above)
-    if path.complete_above == 0:
+    level = found.complete_above
+    path = strongest_forest(len(found.diagonal), *found.edges(level))
+    if level == 0:
         return path
-    crowd = max(found.width + 1, path.largest_block(path.complete_above))
-    return replace(path, crowded_below=crowd)
+    crowd = max(found.width + 1, path.largest_block(level))
+    return replace(path, complete_above=level, crowded_below=crowd)
 
 
 def strongest_forest(
     n_features: int, edges: NDArray[np.int64], weights: FloatArray
 ) -> ThresholdPath:
-    """Build the maximum spanning forest of some edges; a pair may come repeatedly.
-
-    Notes
-    -----
-    O(E log E) for E edges.
-    """
+    """Build the maximum spanning forest of some edges; a pair may come repeatedly."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -300,7 +296,7 @@ class _RowsAhead:
         self.strength = strength
         self.deadline = deadline
         rows = min(CACHE_BYTES, memory or CACHE_BYTES) // (8 * cov.n_features)
-        # Half of the rows that fit: the others are those computed ahead before.
+        # Half of the rows that fit; the others hold rows computed ahead before.
         self.batch = max(1, min(LOOKAHEAD, rows // 2)) if memory else LOOKAHEAD
         if deadline.seconds is not None and cov.sparse_data() is None:
             row = _cost.product(1, cov.n_samples or 0, cov.n_features)
@@ -318,7 +314,7 @@ class _RowsAhead:
         from .._kernels.forest import IN_TREE
 
         _check(self.deadline)
-        # The oldest were guesses that have not come true for longest.
+        # Drop the oldest: rows computed ahead that have not been used for longest.
         while len(self.ready) > self.capacity - self.batch:
             self.ready.pop(next(iter(self.ready)))
         strength = np.where(self.strength == IN_TREE, -1, self.strength)

@@ -97,8 +97,8 @@ def reproduce(
 
 def _download(data: Path | None) -> None:
     """Download missing sets; the rows of those that fail stay empty, with a message."""
+    from ..datasets.catalogue import PAPER_SETS
     from ..datasets.download import DownloadError, download_paper_set
-    from ..datasets.paper_sets import PAPER_SETS
 
     for chosen in PAPER_SETS.values():
         try:
@@ -110,7 +110,7 @@ def _download(data: Path | None) -> None:
 
 
 def _check_folder(data: Path | None) -> None:
-    from ..datasets.paper_sets import data_folder
+    from ..datasets.catalogue import data_folder
 
     if data is not None and not data.is_dir():
         raise UsageError(f"--data {data} is not a directory")

@@ -1,4 +1,4 @@
-"""The matrix A: from a matrix or from data, entry on demand."""
+"""Covariance matrices of data, or given matrices, with entries computed on demand."""
 
 from .covariance import Covariance, as_covariance, refuse_constant
 

@@ -29,7 +29,9 @@ from .covariance import Covariance, as_covariance
 from .derived import DerivedCovariance
 from .dominance import Dominance
 from .rounding import SMALLEST
-from .sources import EPS, Indices, MatrixSource, MomentSource, Source, WithoutFactor
+from .sources import EPS, Indices, MatrixSource, MomentSource, Source
+
+_LARGEST_SHIFTED = 3000  # features of a background whose least eigenvalue is sought
 
 
 def contrastive(
@@ -48,9 +50,9 @@ def contrastive(
     Returns
     -------
     Covariance
-        Indefinite in general. Every command takes it. As a background from data is
-        positive semidefinite, no component exceeds the target's own optimum; where the
-        contrast resists, a share of the time is spent on a bound of that.
+        Indefinite in general. As a background from data is positive semidefinite, no
+        component exceeds the target's own optimum; where the contrast itself is not
+        proved at once, a share of the time is spent on bounding that optimum.
 
     References
     ----------
@@ -83,43 +85,43 @@ def contrastive(
     view = ContrastSource(target._source, background._source, weight)
     source: Source = view
     if target.known_psd and background.known_psd:
-        view.refuse_overflow()  # here it costs nothing
+        view.refuse_overflow()  # from the diagonals alone
     if target.in_memory and background.in_memory:
         view.refuse_overflow()
         error = view.entry_error()
         A, B = target.submatrix(slice(None)), background.submatrix(slice(None))
-        source = HeldContrast(A - weight * B, error, view)
+        source = MomentSource(A - weight * B, error, psd=False, computed_from=view)
         # Nothing is subtracted, and the entries stay exact.
         if weight == 0 and not isinstance(target._source, MomentSource):
             source = MatrixSource(np.array(A))
     dominance = None
-    if _has_shift(background):
+    is_small = background.in_memory and background.n_features <= _LARGEST_SHIFTED
+    if background.known_psd or is_small:  # β is known, or can be found
         dominance = ContrastDominance(target, background, weight)
     names = names if names is not None else other
     origin = f"contrast, weight {weight:g}"
-    if source is not view:
-        held_whole = DerivedCovariance(source, names, origin, dominance)
-        held_whole.is_contrast = True
-        return held_whole
-    made = ContrastOfData(source, names, origin, dominance)
-    made.terms, made.weight = (target, background), weight
+    made = Contrast(source, names, origin, dominance)
+    if source is view:
+        made.terms, made.weight = (target, background), weight
     return made
 
 
-class ContrastOfData(DerivedCovariance):
-    """A contrast that is not in memory."""
+class Contrast(DerivedCovariance):
+    """A contrast; one that is not in memory knows its terms, and may be formed."""
 
     is_contrast = True
-    terms: tuple[Covariance, Covariance]
-    weight: float
+    terms: tuple[Covariance, Covariance] | None = None
+    weight: float = 0.0
 
     def _form(
         self, deadline: Deadline | None, memory: int | None, tell: Listener
     ) -> Covariance:
-        """The contrast of what is formed of either, where that saves work.
+        """The contrast of the formed terms, if forming either saves work.
 
         Both and their difference have to fit into the memory.
         """
+        if self.terms is None:
+            return self
         room = None if memory is None else memory // 3
         target, background = (t.formed(deadline, room, tell) for t in self.terms)
         if target is self.terms[0] and background is self.terms[1]:
@@ -128,9 +130,9 @@ class ContrastOfData(DerivedCovariance):
 
 
 def made_of(cov: Covariance) -> tuple[Covariance, ...]:
-    """Return the two matrices of a contrast, or of what is derived from one.
+    """Return the two matrices of a contrast that is not in memory; else nothing.
 
-    Nothing for any other, and for a contrast that is in memory.
+    Also for what is derived from such a contrast.
     """
     source: Any = cov._source
     while hasattr(source, "base"):
@@ -138,20 +140,8 @@ def made_of(cov: Covariance) -> tuple[Covariance, ...]:
     return tuple(Covariance(term) for term in getattr(source, "terms", ()))
 
 
-_LARGEST_SHIFTED = 3000  # features of a background whose least eigenvalue is sought
-
-
-def _has_shift(background: Covariance) -> bool:
-    """Whether it can be found how far a background is from positive semidefinite.
-
-    A matrix that is neither from complete data nor in memory would have to be formed.
-    """
-    is_small = background.in_memory and background.n_features <= _LARGEST_SHIFTED
-    return background.known_psd or is_small
-
-
 class ContrastDominance(Dominance):
-    """A contrast is at most its target, as far as the background is semidefinite."""
+    """A_t − g A_b ⪯ A_t + g β I, where A_b + β I is positive semidefinite."""
 
     def __init__(
         self, target: Covariance, background: Covariance, weight: float
@@ -170,11 +160,9 @@ class ContrastDominance(Dominance):
 
     @cached_property
     def excess(self) -> float:
-        """g β. The products and the sum err by half an eps each; four eps are added.
+        """g β, rounded up: products and the sum err by eps/2 each, and 4 eps are added.
 
-        β is found in units of the largest entry, in which what vanishes is 2⁻¹⁰⁷⁴ of
-        it, while the factorization is given d eps of the trace: where that is less, it
-        fails, as a pivot is then beside an entry of 1.
+        β is found in units of the largest entry, where underflow is at most 2⁻¹⁰⁷⁴.
         """
         if self.background.known_psd or self.weight == 0:
             return 0.0
@@ -184,23 +172,22 @@ class ContrastDominance(Dominance):
             shift = psd_shift(B / unit) * unit
         shift += self.background.n_features * self.background.entry_error
         with np.errstate(over="ignore"):
-            # An excess of infinity says that there is no bound, which is true.
+            # If it overflows, infinity rightly says that there is no bound.
             return float(self.weight * shift * (1 + 4 * EPS) + SMALLEST)
 
 
-class ContrastSource(WithoutFactor):
+class ContrastSource(Source):
     """A_t − g A_b, entry by entry."""
 
-    known_psd = False
     no_factor = "a contrast of two has no factor"
 
-    def __init__(self, target: Any, background: Any, weight: float) -> None:
+    def __init__(self, target: Source, background: Source, weight: float) -> None:
         self.target, self.background, self.weight = target, background, weight
         self.n_features = target.n_features
 
     @cached_property
     def size(self) -> float:
-        """The largest |A_t| and g |A_b| that an entry is made of."""
+        """max |A_t| + g max |A_b|, which bounds both terms of every entry."""
         return Covariance(self.target).max_abs() + self.weight * self.largest_taken
 
     @cached_property
@@ -233,25 +220,10 @@ class ContrastSource(WithoutFactor):
         return self.target.matvec(x) - self.weight * self.background.matvec(x)
 
     @property
-    def terms(self) -> tuple[Any, Any]:
-        """Sources from both of which an entry is computed."""
+    def terms(self) -> tuple[Source, Source]:
+        """The two sources that entries are computed from."""
         return self.target, self.background
 
     def check_unchanged(self) -> None:
-        """Ask both, where they read data in place."""
         for source in self.terms:
-            Covariance(source).check_unchanged()
-
-
-class HeldContrast(MomentSource):
-    """The same in memory; what it was formed from may be data read in place."""
-
-    known_psd = False
-
-    def __init__(self, A: FloatArray, error: float, view: ContrastSource) -> None:
-        super().__init__(A, error)
-        self.view = view
-
-    def check_unchanged(self) -> None:
-        """Ask both, where they read data in place."""
-        self.view.check_unchanged()
+            source.check_unchanged()

@@ -22,7 +22,7 @@ from .dominance import Dominance
 from .formed import form, worth_forming
 from .ingest import NO_VARIANCE, Preparation, checked_sparse, refuse_overflow
 from .ingest_chunks import accumulate
-from .ingest_matrix import own_matrix, refuse_rectangular, symmetric_sparse
+from .ingest_matrix import own_matrix, symmetric_sparse
 from .kinds import source_of
 from .origin import Origin, matrix_origin
 from .sources import DenseDataSource, MatrixSource, Source
@@ -68,7 +68,7 @@ class Covariance:
     is_contrast = False
     dominance: Dominance | None = None
     _formed: Covariance | None = None
-    #: which data a proof about A is about; None where the proof format has no word
+    #: how a proof names the data; None for data that the proof format does not cover
     data_origin: Origin | None = None
 
     def __init__(
@@ -83,7 +83,7 @@ class Covariance:
         self._diagonal: FloatArray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: A, if it was formed, is formed again."""
+        """Leave out the formed A: it can be formed again."""
         return {key: value for key, value in vars(self).items() if key != "_formed"}
 
     @classmethod
@@ -119,7 +119,6 @@ class Covariance:
         A, names = split_names(A)
         if is_sparse(A):
             A = checked_sparse(A, "A")
-            refuse_rectangular(A)
             symmetric = symmetric_sparse(A)
             is_same = symmetric is A
         else:
@@ -146,18 +145,16 @@ class Covariance:
         Parameters
         ----------
         X : array, scipy sparse matrix, pandas or polars DataFrame, shape (n, d)
-            Rows are samples. Data in memory are copied, and X may be changed later: but
-            for a proof, which names the numbers of X. An array is held on to until a
-            call with proof=True asks for them; if it has changed by then, that raises
-            `DataChangedError`. Sparse data stays sparse: centring is done on the
-            covariance, as a rank-one term. Tables in files of more than 256 MiB as
-            float64 stay there and are read in blocks of rows: memory-mapped arrays, X
-            of a backed AnnData, arrays and groups of h5py and Zarr. A dask array, of
-            dense or CSR chunks of rows and columns, stays where it is: dask tasks
-            compute what is needed of it. If these change later, `solve` and `verify`
-            raise `DataChangedError`. Arrays of CuPy, matrices of cupyx and CUDA tensors
-            of torch are scanned, or A formed of them, on their GPU (extra `gpu`);
-            chunks of dask may be such arrays.
+            Rows are samples. Data in memory are copied, and X may be changed later,
+            except before a call with proof=True: a proof names the numbers of X, and
+            raises `DataChangedError` if they are no longer the same. Sparse data stay
+            sparse: the means are subtracted from the covariance, as a rank-one term.
+            Tables in files of more than 256 MiB as float64 (memory-mapped arrays, X of
+            a backed AnnData, arrays and groups of h5py and Zarr) are read in blocks of
+            rows, and a dask array of dense or CSR chunks by dask tasks; if these change
+            later, `solve` and `verify` raise `DataChangedError`. For arrays of CuPy,
+            matrices of cupyx, CUDA tensors of torch and dask chunks of them, the scan
+            and the forming of A run on their GPU (extra `gpu`).
         center : bool
             Subtract the mean of each column; False gives second moments.
         scale : bool
@@ -195,14 +192,10 @@ class Covariance:
     def check_unchanged(self) -> None:
         """Raise `DataChangedError` if data read in place are not what they were.
 
-        Called before anything is called proved. Takes one pass over data on disk or in
-        a dask array; all other data were copied, and nothing is to be done.
+        Called before a result is called proved. Takes one pass over data on disk or in
+        a dask array, and no time otherwise, as all other data were copied.
         """
-        source: Any = self._source
-        while hasattr(source, "base"):  # of a derived matrix
-            source = source.base
-        if hasattr(source, "check_unchanged"):
-            source.check_unchanged()
+        self._source.check_unchanged()
 
     @classmethod
     def from_chunks(
@@ -254,8 +247,8 @@ class Covariance:
 
     @property
     def n_varying(self) -> int:
-        """Features that vary, by which work is measured; d if A may be indefinite."""
-        if not self.known_psd:  # then there may be entries beside a variance of 0
+        """How many features vary; d if A may be indefinite."""
+        if not self.known_psd:  # a feature of variance 0 may have other entries
             return self.n_features
         return int(np.count_nonzero(self.diagonal()))
 
@@ -276,8 +269,8 @@ class Covariance:
         """Return A as a matrix in memory, where that saves work; else this object.
 
         Data with more samples than features are read once, and A, d × d, is kept for
-        every k and component. Not if it takes more than 1 GiB, or the `memory` of
-        `Limits`, or time that is not there. `tell` gets events of the stage "scan".
+        every k and component, unless it takes more than 1 GiB, or than the limits on
+        memory and time allow. `tell` gets events of the stage "scan".
 
         Examples
         --------
@@ -297,7 +290,7 @@ class Covariance:
     def _form(
         self, deadline: Deadline | None, memory: int | None, tell: Listener
     ) -> Covariance:
-        """As `formed`, which asks once for what is in memory then."""
+        """Form A where that pays; `formed` keeps the result."""
         if self.is_derived or not worth_forming(self._source, deadline, memory):
             return self
 
@@ -314,8 +307,9 @@ class Covariance:
         return isinstance(self._source, MatrixSource) and not self._source.sparse
 
     def __repr__(self) -> str:
-        origin = getattr(self._source, "made_from", "another matrix")
-        return f"Covariance(n_features={self.n_features}, from {origin})"
+        return (
+            f"Covariance(n_features={self.n_features}, from {self._source.made_from})"
+        )
 
     def diagonal(self) -> FloatArray:
         """Return the variances A_ii, as a read-only array."""
@@ -360,22 +354,20 @@ class Covariance:
     def entry_error(self) -> float:
         """Bound on the rounding error of an entry computed from data; 0 for a matrix.
 
-        Against the covariance of the data, as float64, in exact arithmetic; `_rounding`
-        has the derivation. Of what a scheme leaves, against the data it starts from as
-        they are stored. Entries computed twice, in a tile and in a submatrix, differ by
-        at most twice this. Proofs set it aside.
+        Relative to the covariance, in exact arithmetic, of the data as float64;
+        `covariance/rounding.py` has the derivation. For what a scheme leaves, relative
+        to the stored data that it starts from. Entries computed twice, in a tile and in
+        a submatrix, differ by at most twice this. Proofs allow for it.
         """
         return self._source.entry_error()
 
     def sparse_data(self) -> tuple[Any, FloatArray, FloatArray] | None:
         """Return X, μ and D of A = D (X'X − n μμ') D if made from sparse data X."""
-        parts = getattr(self._source, "sparse_parts", None)
-        return None if parts is None else parts()
+        return self._source.sparse_parts()
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
         """Return X, μ, D, L and R if A is that of sparse data less L R' + R L'."""
-        parts = getattr(self._source, "sparse_correction", None)
-        return None if parts is None else parts()
+        return self._source.sparse_correction()
 
     def dense_factor(self) -> FloatArray | None:
         """Return C of A = C'C if it is a dense array in memory; do not write to it."""
@@ -385,11 +377,11 @@ class Covariance:
     @property
     def on_device(self) -> bool:
         """True if the data came from a GPU, which then computes the scan."""
-        return getattr(self._source, "on_device", False)
+        return self._source.on_device
 
     def given_moments(self) -> tuple[FloatArray, FloatArray] | None:
         """Means and divisors of the columns of data that are read in place, or None."""
-        return getattr(self._source, "given_moments", None)
+        return self._source.given_moments
 
     def dask_source(self) -> DaskSource | None:
         """Return the source if the data are a dask array, else None."""
@@ -412,26 +404,19 @@ class Covariance:
     @property
     def has_columns(self) -> bool:
         """True if A = C'C and `columns` of C can be had."""
-        return getattr(self._source, "has_columns", False)
+        return self._source.has_columns
 
     def columns(
         self, indices: np.ndarray, start: int = 0, stop: int | None = None
     ) -> FloatArray:
         """Return C[start:stop, indices], where A = C'C comes from complete data."""
-        if not self.has_columns:
-            raise ValueError(
-                "columns needs a covariance made from complete data "
-                "(Covariance.from_data)."
-            )
-        stop = self.n_samples if stop is None else stop
-        source: Any = self._source
-        return source.columns(_as_index(indices), start, stop)
+        stop = (self.n_samples or 0) if stop is None else stop
+        return self._source.columns(_as_index(indices), start, stop)
 
     @property
     def factor_error(self) -> float:
         """Bound on the spectral norm of the rounding error of C, where A = C'C."""
-        error = getattr(self._source, "factor_error", None)
-        return 0.0 if error is None else error()
+        return self._source.factor_error()
 
     def tiles(
         self, tile_size: int | None = None
@@ -481,8 +466,8 @@ def as_covariance(cov: Any) -> Covariance:
 def refuse_constant(cov: Covariance) -> int:
     """Refuse data in which nothing varies; return how many features can be used.
 
-    Those are the features that vary, or all d of a matrix: a zero matrix is a problem
-    like any other, and so is what deflation leaves.
+    Those are the features that vary; of a matrix, or of what deflation leaves, all d,
+    as zero matrices are allowed.
     """
     if cov.is_derived or type(cov._source) is MatrixSource:
         return cov.n_features

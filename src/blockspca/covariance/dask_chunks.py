@@ -14,13 +14,14 @@ import numpy as np
 
 from .._validation import FloatArray, is_sparse
 from .device_data import is_on_device, on_host
+from .ingest import refuse_nonfinite
 from .sparse_chunks import Tick, _no_tick
 from .task_tree import TREE_ARITY, bounds, summed, tree
 
 
 def has_sparse_chunks(X: Any) -> bool:
     """Tell whether the chunks of a dask array are sparse, of scipy or of cupyx."""
-    return is_sparse(on_host(X._meta)[0])
+    return is_sparse(on_host(X._meta))
 
 
 class DaskChunks:
@@ -74,16 +75,11 @@ def _beside(line: list[Any]) -> Any:
     """Chunks of the same rows as one, float64, in CSR; refuses what is not finite."""
     from scipy.sparse import csr_array, hstack
 
-    line = [on_host(block)[0] for block in line]
+    line = [on_host(block) for block in line]
     whole = line[0] if len(line) == 1 else hstack(line)
     block = csr_array(whole, dtype=np.float64, copy=True)  # the user's stay as they are
     block.sum_duplicates()
-    if not np.isfinite(block.data).all():
-        count = int((~np.isfinite(block.data)).sum())
-        raise ValueError(
-            f"X has {count} NaN or infinite value(s) among the stored entries of a "
-            "chunk; replace or drop them."
-        )
+    refuse_nonfinite(block, "X", "the stored entries of a chunk")
     return block
 
 

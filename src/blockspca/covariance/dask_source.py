@@ -1,8 +1,8 @@
-"""The scan and the products of a covariance whose data are a dask array.
+"""Covariances of dask arrays: entries, products and the scan, computed as dask tasks.
 
-Every tile of A is one task, its row tops another, and the tops of a chunk of features
-are merged by a tree. Nothing but tops, means and variances comes back to the caller. A
-worker that is lost takes only its own tasks with it: dask computes them again.
+Each tile of A is one task and its row tops another; the tops of a chunk of features
+are merged by a tree. Only tops, means and variances come back to the caller. If a
+worker is lost, dask computes its tasks again.
 """
 
 from __future__ import annotations
@@ -59,8 +59,6 @@ class DaskSource(UncentredSource):
         self.given, self.seen = given, seen
         self._diagonal = variance
         self.n_samples, self.n_features = X.shape
-        d = self.n_features
-        self.given_moments = (np.zeros(d), np.ones(d))
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
         block = np.asarray(computed(self.X[start:stop, index]), dtype=np.float64)
@@ -79,14 +77,11 @@ class DaskSource(UncentredSource):
         product = computed(beside(self.X, left, axis=0).T @ self.X)
         return (product - np.outer(left.sum(axis=0), self.mean)) * self.factor
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        scores = computed(self.X @ beside(self.X, scaled)) - self.mean @ scaled
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        scores = computed(self.X @ beside(self.X, x)) - shift
         total = scores.sum(axis=0)
-        back = computed(self.X.T @ beside(self.X, scores, axis=0))
-        back = back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
-        return weights * back
+        back: FloatArray = computed(self.X.T @ beside(self.X, scores, axis=0))
+        return back - (self.mean * total if x.ndim == 1 else np.outer(self.mean, total))
 
     def gram(self, weights: FloatArray) -> FloatArray:
         gram = 0.0
@@ -96,7 +91,7 @@ class DaskSource(UncentredSource):
         return np.asarray(gram)
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         import dask
 
         lines = dask.compute(_fingerprints(self.given))[0]
@@ -129,15 +124,12 @@ def computed(*arrays: Any) -> Any:
     """Compute dask arrays, or lists of tasks; what is on a GPU comes to the host."""
     import dask
 
-    found = [on_host(value)[0] for value in dask.compute(*arrays)]
+    found = [on_host(value) for value in dask.compute(*arrays)]
     return found if len(found) > 1 else found[0]
 
 
 def beside(X: Any, values: np.ndarray, axis: int = 1) -> Any:
-    """Return values for an operation with X, whose `axis` is the first of them.
-
-    They are on the GPU of every chunk, if chunks are, and as they are otherwise.
-    """
+    """Return values for an operation along an axis of X, on the GPU if X is there."""
     if not is_on_device(X._meta):
         return values
     import dask.array as da
@@ -163,7 +155,7 @@ def _fingerprints(X: Any) -> list[list[Any]]:
 
 
 def _added(lines: list[list[Fingerprint]]) -> Fingerprint:
-    """Of chunks of features beside each other, and of samples below each other."""
+    """The fingerprint of the whole from those of its chunks, line by line."""
     return np.sum([np.concatenate(line) for line in lines], axis=0, dtype=np.uint64)
 
 
@@ -232,7 +224,7 @@ def _variances(X: Any, mean: FloatArray, prepare: Preparation) -> FloatArray:
 def _prepared(
     source: DaskSource, features: NDArray[np.int64] | None = None
 ) -> tuple[list[tuple[int, int]], list[list[Any]]]:
-    """Where the chunks of features lie, and the chunks of C, by rows, as tasks."""
+    """Bounds of the chunks of features, and the chunks of C as tasks, row by row."""
     import dask
 
     X, mean, factor = source.X, source.mean, source.factor
@@ -290,7 +282,7 @@ def dask_tops(
             at = (slice(*edges[a]), slice(*edges[b]))
             less = None if correction is None else _rows_of(correction, features, at)
             corner = (i0, edges[b][0])
-            if len(prepared) == 1:  # so that no tile has to move
+            if len(prepared) == 1:  # one task, so that the tile does not move
                 (line,) = prepared
                 task = dask.delayed(_product_tops, nout=2)
                 pair = task(line[a], line[b], corner, width, less)
@@ -332,7 +324,7 @@ def _rows_of(
 def _product(left: Any, right: Any) -> FloatArray:
     """left' right, computed where they are."""
     if is_on_device(left):
-        return on_host(double_product(left, right))[0]
+        return on_host(double_product(left, right))
     return left.T @ right
 
 
@@ -343,7 +335,7 @@ def _product_tops(
     width: int,
     less: list[FloatArray] | None,
 ) -> tuple[Tops, Tops]:
-    """The tops of a product, which need not be kept."""
+    """Row tops of left' right, without keeping the product."""
     return _tile_tops(_product(left, right), corner, width, less)
 
 

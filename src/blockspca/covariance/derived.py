@@ -6,6 +6,7 @@ those of A when they are asked for. From data, nothing of size d × d is ever st
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +24,6 @@ from .sources import (
     MatrixSource,
     MomentSource,
     Source,
-    WithoutFactor,
 )
 
 
@@ -31,7 +31,7 @@ class DerivedCovariance(Covariance):
     """A `Covariance` computed from another one."""
 
     is_derived = True
-    #: What was masked, and the features that are left of it; see `masked`.
+    #: The covariance before features were masked, and those that were not.
     cut_from: tuple[Covariance, NDArray[np.intp]] | None = None
 
     def __init__(
@@ -58,30 +58,25 @@ def restricted(cov: Covariance, keep: NDArray[np.intp]) -> Covariance:
     origin = f"{len(keep)} of {cov.n_features} features"
     source = cov._source
     chosen: Source
-    if isinstance(source, ResidualDataSource):
-        chosen = ResidualDataSource(
-            np.ascontiguousarray(source.C[:, keep]), source.column_errors[keep]
-        )
-    elif isinstance(source, DenseDataSource):
-        chosen = DenseDataSource(
-            np.ascontiguousarray(source.C[:, keep]), source.uncentred[keep]
-        )
+    if isinstance(source, DenseDataSource):
+        C = np.ascontiguousarray(source.C[:, keep])
+        chosen = source.changed(C, lambda values: values[keep])
     elif isinstance(source, MomentSource):
-        chosen = source.changed(source.A[np.ix_(keep, keep)], source.entry_error())
+        A, error = source.A[np.ix_(keep, keep)], source.entry_error()
+        chosen = source.computed(A, error, psd=source.known_psd)
     elif isinstance(source, MatrixSource) and not source.sparse:
         chosen = MatrixSource(source.A[np.ix_(keep, keep)])
     else:
         chosen = SubsetSource(source, keep)
     whole = cov.dominance
     within = None if whole is None else RestrictedDominance(whole, keep)
-    chosen = on_the_same_device(chosen, source)
     new = DerivedCovariance(chosen, names, origin, within)
     new.is_contrast = cov.is_contrast
     return new
 
 
 class RestrictedDominance(Dominance):
-    """Among some features: principal submatrices keep the order of D + δI and A."""
+    """Dominance restricted to some features: A ⪯ D + δI holds for submatrices too."""
 
     def __init__(self, whole: Dominance, keep: NDArray[np.intp]) -> None:
         self.whole, self.keep = whole, keep
@@ -99,13 +94,6 @@ class RestrictedDominance(Dominance):
         return self.whole.excess
 
 
-def on_the_same_device(new: Source, source: Source) -> Source:
-    """Let the scan of `new` run where that of `source` does."""
-    if isinstance(new, DenseDataSource) and isinstance(source, DenseDataSource):
-        new.on_device = source.on_device
-    return new
-
-
 def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
     """Return A with some features cut off from the rest and too small to be chosen.
 
@@ -121,19 +109,14 @@ def masked(cov: Covariance, used: NDArray[np.intp]) -> Covariance:
         C[:, used] = 0.0
         left = np.ones(base.n_features)
         left[used] = 0.0
-        source: Source
-        if isinstance(base, ResidualDataSource):
-            source = ResidualDataSource(C, left * base.column_errors)
-        else:
-            source = DenseDataSource(C, left * base.uncentred)
+        source: Source = base.changed(C, lambda values: left * values)
     elif isinstance(base, MomentSource) and base.known_psd:
         A = base.A.copy()
         A[used] = 0.0
         A[:, used] = 0.0
-        source = base.changed(A, base.entry_error())
+        source = base.computed(A, base.entry_error(), psd=True)
     else:
         source = MaskedSource(base, used)
-    source = on_the_same_device(source, base)
     new = DerivedCovariance(source, cov.feature_names, f"{len(used)} features cut off")
     keep = np.setdiff1d(np.arange(cov.n_features), used).astype(np.intp)
     new.cut_from = (cov, keep)
@@ -150,7 +133,7 @@ def corrected(
         cross = left @ right.T
         matrix = source.A - (cross + cross.T)
         if isinstance(source, MomentSource):  # its entries are known to an error
-            new = source.changed(matrix, new.entry_error(), psd=psd)
+            new = source.computed(matrix, new.entry_error(), psd=psd)
         else:
             new = MatrixSource(matrix)
             new.known_psd = psd
@@ -174,7 +157,7 @@ def projected(cov: Covariance, basis: FloatArray, origin: str) -> Covariance:
     if isinstance(source, DenseDataSource):
         # PAP = (CP)'(CP): the data projected once are exact data of their own.
         C = source.C - (source.C @ basis) @ basis.T
-        new = on_the_same_device(DenseDataSource(C), source)
+        new = DenseDataSource(C, on_device=source.on_device)
         return DerivedCovariance(new, cov.feature_names, origin)
     right = projection_term(cov, basis)
     return corrected(cov, basis, right, psd=cov.known_psd, origin=origin)
@@ -190,9 +173,16 @@ def projection_term(cov: Covariance, basis: FloatArray) -> FloatArray:
 class ResidualDataSource(DenseDataSource):
     """A = C'C with columns that are off by `column_errors`, in norm; see `residual`."""
 
-    def __init__(self, C: FloatArray, column_errors: FloatArray) -> None:
-        super().__init__(C)
+    def __init__(
+        self, C: FloatArray, column_errors: FloatArray, on_device: bool = False
+    ) -> None:
+        super().__init__(C, on_device=on_device)
         self.column_errors = column_errors
+
+    def changed(
+        self, C: FloatArray, of_columns: Callable[[FloatArray], FloatArray]
+    ) -> ResidualDataSource:
+        return ResidualDataSource(C, of_columns(self.column_errors), self.on_device)
 
     def entry_error(self) -> float:
         """Bound |ĉ_i'ĉ_j as computed − r_i'r_j| where ‖ĉ_i − r_i‖ ≤ ε_i.
@@ -215,15 +205,35 @@ class ResidualDataSource(DenseDataSource):
         return float(np.linalg.norm(self.column_errors)) * (1 + self.n_features * EPS)
 
 
-class SubsetSource:
-    """Some features of another source."""
+class DerivedSource(Source):
+    """A source whose entries are those of `base` or zero, with the same error."""
 
-    def __init__(self, base: Any, keep: NDArray[np.intp]) -> None:
+    def __init__(self, base: Source) -> None:
         self.base = base
-        self.keep = keep
-        self.has_columns = getattr(base, "has_columns", False)
+        self.has_columns = base.has_columns
         self.known_psd = base.known_psd
         self.n_samples = base.n_samples
+        self.n_features = base.n_features
+
+    def gram(self, weights: FloatArray) -> FloatArray:
+        return self.base.gram(weights)
+
+    def entry_error(self) -> float:
+        return self.base.entry_error()
+
+    def factor_error(self) -> float:
+        return self.base.factor_error()
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()
+
+
+class SubsetSource(DerivedSource):
+    """Some features of another source."""
+
+    def __init__(self, base: Source, keep: NDArray[np.intp]) -> None:
+        super().__init__(base)
+        self.keep = keep
         self.n_features = len(keep)
 
     def diagonal(self) -> FloatArray:
@@ -244,26 +254,18 @@ class SubsetSource:
         return self.base.columns(self.keep[index], start, stop)
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
-        """X, μ and D of the features kept, if the base is made from sparse data."""
-        parts = Covariance(self.base).sparse_data()
+        parts = self.base.sparse_parts()
         if parts is None:
             return None
         X, mean, factor = parts
         return X[:, self.keep], mean[self.keep], factor[self.keep]
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
-        """As that of the base, of the features kept."""
-        found = Covariance(self.base).sparse_correction()
+        found = self.base.sparse_correction()
         if found is None:
             return None
         X, *others = found
         return X[:, self.keep], *(values[self.keep] for values in others)
-
-    def entry_error(self) -> float:
-        return self.base.entry_error()
-
-    def factor_error(self) -> float:
-        return Covariance(self.base).factor_error
 
     def _lift(self, x: FloatArray) -> FloatArray:
         lifted = np.zeros((self.base.n_features, *x.shape[1:]))
@@ -271,17 +273,13 @@ class SubsetSource:
         return lifted
 
 
-class MaskedSource:
+class MaskedSource(DerivedSource):
     """Another source with some features cut off; see `masked`."""
 
-    def __init__(self, base: Any, used: NDArray[np.intp]) -> None:
-        self.base = base
-        self.has_columns = getattr(base, "has_columns", False)
+    def __init__(self, base: Source, used: NDArray[np.intp]) -> None:
+        super().__init__(base)
         self.used = np.zeros(base.n_features, dtype=bool)
         self.used[used] = True
-        self.known_psd = base.known_psd
-        self.n_samples = base.n_samples
-        self.n_features = base.n_features
         self.fill = 0.0
         if not base.known_psd and not self.used.all():
             self.fill = float(base.diagonal()[~self.used].min())
@@ -310,25 +308,19 @@ class MaskedSource:
         return np.where(self.used[index], 0.0, self.base.columns(index, start, stop))
 
     def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
-        """X, μ and D of the base, made from sparse data; D is 0 where cut off."""
-        parts = Covariance(self.base).sparse_data()
+        """As those of the base, D being 0 where features are cut off."""
+        parts = self.base.sparse_parts()
         if parts is None or self.fill != 0:
             return None
         X, mean, factor = parts
         return X, mean, np.where(self.used, 0.0, factor)
 
-    def entry_error(self) -> float:
-        return self.base.entry_error()
 
-    def factor_error(self) -> float:
-        return Covariance(self.base).factor_error
-
-
-class LowRankSource(WithoutFactor):
-    """A − (L R' + R L'), entry by entry; `error` is what L and R make of each.
+class LowRankSource(Source):
+    """A − (L R' + R L'), entry by entry; errors in L and R change none by over `error`.
 
     A correction that takes most of A away leaves the rounding errors of the larger
-    matrix, which `entry_error` states. No factor is known, so it has no samples.
+    matrix, which `entry_error` includes. No factor is known, so it has no samples.
     """
 
     no_factor = "this one has a low-rank correction, and its factor is not known"
@@ -347,10 +339,7 @@ class LowRankSource(WithoutFactor):
 
     @cached_property
     def size(self) -> float:
-        """The largest |A_ij| of the base, and what the correction may add to it.
-
-        The diagonal has the largest entry only if A is positive semidefinite.
-        """
+        """A bound on |A_ij| + 2 Σ |L_il R_jl|; see `correction_error`."""
         largest = np.abs(self.left).max(axis=0) * np.abs(self.right).max(axis=0)
         return Covariance(self.base).max_abs() + 2 * float(largest.sum())
 
@@ -364,8 +353,8 @@ class LowRankSource(WithoutFactor):
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         block = np.array(self.base.submatrix(rows, columns))
-        # Elementwise, not by BLAS: the same entry of every tile, and its mirror image,
-        # come out the same to the last bit.
+        # Elementwise, not by BLAS: an entry and its mirror image come out the same, to
+        # the last bit, in every tile.
         for left, right in zip(self.left.T, self.right.T, strict=True):
             term = np.multiply.outer(left[rows], right[columns])
             term += np.multiply.outer(right[rows], left[columns])
@@ -373,9 +362,11 @@ class LowRankSource(WithoutFactor):
         return block
 
     def sparse_correction(self) -> tuple[Any, ...] | None:
-        """X, μ and D of the base, if it is made from sparse data, and L and R."""
-        parts = Covariance(self.base).sparse_data()
+        parts = self.base.sparse_parts()
         return None if parts is None else (*parts, self.left, self.right)
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()
 
     def matvec(self, x: FloatArray) -> FloatArray:
         correction = self.left @ (self.right.T @ x) + self.right @ (self.left.T @ x)

@@ -1,8 +1,8 @@
-"""Data on a GPU, told by their type: CuPy arrays, cupyx matrices, torch tensors.
+"""Recognises data on a GPU: CuPy arrays, cupyx matrices and CUDA tensors of torch.
 
-The factor C of A = C'C is computed on the host, in double, as for any data: proofs and
-certificates need it there. That the data came from a GPU says that nearly all of the
-work is done there: the scan (`scan.device`), or A of many samples (`device_gram`).
+The factor C of A = C'C is computed on the host, in double, as proofs and certificates
+need it there. On the GPU that the data came from run the scan (`scan.device`) or the
+forming of A from many samples (`device_gram`), which are nearly all of the work.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ def is_on_device(X: Any) -> bool:
     return library == "torch" and hasattr(X, "detach") and bool(X.is_cuda)
 
 
-def on_host(X: Any) -> tuple[Any, bool]:
-    """Return X in the memory of the host, and whether it was on a GPU."""
-    was_there = is_on_device(X)
-    if was_there and hasattr(X, "get"):
-        return X.get(), True
-    if was_there and find_spec("cupy") is None:
+def on_host(X: Any) -> Any:
+    """Return X in the memory of the host, where it may be already."""
+    on_device = is_on_device(X)
+    if on_device and hasattr(X, "get"):
+        return X.get()
+    if on_device and find_spec("cupy") is None:
         raise ImportError(
             "X is a torch tensor on a GPU, whose kernels need CuPy: pip install "
             "'blockspca[gpu]', or pass X.cpu()."
         )
     if type(X).__module__.split(".")[0] == "torch" and hasattr(X, "detach"):
-        return X.detach().cpu().numpy(), was_there
-    return X, False
+        return X.detach().cpu().numpy()
+    return X

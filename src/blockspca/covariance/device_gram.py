@@ -111,7 +111,7 @@ def dense_gram(blocks: Iterable[FloatArray], d: int) -> FloatArray:
 
 
 def double_product(left: Any, right: Any) -> Any:
-    """left' right where they are, once it is tried that products there are double."""
+    """left' right on their device, after a test that its products are double."""
     case = (type(left), left.shape, right.shape)
     if case not in _tried:
         refuse_less_than_double(left, right)
@@ -122,12 +122,11 @@ def double_product(left: Any, right: Any) -> Any:
 def refuse_less_than_double(left: Any, right: Any) -> None:
     """Refuse products that are not IEEE double, in the shapes to be used.
 
-    Numbers of 53 bits are multiplied that are 0 in all samples but one, so that each
-    product is rounded once, as those of single numbers are; then with 2⁶⁰ beside them,
-    which a fixed-point unit would have to reach. This shows single precision and fixed
-    point. It does not show the emulation of cuBLAS 13, which has errors of 1.7 u for a
-    single product on other numbers: if the environment asks for that, it is refused
-    without being tried.
+    Columns with a single nonzero, of 53 bits, are multiplied, so that each product is
+    rounded once; then again with 2⁶⁰ beside them, which fixed-point units cannot
+    represent as well. That detects single precision and fixed point. It misses the
+    emulation of cuBLAS 13, whose single products err by 1.7 u on other numbers: if the
+    environment asks for that, it is refused untested.
     """
     asked = os.environ.get("CUBLAS_EMULATE_DOUBLE_PRECISION", "0") not in ("", "0")
     if asked or not all(_rounds_once(left, right, above) for above in (0.0, 2.0**60)):

@@ -1,4 +1,4 @@
-"""What bounds another matrix bounds this one: A ⪯ D + δI.
+"""Bounds by way of a larger matrix: A ⪯ D + δI.
 
 **Theorem.** Let D + δI − A be positive semidefinite, δ ≥ 0. Then for every set F of
 unit vectors, such as those with at most k nonzeros, or those that keep constraints,
@@ -37,9 +37,9 @@ class Dominance(ABC):
     @property
     @abstractmethod
     def seconds(self) -> float:
-        """What it takes to find δ; 0 if it is known."""
+        """How long it takes to find δ; 0 if it is known."""
 
     @property
     @abstractmethod
     def excess(self) -> float:
-        """δ, rounded upwards; infinite where it overflows."""
+        """δ, rounded up; infinite where it overflows."""

@@ -1,10 +1,10 @@
 """A fingerprint of data that are not copied, to notice if they change.
 
-Of each column the sum of w_s v(x_s) modulo 2⁶⁴: v mixes the 64 bits of a number, one to
-one, and the w_s are odd and look random. One number that changes changes the sum for
-certain; several changes cancel with a probability of about 2⁻⁶⁰. Without v, a column
-times −1 would keep its sum: only the leading bits change, an even number of times. Sums
-of parts add up, in any order.
+The fingerprint of a column is Σ_s w_s v(x_s) modulo 2⁶⁴, where v is a bijection that
+mixes the 64 bits of a number, and the w_s are odd and look random. A change of one
+number always changes the sum; several changes cancel with a probability of about 2⁻⁶⁰.
+(Without v, negating an even number of entries would go unnoticed.) Sums of parts add
+up, in any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class DataChangedError(RuntimeError):
 
 def part_fingerprint(block: Any, start: int) -> Fingerprint:
     """Return the sums over samples start, start + 1, … of all data."""
-    block = on_host(block)[0]  # a chunk may be on a GPU
+    block = on_host(block)  # a chunk may be on a GPU
     mixed = mixed_bits(np.ascontiguousarray(block, dtype=np.float64))
     return sample_weights(start, start + len(mixed)) @ mixed
 

@@ -1,6 +1,6 @@
-"""What is left of A once some features are in for good, at a level τ.
+"""The Schur complement of A for features that are fixed in, at a level τ.
 
-**Theorem** (Schur complement). Let F be the features that are in, R others, and τ above
+**Theorem** (Schur complement). Let F be the features fixed in, R others, and τ above
 λmax(A_FF). With
 
     B(τ) = A_RR + A_RF (τI − A_FF)⁻¹ A_FR,
@@ -13,8 +13,8 @@ in τ (in the order of positive semidefinite matrices). So if no T of m features
 inverse Cholesky factor of what was computed for G), M = T'GT and η ≥ ‖M − I‖. That G is
 positive definite follows from η < 1. G⁻¹ = T M⁻¹ T', so that with f_i = T'a_i, a_i =
 A_Fi, the term of an entry is f_i'M⁻¹f_j, and f_i'f_j is off by η / (1 − η) ‖f_i‖ ‖f_j‖.
-As a factor, M^(−1/2) f_i differs from f_i by (η / (1 − η)) ‖f_i‖ at most. Each is found
-after the fact, from the numbers at hand: a τ too near λmax(A_FF) shows there.
+As a factor, M^(−1/2) f_i differs from f_i by (η / (1 − η)) ‖f_i‖ at most. η is computed
+a posteriori, and is too large where τ is too near λmax(A_FF).
 """
 
 from __future__ import annotations
@@ -31,13 +31,19 @@ from .derived import (
     SubsetSource,
     correction_error,
 )
-from .residual import LARGEST_DEFECT, ROOM, data_errors
+from .residual import (
+    LARGEST_DEFECT,
+    ROOM,
+    data_errors,
+    distance_from_identity,
+    powers_of_two,
+)
 from .rounding import EPS
-from .sources import DenseDataSource, MatrixSource, MomentSource, Source
+from .sources import DenseDataSource, MatrixSource, Source
 
 
 class LevelTooLow(ValueError):
-    """The level is not above λmax(A_FF), or too little to tell."""
+    """The level is not above λmax(A_FF), or not by enough to prove it."""
 
 
 def forced(
@@ -46,12 +52,9 @@ def forced(
     rest: NDArray[np.intp],
     level: float,
 ) -> Covariance:
-    """Return B(level) for the features `rest` once `chosen` are in; see the module.
+    """Return B(level) for the features `rest`, `chosen` being fixed in; see the module.
 
-    Raises
-    ------
-    LevelTooLow
-        If it is not sure that λmax(A_FF) is below the level.
+    Raises `LevelTooLow` if λmax(A_FF) is not proved to be below the level.
     """
     factor, apart, defect = _factor(cov, chosen, rest, level)
     names = None if cov.feature_names is None else tuple(cov.names_of(rest))
@@ -72,9 +75,8 @@ def forced(
         A, product = source.A[np.ix_(rest, rest)], factor.T @ factor
         size = float(np.abs(A).max(initial=0.0)) + largest**2
         rounding = correction_error(len(chosen), size) + source.entry_error()
-        matrix = MomentSource(A + (product + product.T) / 2, rounding + error)
-        matrix.known_psd = cov.known_psd
-        new = matrix
+        A = A + (product + product.T) / 2
+        new = source.computed(A, rounding + error, psd=cov.known_psd)
     else:
         base = SubsetSource(source, rest)
         new = LowRankSource(base, factor.T, -factor.T / 2, cov.known_psd, error)
@@ -94,21 +96,18 @@ def _factor(
     variances = np.diagonal(gram)
     if not (np.isfinite(gram).all() and (variances > 0).all()):
         raise LevelTooLow(f"level = {level:.17g} is not above a variance in include.")
-    units = np.ldexp(1.0, np.frexp(np.sqrt(variances))[1])  # exact to divide by
+    units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     off = off / units / units[:, None]
     try:
         T = np.linalg.inv(np.linalg.cholesky(gram)).T
     except np.linalg.LinAlgError:
         raise LevelTooLow(f"level = {level:.17g} is not above λmax(A_FF).") from None
-    sizes = np.abs(T)
-    off += (2 * m + 4) * EPS * np.abs(gram)  # the rounding of T'GT below
-    defect = float(np.linalg.norm(T.T @ gram @ T - np.eye(m)))
-    defect = ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+    defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
         raise LevelTooLow(f"level = {level:.17g} is too near λmax(A_FF).")
     cross = cov.submatrix(chosen, rest) / units[:, None]
     factor = T.T @ cross
     rounded = e / units[:, None] + (m + 1) * EPS * np.abs(cross)
-    apart = ROOM * np.linalg.norm(sizes.T @ rounded, axis=0)
+    apart = ROOM * np.linalg.norm(np.abs(T).T @ rounded, axis=0)
     return factor, apart, defect

@@ -1,9 +1,9 @@
-"""A itself, formed once from data with more samples than features.
+"""Forms A once, in memory, from data with more samples than features.
 
-Then every k, every component and every bound reads d × d entries instead of n samples.
-The products are added up in blocks of samples, so that their rounding grows with the
-root of n, not with n: with n terms in blocks of b, a sum errs by (b + n/b) u. For
-sparse data the sums of blocks are compensated, and their rounding does not grow at all.
+Then every k, component and bound reads d × d entries instead of n samples. Products are
+added up in blocks of samples, so that their rounding grows with √n, not with n: with n
+terms in blocks of b, a sum errs by (b + n/b) u. For sparse data the sums of blocks are
+compensated, and their rounding does not grow at all.
 """
 
 from __future__ import annotations
@@ -32,39 +32,30 @@ from .sources import (
     MomentSource,
     Source,
     SparseDataSource,
+    arrays_of,
 )
 from .sparse_chunks import SparseChunksSource, Tick, _no_tick
 
 if TYPE_CHECKING:
     from .covariance import Covariance
 
-#: Bytes of A that are taken without being asked for: 11,585 features.
+#: Bytes that A may take if no limit on memory is given: 11,585 features.
 MEMORY = 2**30
 _FEATURES_AT_ONCE = 256  # rows of A: wide enough for BLAS, few enough for the cache
 # Sums of so many products go to A at a time, which costs d operations: a 64th part.
 _PRODUCTS_AT_ONCE = 64
 
 
-class FormedSource(MomentSource):
-    """A as it was formed from `base`, data: known PSD, unless they have gaps."""
-
-    made_from = "data with more samples than features"
-
-    def __init__(self, A: FloatArray, base: Source, error: float) -> None:
-        super().__init__(A, error)
-        self.base = base
-
-
 def worth_forming(
     source: Source, deadline: Deadline | None, memory: int | None
 ) -> bool:
-    """Tell whether A is formed: it is smaller than the data, and fits memory and time.
+    """Tell whether A is smaller than the data, and fits the memory and time there are.
 
-    Twice its size counts, as what deflation leaves of it is a copy; without a limit,
-    `MEMORY` of it is taken.
+    Under a limit on memory A may take half of it, as deflation makes a copy.
     """
-    n, d = _samples(source), source.n_features
-    # The rest is for what is done with A.
+    d = source.n_features
+    # `n_samples` is None for data with gaps.
+    n = len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
     most = MEMORY if memory is None else memory // 2
     if n is None or n <= d or 8 * d * d > most:
         return False
@@ -73,11 +64,6 @@ def worth_forming(
         return False
     # As much again is left for the proof.
     return deadline is None or deadline.affords(2 * seconds)
-
-
-def _samples(source: Source) -> int | None:
-    """The samples, also of data with gaps, of which no entry of A has all."""
-    return len(source.X) if isinstance(source, PairwiseSource) else source.n_samples
 
 
 def seconds_to_form(source: Source) -> float:
@@ -98,24 +84,32 @@ def seconds_to_form(source: Source) -> float:
     return math.inf
 
 
-def form(source: Source, tick: Tick = _no_tick) -> FormedSource:
+def form(source: Source, tick: Tick = _no_tick) -> MomentSource:
     """Form A from data; `tick` is told of the work done, and may raise."""
     if isinstance(source, SparseChunksSource):
-        return _from_chunks(source, tick)
-    if isinstance(source, SparseDataSource):
-        return _from_sparse(source, tick)
-    if isinstance(source, (DenseDataSource, MappedDataSource)):
-        return _from_dense(source, tick)
-    if isinstance(source, DaskSource):
-        A = dask_gram(source, tick)
-        _mirror(A)
-        return FormedSource(A, source, source.rounding_of(source.additions()))
-    if isinstance(source, PairwiseSource):
-        return _from_gaps(source, tick)
-    raise TypeError(f"source = {type(source).__name__} is not data that A is formed of")
+        A, error = _from_chunks(source, tick)
+    elif isinstance(source, SparseDataSource):
+        A, error = _from_sparse(source, tick)
+    elif isinstance(source, (DenseDataSource, MappedDataSource)):
+        A, error = _from_dense(source, tick)
+    elif isinstance(source, DaskSource):
+        A, error = dask_gram(source, tick), source.rounding_of(source.additions())
+    elif isinstance(source, PairwiseSource):
+        A, error = _from_gaps(source, tick), source.entry_error()
+    else:
+        raise TypeError(
+            f"source = {type(source).__name__} is not data that A is formed of"
+        )
+    _mirror(A)
+    formed = MomentSource(A, error, psd=source.known_psd, computed_from=source)
+    formed.made_from = "data with more samples than features"
+    return formed
 
 
-def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> FormedSource:
+def _from_dense(
+    source: DenseDataSource | MappedDataSource, tick: Tick
+) -> tuple[FloatArray, float]:
+    """The upper half of C'C, in blocks of samples, and the error of an entry."""
     n, d = source.n_samples, source.n_features
     if isinstance(source, MappedDataSource):  # read once, in parts of all features
         block, features = next(iter(source.parts())).stop, d
@@ -124,9 +118,7 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
         block, features = _block(n), _FEATURES_AT_ONCE
         error = source.rounding_of(additions(n, block))
     if isinstance(source, DenseDataSource) and source.on_device:
-        A = _dense_on_device(source, block, tick)
-        _mirror(A)
-        return FormedSource(A, source, error)
+        return _dense_on_device(source, block, tick), error
     A = np.zeros((d, d))
     for i in range(0, d, features):
         rows = slice(i, min(i + features, d))
@@ -138,8 +130,7 @@ def _from_dense(source: DenseDataSource | MappedDataSource, tick: Tick) -> Forme
                 beside = slice(j - i, j - i + _FEATURES_AT_ONCE)
                 target = A[j : min(j + _FEATURES_AT_ONCE, d), j:]
                 target += C[:, beside].T @ C[:, j - i :]
-    _mirror(A)
-    return FormedSource(A, source, error)
+    return A, error
 
 
 def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatArray:
@@ -154,8 +145,8 @@ def _dense_on_device(source: DenseDataSource, block: int, tick: Tick) -> FloatAr
     return device_gram.dense_gram(blocks(), d)
 
 
-def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
-    """Rows of A, each entry from the samples that have both: not known to be PSD."""
+def _from_gaps(source: PairwiseSource, tick: Tick) -> FloatArray:
+    """The upper half of A, each entry from the samples that have both features."""
     d = source.n_features
     A = np.empty((d, d))
     for i in range(0, d, _FEATURES_AT_ONCE):
@@ -163,10 +154,7 @@ def _from_gaps(source: PairwiseSource, tick: Tick) -> FormedSource:
         rows = slice(i, min(i + _FEATURES_AT_ONCE, d))
         A[rows, i:] = source.submatrix(rows, slice(i, d))
     A[np.arange(d), np.arange(d)] = source.diagonal()
-    _mirror(A)
-    formed = FormedSource(A, source, source.entry_error())
-    formed.known_psd = False
-    return formed
+    return A
 
 
 def _block(n: int) -> int:
@@ -174,19 +162,15 @@ def _block(n: int) -> int:
     return max(256, math.isqrt(n))
 
 
-def _from_sparse(source: SparseDataSource, tick: Tick) -> FormedSource:
-    by_sample, by_feature = source.X.tocsr(), source.X
-    if source.on_device:
-        A = _products_on_device(by_sample, by_feature, tick)
-    else:
-        A = _products(by_sample, by_feature, scan_threads(), tick)
+def _from_sparse(source: SparseDataSource, tick: Tick) -> tuple[FloatArray, float]:
+    A = _products(source.X, scan_threads(), source.on_device, tick)
     _centre(A, source)
     stored = source.longest
     products = stored if stored <= _PRODUCTS_AT_ONCE else _PRODUCTS_AT_ONCE + 4
-    return FormedSource(A, source, source.rounding_of(products))
+    return A, source.rounding_of(products)
 
 
-def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
+def _from_chunks(source: SparseChunksSource, tick: Tick) -> tuple[FloatArray, float]:
     """X'X of each chunk where it is, added up: a rounding more for each addition."""
     # A worker of a cluster has a core; here there may be more.
     threads = scan_threads() if source.chunks.is_local else 1
@@ -194,23 +178,24 @@ def _from_chunks(source: SparseChunksSource, tick: Tick) -> FormedSource:
     A = source.chunks.total(of_chunk, tick)
     _centre(A, source)
     joins = source.chunks.joins
-    return FormedSource(A, source, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins))
+    return A, source.rounding_of(_PRODUCTS_AT_ONCE + 4 + joins)
 
 
 def chunk_gram(threads: int, on_device: bool, block: Any, start: int) -> FloatArray:
     """The upper half of X'X of a chunk of sparse samples (CSR)."""
-    by_sample, by_feature = block.tocsr(), block.tocsc()
+    return _products(block, threads, on_device, _no_tick)
+
+
+def _products(X: Any, threads: int, on_device: bool, tick: Tick) -> FloatArray:
+    """The upper half of X'X, X sparse: by threads, or to the same bit by a GPU."""
+    by_sample = X.tocsr()
+    by_sample.sort_indices()
+    given = (*arrays_of(by_sample), *arrays_of(X.tocsc().sorted_indices()))
     if on_device:
-        return _products_on_device(by_sample, by_feature, _no_tick)
-    return _products(by_sample, by_feature, threads, _no_tick)
-
-
-def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> FloatArray:
-    """Return the upper half of X'X, rows shared out among threads."""
+        return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
     load("sparse_gram")
-    d = by_sample.shape[1]
+    d = X.shape[1]
     A = np.zeros((d, d))
-    given = _both_ways(by_sample, by_feature)
 
     def rows(start: int) -> None:
         from .._kernels.sparse_gram import add_rows
@@ -231,7 +216,7 @@ def _products(by_sample: Any, by_feature: Any, threads: int, tick: Tick) -> Floa
 
 
 def _centre(A: FloatArray, source: SparseDataSource) -> None:
-    """Turn the upper half of X'X into A = D (X'X − n μμ') D, both halves."""
+    """Turn the upper half of X'X into that of A = D (X'X − n μμ') D, in place."""
     d, mean, factor = source.n_features, source.mean, source.factor
     for start in range(0, d, _FEATURES_AT_ONCE):
         stop = min(start + _FEATURES_AT_ONCE, d)
@@ -241,24 +226,6 @@ def _centre(A: FloatArray, source: SparseDataSource) -> None:
         finish *= factor[start:]
     # Subtracting nμ² loses digits; the two-pass variance does not.
     A[np.arange(d), np.arange(d)] = source.diagonal()
-    _mirror(A)
-
-
-def _products_on_device(by_sample: Any, by_feature: Any, tick: Tick) -> FloatArray:
-    """Return the same from a GPU, to the last bit."""
-    given = _both_ways(by_sample, by_feature)
-    return device_gram.sparse_gram(given, _PRODUCTS_AT_ONCE, tick)
-
-
-def _both_ways(by_sample: Any, by_feature: Any) -> tuple[np.ndarray, ...]:
-    """The arrays of X by samples (CSR) and by features (CSC), each in order."""
-    by_sample.sort_indices()
-    return (*_arrays(by_sample), *_arrays(by_feature.sorted_indices()))
-
-
-def _arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    indices = X.indices.astype(np.int32, copy=False)
-    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
 
 
 def _mirror(A: FloatArray) -> None:
@@ -277,10 +244,10 @@ def _mirror(A: FloatArray) -> None:
 def formed_or_interrupted(
     cov: Covariance, budget: Budget, tell: Listener
 ) -> tuple[Covariance, Listener]:
-    """Return A in memory where that saves work, and whom to tell what follows.
+    """Return A in memory where that saves work, and the listener for what follows.
 
-    An interrupt on the way is for the solve, which returns what it has: it gets it
-    again at its first event, and goes that far with the data as they are.
+    Ctrl-C meanwhile is passed on to the solve, which can return what it has: the
+    listener then raises it again at the first event.
     """
     try:
         return cov.formed(budget, budget.limits.memory, tell), tell

@@ -1,4 +1,4 @@
-"""From input to the source of a covariance: symmetry, means, scales, refusals."""
+"""Makes sources from data: computes means and scales, refuses what is out of range."""
 
 from __future__ import annotations
 
@@ -96,16 +96,6 @@ class Preparation:
         return np.sqrt(np.where(constant, np.inf, variance))
 
 
-def refuse_infinite(X: np.ndarray, argument: str, names: Any) -> None:
-    infinite = np.isinf(X)
-    if infinite.any():
-        columns = np.flatnonzero(infinite.any(axis=0)).tolist()
-        raise ValueError(
-            f"{argument} has {int(infinite.sum())} infinite value(s), in feature(s) "
-            f"{describe(columns, names)}; replace or drop them."
-        )
-
-
 def checked_sparse(X: Any, argument: str) -> Any:
     if np.issubdtype(X.dtype, np.complexfloating):
         raise TypeError(f"{argument} has complex dtype {X.dtype}; pass its real part.")
@@ -120,24 +110,31 @@ def checked_sparse(X: Any, argument: str) -> Any:
         )
     X = X.tocsr().astype(np.float64)
     X.sum_duplicates()
-    if not np.isfinite(X.data).all():
-        raise ValueError(
-            f"{argument} has {int((~np.isfinite(X.data)).sum())} NaN or infinite "
-            "value(s) among its stored entries; replace or drop them (missing="
-            "'pairwise' needs dense data)."
-        )
+    refuse_nonfinite(
+        X, argument, "its stored entries", " (missing='pairwise' needs dense data)"
+    )
     return X
+
+
+def refuse_nonfinite(X: Any, argument: str, entries: str, hint: str = "") -> None:
+    """Refuse a sparse matrix with stored entries that are NaN or infinite."""
+    count = int((~np.isfinite(X.data)).sum())
+    if count:
+        raise ValueError(
+            f"{argument} has {count} NaN or infinite value(s) among {entries}; replace "
+            f"or drop them{hint}."
+        )
 
 
 def refuse_out_of_range(
     variance: FloatArray, constant: np.ndarray, prepare: Preparation
 ) -> None:
-    """Refuse variances that float64 cannot hold, or only with fewer digits.
+    """Refuse variances that overflow, vanish, or are all too small to be exact.
 
-    A single small variance is left alone: it is exact to within `entry_error`, which
-    the largest one determines. `scale` makes variances of any size 1.
+    A small variance beside a large one is accepted: it is exact to within
+    `entry_error`, which the largest one determines.
     """
-    # Sums of d variances, and some multiples of them, are formed later on.
+    # Multiples of sums of d variances are formed later on.
     largest = np.finfo(float).max / (4 * len(variance))
     too_large = ~(variance <= largest)
     if too_large.any():
@@ -159,7 +156,7 @@ def refuse_out_of_range(
 
 
 def refuse_overflow(source: Source) -> Source:
-    """Refuse data whose variances are within range but whose sums are not."""
+    """Refuse data whose variances are in range but whose sums of squares are not."""
     with np.errstate(over="ignore"):
         if not np.isfinite(source.entry_error()):
             raise ValueError(
@@ -169,7 +166,7 @@ def refuse_overflow(source: Source) -> Source:
 
 
 def _column_parts(n: int, d: int) -> list[slice]:
-    """Stretches of columns: cache-sized if all rows of 64 fit, else all at once."""
+    """Blocks of columns that fit the cache, if 64 columns do; else all columns."""
     step = PART_ENTRIES // n
     if step < 64:
         return [slice(0, d)]
@@ -177,7 +174,7 @@ def _column_parts(n: int, d: int) -> list[slice]:
 
 
 def _row_parts(n: int, d: int) -> list[slice]:
-    """Stretches of rows that stay in cache through some passes over them."""
+    """Blocks of rows that fit the cache."""
     step = max(1, PART_ENTRIES // d)
     return [slice(i, min(i + step, n)) for i in range(0, n, step)]
 
@@ -190,7 +187,7 @@ def _roundings(n: int, d: int) -> int:
 def _centred(
     X: FloatArray, prepare: Preparation, out: FloatArray
 ) -> tuple[FloatArray, FloatArray, np.ndarray]:
-    """Write C = (X − μ) / sqrt(n − ddof) to `out`; see `_rounding`.
+    """Write C = (X − μ) / sqrt(n − ddof) to `out`; see `rounding.py`.
 
     Returns
     -------
@@ -227,7 +224,7 @@ def _centred(
 
 
 def dense_data(X: FloatArray, prepare: Preparation) -> DenseDataSource:
-    """Data in memory: C is computed once, whatever happens to X later."""
+    """The source for dense data in memory: C is computed once, from X as it is now."""
     n, d = X.shape
     C = np.empty((n, d))
     variance, uncentred, diagonal = np.empty(d), np.empty(d), np.empty(d)
@@ -282,7 +279,7 @@ def sparse_data(X: Any, prepare: Preparation) -> SparseDataSource:
 def sparse_scales(
     prepare: Preparation, variance: FloatArray, constant: np.ndarray, n: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """By what columns are divided, their variances then, and their factors in C."""
+    """The divisors of columns, their variances after it, and the diagonal of D."""
     if prepare.scale:
         scales = prepare.scales(variance, constant)
         variance = np.ones(len(variance))
@@ -293,8 +290,8 @@ def sparse_scales(
 
 
 def warn_of_means(source: SparseDataSource, remedy: str) -> None:
-    """Warn where means cost so many digits that proofs cannot close."""
-    # What "optimal" allows: with a larger error no bound comes that near.
+    """Warn where means cost so many digits that no gap can be closed."""
+    # The relative gap of "optimal": with a larger error no bound is that tight.
     if source.entry_error() > 1e-9 * float(source.diagonal().max()) > 0:
         warn_caller(
             "X is sparse with means that are large beside its deviations: its "
@@ -306,10 +303,11 @@ def warn_of_means(source: SparseDataSource, remedy: str) -> None:
 def _sparse_moments(
     columns: Any, prepare: Preparation
 ) -> tuple[FloatArray, FloatArray, np.ndarray]:
-    """Mean, variance and constancy of columns (CSC), of which full ones are centred.
+    """Mean and variance of columns (CSC), and which are constant.
 
-    A column without zeros stays without them when its mean is subtracted, which changes
-    no covariance. The others have a deviation of at least |mean| / sqrt(n).
+    A column without zeros is centred in place: that costs no memory and keeps digits.
+    The others have a deviation of at least |mean| / sqrt(n), so that their means cost
+    few digits.
     """
     n, d = columns.shape
     stored = np.diff(columns.indptr)
@@ -319,8 +317,6 @@ def _sparse_moments(
     if prepare.center:
         constant = high == low
         mean = column_sums(columns.data, columns.indptr) / n
-        # A column without zeros is as dense as it can be: shifted, it costs nothing and
-        # keeps its digits.
         full = stored == n
         if full.any():
             shift = np.where(full, np.where(constant, high, mean), 0.0)
@@ -403,8 +399,7 @@ def _sums_on_disk(X: Any, units: np.ndarray | None) -> _Sums | None:
         sums.seen += part_fingerprint(block, part.start)
         block = in_units(block, units)
         sums.constant &= (block == first).all(axis=0)
-        # Differences from the first sample: of a large mean the sum itself would lose
-        # digits.
+        # Relative to the first sample, as a large mean would cost the sum digits.
         sums.total += (block - first).sum(axis=0)
         np.maximum(sums.largest, block.max(axis=0), out=sums.largest)
         np.maximum(sums.largest, -block.min(axis=0), out=sums.largest)

@@ -1,4 +1,4 @@
-"""Samples that come in chunks of rows, each seen once: their moments."""
+"""Accumulates means and moments of samples that come in chunks, each seen once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Moments:
     """Mean and centred moments of the samples so far, relative to a fixed point.
 
     The point, near the mean of the first chunk, is subtracted from every sample, and
-    each chunk is centred twice. So all that is added up is of the size of deviations.
+    each chunk is centred twice, so that all terms are of the size of deviations.
 
     Notes
     -----
@@ -131,7 +131,7 @@ def accumulate(
 
 
 def _finished(sums: _Moments, prepare: Preparation) -> MomentSource:
-    """Divide by n − ddof and by the scales; what rounding has done to an entry."""
+    """Divide by n − ddof and by the scales; bound the error of an entry."""
     moments, n, ddof = sums.moments, sums.n, prepare.ddof
     moments /= n - ddof
     if prepare.center:  # exactly, whatever the rounding of their means

@@ -1,4 +1,4 @@
-"""From a matrix that was passed in to one of our own: symmetric, finite, in range."""
+"""Copies a matrix that was passed in, and checks it: symmetric, finite, in range."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ SYMMETRY_TOLERANCE = 1e-12
 
 
 def own_matrix(A: Any) -> tuple[FloatArray, bool]:
-    """Return A symmetric, in an array that nobody else can write to.
+    """Return A, symmetric, in a private array; and whether its numbers are unchanged.
 
-    And whether its numbers are those of A, none of them averaged. What is computed from
-    A is kept, and proofs combine it with what is read later, so a matrix that is edited
-    in between would be neither the one nor the other.
+    A copy is needed because results that are computed from A are kept and combined in
+    proofs with entries that are read later.
     """
     values = numeric_array(A, "A")
     refuse_rectangular(values)
     symmetric = symmetric_dense(values)
     is_same = symmetric is values
-    # The columns of a symmetric matrix are its rows: turned round by what is a view.
+    # In Fortran order the transpose is the same matrix in C order, without a copy.
     by_columns = symmetric.flags.f_contiguous
     rows = np.ascontiguousarray(symmetric.T if by_columns else symmetric)
-    # Lists and arrays of other types were converted, other layouts copied; whatever
-    # else may share its memory with what was passed in.
+    # Lists and other dtypes were converted and other layouts copied; anything else may
+    # share memory with the argument.
     converted = isinstance(A, list) or (type(A) is np.ndarray and A.dtype != np.float64)
     ours = converted or not np.may_share_memory(rows, values)
     return rows if ours else rows.copy(), is_same
@@ -105,7 +104,8 @@ def symmetric_dense(A: FloatArray) -> FloatArray:
 
 
 def symmetric_sparse(A: Any) -> Any:
-    """Check that A is symmetric and of a size that float64 can add up."""
+    """Check that A is square, symmetric and of a size that float64 can add up."""
+    refuse_rectangular(A)
     refuse_unscaled(float(abs(A).max()), A.shape[0])
     difference = abs(A - A.T)
     worst = difference.max()

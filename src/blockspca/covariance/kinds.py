@@ -1,4 +1,4 @@
-"""Which source the data of each kind get: told by their type, never by an option."""
+"""Chooses the source for data by their type: dense, sparse, on disk, dask, on a GPU."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import numpy as np
 from .._validation import check_names, describe, is_sparse, numeric_array, split_names
 from .dask_chunks import DaskChunks, has_sparse_chunks
 from .dask_source import dask_data, is_dask
-from .device_data import on_host
+from .device_data import is_on_device, on_host
 from .ingest import (
     Preparation,
     checked_sparse,
     dense_data,
     mapped_data,
-    refuse_infinite,
     refuse_overflow,
     sparse_data,
 )
@@ -36,14 +35,14 @@ def source_of(
     missing: Literal["raise", "pairwise"],
     feature_names: Sequence[str] | None,
 ) -> tuple[Source, tuple[str, ...] | None, Origin | None]:
-    """Return the source of data, the names of its features, and what a proof says."""
+    """Return the source for X, the names of its features, and its origin for proofs."""
     if missing not in ("raise", "pairwise"):
         raise ValueError(
             f"missing = {missing!r} is not known; pass 'raise' or 'pairwise'."
         )
     X, names = split_names(X)
-    X, on_device = on_host(X)
-    given = X = opened(X)
+    on_device = is_on_device(X)
+    given = X = opened(on_host(X))
     sparse, in_place = is_sparse(X), stays_in_place(X)
     if not in_place:
         X = checked_sparse(X, "X") if sparse else numeric_array(X, "X")
@@ -67,15 +66,15 @@ def source_of(
         source = _in_memory(numeric_array(values, "X"), prepare, missing)
     if on_device and isinstance(source, (DenseDataSource, SparseDataSource)):
         source.on_device = True
-    # Of another type, the array itself and not our copy of it; a table may be turned
-    # into another layout later, which adds up in another order.
+    # Keep the array that was passed, not a copy with another dtype. Other tables are
+    # kept as arrays, since another layout would add up in another order.
     kept = given if isinstance(given, np.ndarray) and not in_place else X
     origin = data_origin(kept, source, prepare)
     return refuse_overflow(source), names, origin
 
 
 def opened(X: Any) -> Any:
-    """Return what reads a large table in a file, a small one in memory; X if none."""
+    """Return a reader for a large table in a file; a small one in memory; else X."""
     stored = as_stored(X)
     if stored is None:
         return X
@@ -95,16 +94,23 @@ def stays_in_place(X: Any) -> bool:
 def _in_memory(X: np.ndarray, prepare: Preparation, missing: str) -> Source:
     with np.errstate(over="ignore", invalid="ignore"):
         finite = bool(np.isfinite(X.sum()))  # then every number is
-    if not finite:
-        refuse_infinite(X, "X", prepare.names)
-    if finite or not np.isnan(X).any():
+    if finite:
         return dense_data(X, prepare)
+    _refuse(np.isinf(X), "infinite", "replace or drop them", prepare)
     gaps = np.isnan(X)
-    if missing == "pairwise":
-        return pairwise_data(X, gaps, prepare)
-    columns = np.flatnonzero(gaps.any(axis=0))
-    raise ValueError(
-        f"X has {int(gaps.sum())} missing value(s), in feature(s) "
-        f"{describe(columns.tolist(), prepare.names)}; fill them, drop those "
-        "features, or pass missing='pairwise'."
-    )
+    if not gaps.any():  # finite numbers whose sum is not
+        return dense_data(X, prepare)
+    if missing != "pairwise":
+        remedy = "fill them, drop those features, or pass missing='pairwise'"
+        _refuse(gaps, "missing", remedy, prepare)
+    return pairwise_data(X, gaps, prepare)
+
+
+def _refuse(bad: np.ndarray, kind: str, remedy: str, prepare: Preparation) -> None:
+    """Refuse data with `bad` entries, if there are any."""
+    if bad.any():
+        columns = np.flatnonzero(bad.any(axis=0)).tolist()
+        raise ValueError(
+            f"X has {int(bad.sum())} {kind} value(s), in feature(s) "
+            f"{describe(columns, prepare.names)}; {remedy}."
+        )

@@ -1,6 +1,6 @@
-"""Which data a matrix A comes from: what a proof has to say about them.
+"""Identifies the data of a matrix A for proofs: their hash and how A is made of them.
 
-`docs/proof-format.md` defines A, and the hash, from the numbers that were passed in.
+`docs/proof-format.md` defines A and the hash from the numbers that were passed in.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ def _row_blocks(Y: Any, step: int) -> Iterator[np.ndarray]:
 
 
 class GivenData:
-    """Dense data as they were passed in, which others may change: hashed when asked.
+    """Dense data as they were passed in, hashed only when a proof asks for it.
 
-    A hash takes as long as a small solve, and most are not asked for one. It is that of
-    the data which were solved: what a source is made of is computed again and must be
-    the same, bit for bit. Data that have changed have no hash any more.
+    A hash takes as long as a small solve. As the user may have changed the data since,
+    the source is computed from them again and must be the same, bit for bit.
     """
 
     def __init__(self, X: Any, source: DenseDataSource, prepare: Preparation) -> None:
@@ -65,7 +64,7 @@ class GivenData:
         self._sha256: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled: the hash, and not the data a second time."""
+        """Pickle the hash, and not the data a second time."""
         with suppress(DataChangedError):
             self.sha256()
         return {"_kept": None, "_sha256": self._sha256}
@@ -80,7 +79,7 @@ class GivenData:
     def _hash(self) -> str:
         if self._kept is not None:
             X, source, prepare = self._kept
-            # what was said of columns without variance is not said again
+            # without a second warning about constant columns
             prepare = replace(prepare, constant="ignore")
             with suppress(TypeError, ValueError):  # no longer data to be solved
                 values = numeric_array(X, "X")
@@ -96,11 +95,11 @@ class GivenData:
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where A comes from, in the words of the proof format."""
+    """The data that A was made from, and how, as the proof format states them."""
 
     kind: str  #: {"matrix", "data"}
-    #: The hash of the data; or the data, to be hashed when somebody asks: themselves,
-    #: where they are kept anyway, or as `GivenData`.
+    #: The hash of the data; or the data, to be hashed on demand: the array itself if
+    #: it is kept anyway, otherwise `GivenData`.
     numbers: Any = field(repr=False)
     n: int
     d: int
@@ -111,11 +110,11 @@ class Origin:
 
     @property
     def kept(self) -> Any:
-        """The data, where they are kept as they were; else None."""
+        """The data, if they are kept unchanged; else None."""
         return None if isinstance(self.numbers, (str, GivenData)) else self.numbers
 
     def refuse_changed(self) -> None:
-        """Raise if data in memory have changed; from then on they may."""
+        """Raise if data in memory have changed; afterwards they may be changed."""
         if isinstance(self.numbers, GivenData):
             self.numbers.sha256()
 
@@ -126,7 +125,7 @@ class Origin:
         return self.numbers if self.kept is None else data_sha256(self.kept)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the header of a proof says about the data."""
+        """Return the entries about the data in the header of a proof."""
         said: dict[str, Any] = {
             "sha256": self.sha256(),
             "kind": self.kind,
@@ -139,7 +138,7 @@ class Origin:
 
 
 def matrix_origin(given: Any, own: Any, is_same: bool) -> Origin:
-    """Say which matrix was passed in; our own copy is hashed if it is the same."""
+    """Return the origin of a matrix: hashed later from our copy, if that is equal."""
     d = own.shape[0]
     if is_sparse(own):
         return Origin("matrix", given, d, d)
@@ -148,9 +147,9 @@ def matrix_origin(given: Any, own: Any, is_same: bool) -> Origin:
 
 
 def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
-    """Say which data a source was made from; None if the format has no word for them.
+    """Return the origin of data X; None if the proof format does not cover their kind.
 
-    `X` is what was passed in, and as such kept where the source has numbers of its own.
+    X is kept where the source does not hold its numbers unchanged.
     """
     numbers: Any = None
     if isinstance(source, SparseChunksSource):
@@ -169,10 +168,7 @@ def data_origin(X: Any, source: Source, prepare: Preparation) -> Origin | None:
 
 
 def _is_changed(source: SparseDataSource) -> bool:
-    """Tell whether columns were centred where they are stored, or put in other units.
-
-    Those without zeros are, and those that `scale` divides may be.
-    """
+    """Tell whether columns were centred in place, as full ones are, or rescaled."""
     stored = np.diff(source.X.indptr)
     scaled = bool((source.factor != source.factor[0]).any())
     return scaled or bool((stored == source.n_samples).any())

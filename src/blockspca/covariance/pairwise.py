@@ -1,15 +1,15 @@
 """Covariances of data with gaps: each entry from the samples that have both features.
 
-With M the mask of observed entries, the gaps of X filled with zeros and N = M'M the
+With M the mask of observed entries, X with its gaps filled by zeros, and N = M'M the
 counts of common samples,
 
     A_ij = (X'X − (X'M)(M'X)/N)_ij / (N_ij − ddof),
 
 the means being those over the common samples. A may be indefinite.
 
-**Rounding.** The stored x are fl(fl(x₀ − a) − b): any shift leaves a centred product as
-it is, so that all that counts is e, |e| ≤ u |x₀ − a| + u |x| ≤ u (2 |x| + |b|) (1 + u)
-for each number. Let P be the samples that i and j share, N of them, and
+**Rounding.** The stored x are fl(fl(x₀ − a) − b). Shifts change no centred product, so
+that only the rounding e counts, |e| ≤ u |x₀ − a| + u |x| ≤ u (2 |x| + |b|) (1 + u) for
+each number. Let P be the samples that i and j share, N of them, and
 
     r_ij = sqrt(Σ_P x_i²) + √N |b_i|,    t_ij = r_ij r_ji / ((N_ij − ddof) s_i s_j),
 
@@ -36,21 +36,20 @@ import numpy as np
 from .._validation import FloatArray, describe
 from .ingest import Preparation, refuse_out_of_range
 from .rounding import EPS, SMALLEST, column_exponents
-from .sources import ENTRIES_AT_ONCE, Indices, WithoutFactor
+from .sources import ENTRIES_AT_ONCE, Indices, Source
 
-# Where `rough_error` is below this share of the largest variance, no closer look is
-# taken: a proof for k sets 2k of it aside, 2e-10 for k = 100, and is done at 1e-9.
+# Below this share of the largest variance `rough_error` is used as it is: a proof for k
+# allows for 2k times it, 2e-10 for k = 100, and needs a gap of 1e-9.
 _SMALL_ENOUGH = 1e-12
 
 
-class PairwiseSource(WithoutFactor):
+class PairwiseSource(Source):
     """Each A_ij from the samples where both i and j are observed; see the module.
 
     `rest` are the |b_j|, the second shifts of the columns.
     """
 
     made_from = "data with gaps"
-    known_psd = False
     no_factor = "a pairwise-complete covariance has no factor"
 
     def __init__(
@@ -108,10 +107,10 @@ class PairwiseSource(WithoutFactor):
             return min(rough, self.sharp_error())
 
     def rough_error(self) -> float:
-        """The bound of the module, at the fewest samples that two features can share.
+        """The module's bound with the fewest samples that two features can share.
 
-        There r_ij ≤ r_jj, and each count is at most n: t_ij (6 n + 32) with
-        t_jj ≤ t, the largest r_ii r_jj / (s_i s_j) over that fewest.
+        As r_ij ≤ r_jj and counts are at most n, every t_ij is at most the largest
+        r_ii r_jj / (s_i s_j) over that number.
         """
         n = len(self.X)
         norms = self._norms(self.observed.sum(axis=0), self._squares().sum(axis=0))
@@ -155,7 +154,7 @@ class PairwiseSource(WithoutFactor):
         *,
         by_row: bool = False,
     ) -> FloatArray:
-        """r over s, from sums of squares; what has underflowed there is added again."""
+        """r / s from sums of squares, enlarged by what underflowed in them."""
         rest = self.rest[index]
         norms = np.sqrt(sums + counts * SMALLEST)
         norms += np.sqrt(counts) * (rest[:, None] if by_row else rest)
@@ -165,7 +164,7 @@ class PairwiseSource(WithoutFactor):
         return norms
 
     def _underflow(self, shared: float) -> float:
-        """What underflows: products of numbers, and of sums, over the scales."""
+        """Bound the underflow in products of numbers and of sums, over the scales."""
         n = len(self.X)
         squares = self._squares().sum(axis=0)
         smallest = 1.0
@@ -195,18 +194,17 @@ def pairwise_data(
     lowest = np.nanmin(X, axis=0)
     constant = lowest == np.nanmax(X, axis=0)
     if center:
-        # Any shift leaves a centred product as it is; this one saves digits, and makes
-        # a constant exactly zero.
+        # Shifts change no covariance; this one keeps digits and makes constants zero.
         shift = np.where(constant, lowest, filled.sum(axis=0) / counts)
         filled = np.where(gaps, 0.0, X - shift)
-        # A second one saves those that the rounding of the first, if large, had lost.
+        # A second shift recovers digits that a large mean has cost.
         rest = filled.sum(axis=0) / counts
         filled -= np.where(gaps, 0.0, rest)
     else:
         constant &= lowest == 0
     source = PairwiseSource(filled, observed, ddof, center, rest)
-    # Two features share at least count_i + count_j − n samples, so the full check is
-    # needed only if the two most incomplete ones could share too few.
+    # Two features share at least count_i + count_j − n samples: check all pairs only
+    # if the two most incomplete features could share too few.
     if np.sort(counts)[:2].sum() - n * min(d - 1, 1) < ddof + 1:
         step = max(1, 2**22 // d)
         for i in range(0, d, step):

@@ -6,45 +6,37 @@ With every negative A_ij raised to 0, M has no negative entry off the diagonal, 
 Perron and Frobenius an optimal x ≥ 0 itself; where its features have no negative entry
 among them, or only such as were kept, it is optimal for A.
 
-max(a, 0) changes by no more than a does, so that entries of M are known as well as
-those of A.
+max(a, 0) changes by no more than a does, so that entries of M have the error of those
+of A.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from .._validation import FloatArray
 from .covariance import Covariance
 from .derived import DerivedCovariance
-from .sources import Indices, MomentSource, Source, WithoutFactor
+from .sources import Indices, MomentSource, Source
 
 MOST_ENTRIES = 2**27  # of a matrix that is held as a whole: 1 GiB
 
 
 def raised(cov: Covariance, kept: tuple[tuple[int, int], ...] = ()) -> Covariance:
-    """Return A with its negative entries off the diagonal raised to 0.
-
-    But for the pairs `kept`, whose entries stay as they are.
-    """
+    """Return A with negative entries raised to 0, except the pairs in `kept`."""
     source: Source = RaisedSource(cov._source, kept)
     if cov.n_features**2 <= MOST_ENTRIES:
         matrix = np.array(source.submatrix(slice(None), slice(None)))
-        held = MomentSource((matrix + matrix.T) / 2, cov.entry_error)
-        held.known_psd = False
-        source = held
+        source = MomentSource((matrix + matrix.T) / 2, cov.entry_error, psd=False)
     return DerivedCovariance(source, cov.feature_names, "negative entries raised to 0")
 
 
-class RaisedSource(WithoutFactor):
+class RaisedSource(Source):
     """Another source with its negative entries off the diagonal raised to 0."""
 
-    known_psd = False
     no_factor = "this one has entries raised to 0"
 
-    def __init__(self, base: Any, kept: tuple[tuple[int, int], ...]) -> None:
+    def __init__(self, base: Source, kept: tuple[tuple[int, int], ...]) -> None:
         self.base = base
         self.n_features = base.n_features
         self.kept = np.array(kept, dtype=np.intp).reshape(-1, 2)
@@ -65,3 +57,6 @@ class RaisedSource(WithoutFactor):
 
     def entry_error(self) -> float:
         return self.base.entry_error()
+
+    def check_unchanged(self) -> None:
+        self.base.check_unchanged()

@@ -1,14 +1,14 @@
-"""What regression on scores leaves of A, never formed from data, and what it explains.
+"""The residual of A after regression on scores, and the variance they explain.
 
 With V the components, as columns, and A = Z'Z, the scores are ZV. Regression of every
 feature on them leaves
 
     A_V = A − AV (V'AV)⁻¹ V'A = Z' (I − Π) Z,    Π the projection onto the scores.
 
-Two ways to compute it, each with a bound on the error of an entry that is found after
-the fact, from the numbers at hand: that V'AV may be ill-conditioned shows there. The
-error is against A_V of the exact A, for V as stored. So A_V is positive semidefinite if
-A is, and A_V ⪯ A_W if V has the columns of W and more, without any allowance.
+Two ways to compute it, each with an a posteriori bound on the error of an entry, which
+accounts for an ill-conditioned V'AV. The error is relative to A_V of the exact A, for V
+as stored. So A_V is positive semidefinite if A is, and A_V ⪯ A_W if V has the columns
+of W and more, without any allowance.
 
 **From data in memory**, C = Z + E with ‖e_i‖ ≤ γ_i. Let Ŝ = fl(CV) = ZV + δS and
 Ŝ = Q̂R̂ + δ, and let η bound ‖Q̂'Q̂ − I‖ and s bound ‖δS‖ + ‖δ‖. As Q̂R̂ and ZV differ by
@@ -32,16 +32,11 @@ import numpy as np
 
 from .._validation import FloatArray
 from .covariance import Covariance
-from .derived import (
-    DerivedCovariance,
-    LowRankSource,
-    ResidualDataSource,
-    on_the_same_device,
-)
+from .derived import DerivedCovariance, LowRankSource, ResidualDataSource
 from .rounding import EPS, SMALLEST
-from .sources import DenseDataSource, MatrixSource, MomentSource, Source
+from .sources import DenseDataSource, MatrixSource, Source
 
-# A score of whose variance the earlier ones leave at most this share is dependent.
+# A score is dependent if the earlier ones explain all but this share of its variance.
 PIVOT_TOLERANCE = 1e-10
 LARGEST_DEFECT = 0.25  # of η and ρ; directions are dropped until they are below
 ROOM = 1.01  # norms and sums of positive numbers that are rounded themselves
@@ -52,8 +47,8 @@ ROWS_AT_ONCE = 2**22  # entries of A
 class Regression:
     """Every feature regressed on the scores of some components."""
 
-    #: The components whose scores were used; the others depend on them, or do not
-    #: vary, up to rounding.
+    #: The components whose scores were used; the others depend on these, or are
+    #: constant, up to rounding.
     kept: tuple[int, ...]
     #: (d, m). F with F F' = AV (V'AV)⁻¹ V'A, V the components kept, up to the errors
     #: below.
@@ -92,20 +87,15 @@ def residual(cov: Covariance, components: FloatArray) -> Covariance:
     elif isinstance(source, DenseDataSource):
         assert found.basis is not None
         C = source.C - found.basis @ found.factor.T
-        new = ResidualDataSource(C, _column_errors(source, found))
+        errors = _column_errors(source, found)
+        new = ResidualDataSource(C, errors, source.on_device)
     elif isinstance(source, MatrixSource) and not source.sparse:
         view = _less(source, found, cov.known_psd)
         product = found.factor @ found.factor.T
         matrix = source.A - (product + product.T) / 2
-        error, psd = view.entry_error(), cov.known_psd
-        if isinstance(source, MomentSource):
-            new = source.changed(matrix, error, psd=psd)
-        else:
-            new = MomentSource(matrix, error)
-            new.known_psd = psd
+        new = source.computed(matrix, view.entry_error(), psd=cov.known_psd)
     else:
         new = _less(source, found, cov.known_psd)
-    new = on_the_same_device(new, source)
     return DerivedCovariance(new, cov.feature_names, origin)
 
 
@@ -117,7 +107,7 @@ def _less(source: Source, found: Regression, psd: bool) -> LowRankSource:
 def _attempt(
     cov: Covariance, components: FloatArray, kept: list[int]
 ) -> Regression | int:
-    """Regress on the components kept; or say which of those is to be dropped."""
+    """Regress on the components kept; or return the place of one to drop."""
     if not kept:
         return Regression((), np.zeros((cov.n_features, 0)), None, 0.0)
     chosen = components[kept]
@@ -135,11 +125,10 @@ def _on_data(
     C = source.C[:, used]
     scores = C @ V
     sizes = np.linalg.norm(scores, axis=0)
-    # More scores than samples depend on one another; one that is 0 everywhere has no
-    # direction.
+    # More scores than samples are dependent; a zero score has no direction.
     if m > n or not sizes.all():
-        return m - 1 if sizes.all() else _least(sizes)
-    units = _powers_of_two(sizes)
+        return m - 1 if sizes.all() else int(np.argmin(sizes))
+    units = powers_of_two(sizes)
     scores, V = scores / units, V / units
     Q, R = np.linalg.qr(scores)
     pivots = (np.diagonal(R) / np.linalg.norm(scores, axis=0)) ** 2
@@ -160,9 +149,9 @@ def _on_data(
     # ‖R⁻¹‖ ≤ ‖T‖ / (1 − ‖RT − I‖)
     smallest = np.sqrt(max(0.0, 1 - ROOM * defect)) * (1 - ROOM * off) / size_t / ROOM
     smallest -= apart
-    # Scores so nearly dependent that rounding decides on them: one is left out.
+    # Scores that are dependent up to rounding: drop one.
     if not smallest > 0 or not defect + apart / smallest < LARGEST_DEFECT:
-        return _least(pivots)
+        return int(np.argmin(pivots))
     error = ROOM * (defect + apart / smallest)
     return Regression(kept, source.C.T @ Q, Q, error)
 
@@ -185,25 +174,21 @@ def _on_entries(
     gram = (gram + gram.T) / 2
     variances = np.diagonal(gram)
     if not (variances > 0).all():
-        return _least(variances)
-    units = _powers_of_two(np.sqrt(variances))
+        return int(np.argmin(variances))
+    units = powers_of_two(np.sqrt(variances))
     gram = gram / units / units[:, None]
     product, rounded, V = product / units, rounded / units, V / units
     factor = _cholesky(gram)
     if not isinstance(factor, np.ndarray):
         return factor
-    # Any T will do: how far T'GT is from I is measured below, and counted.
     T = np.linalg.inv(factor).T  # upper triangular, T'GT ≈ I
-    sizes = np.abs(T)
     off = np.abs(V).T @ rounded[used]
     off += (s + 4) * EPS * (np.abs(V).T @ np.abs(product[used]))
-    off += (2 * m + 4) * EPS * np.abs(gram)  # the rounding of T'GT below
-    defect = float(np.linalg.norm(T.T @ gram @ T - np.eye(m)))
-    defect = ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+    defect = distance_from_identity(T, gram, off)
     if not defect < LARGEST_DEFECT:
-        return _least(np.diagonal(factor) ** 2 / np.diagonal(gram))
+        return int(np.argmin(np.diagonal(factor) ** 2 / np.diagonal(gram)))
     F = product @ T
-    apart = (rounded + (m + 1) * EPS * np.abs(product)) @ sizes
+    apart = (rounded + (m + 1) * EPS * np.abs(product)) @ np.abs(T)
     off_f = ROOM * float(np.linalg.norm(apart, axis=1).max())
     largest = ROOM * float(np.linalg.norm(F, axis=1).max()) + off_f
     error = 2 * off_f * largest + defect / (1 - defect) * largest**2
@@ -233,6 +218,17 @@ def data_errors(source: DenseDataSource) -> FloatArray:
     return (n + 8) * EPS * np.sqrt(source.uncentred) * ROOM + 2 * n * SMALLEST
 
 
+def distance_from_identity(T: FloatArray, G: FloatArray, off: FloatArray) -> float:
+    """Bound η = ‖T'G₀T − I‖ for every G₀ with entries within `off` of those of G.
+
+    Any T will do. `off` is enlarged, in place, by the rounding of T'GT here.
+    """
+    m, sizes = len(G), np.abs(T)
+    off += (2 * m + 4) * EPS * np.abs(G)
+    defect = float(np.linalg.norm(T.T @ G @ T - np.eye(m)))
+    return ROOM * (defect + float(np.linalg.norm(sizes.T @ off @ sizes)))
+
+
 def _cholesky(gram: FloatArray) -> FloatArray | int:
     """The lower factor; or the first direction that depends on those before it."""
     left = np.array(gram)
@@ -245,10 +241,6 @@ def _cholesky(gram: FloatArray) -> FloatArray | int:
     return factor
 
 
-def _least(pivots: FloatArray) -> int:
-    return int(np.argmin(pivots))
-
-
-def _powers_of_two(sizes: FloatArray) -> FloatArray:
+def powers_of_two(sizes: FloatArray) -> FloatArray:
     """Powers of two near the sizes: exact to divide by."""
     return np.ldexp(1.0, np.frexp(sizes)[1])

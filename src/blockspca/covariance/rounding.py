@@ -1,4 +1,4 @@
-"""What rounding does to a covariance computed from data, bounded by theorem.
+"""Bounds on the rounding errors of covariances that are computed from data.
 
 Throughout, u = eps/2 is the unit roundoff and τ = 2⁻¹⁰⁷⁴ the smallest number above
 zero. A sum, difference, product, quotient or root is exact but for a factor 1 + θ with
@@ -34,15 +34,15 @@ UNIT_ROUNDOFF = EPS / 2
 SMALLEST = 2.0**-1074  # τ
 NORMAL = float(np.finfo(np.float64).tiny)
 
-# The largest variance of data must reach this: all that rounding does to it, eps of it
-# and less, is then a normal number, and what underflows is small beside it.
+# The largest variance of data must reach this, so that eps times it is a normal number
+# and what underflows is small beside it.
 SMALLEST_VARIANCE = NORMAL / EPS
 
-# A variance outside has lost digits to numbers too small or too large for float64.
+# A variance out of this range may have lost digits to underflow or overflow.
 SAFE_LOW, SAFE_HIGH = 2.0**-800, 2.0**800
 
 
-#: Terms that are added up one after the other, before such sums are added up.
+#: Terms in a block of `column_sums`.
 BLOCK = 32
 
 
@@ -117,8 +117,8 @@ def factored_error(
     uncentred : float
         max of A_jj + n (D m₂)², the same before the second centring (‖D c₀‖²).
     summed : int
-        How many numbers went into the sum of a mean, one after the other, times any
-        factor by which ‖c₀‖ has to be enlarged to bound its terms.
+        How many numbers were added up for a mean, one after the other, times the factor
+        by which ‖c₀‖ has to be enlarged to bound them.
     products, squares : int
         Roundings of a sum of n products, and of the n squares that a standard deviation
         is computed from (`additions`); n holds for any order.

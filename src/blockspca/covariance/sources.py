@@ -1,16 +1,15 @@
-"""Where the entries of A come from: a matrix, or data in memory, on disk or with gaps.
+"""Where the entries of A come from: a matrix, or data in memory or on disk.
 
-Each class answers the same questions (diagonal, submatrix, matvec, gram, entry_error)
-and trusts its input; `Covariance` validates and is the only caller.
+Each kind of input is a `Source`. It trusts its arguments; `Covariance` validates them
+and is the only caller.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from copy import copy
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,42 +37,30 @@ def sample_parts(n: int, d: int) -> Iterator[slice]:
     return (slice(i, min(i + step, n)) for i in range(0, n, step))
 
 
-class Source(Protocol):
-    """What `Covariance` needs to know about a matrix."""
+class Source(ABC):
+    """What `Covariance` asks about a matrix; the defaults are those without data."""
 
-    known_psd: bool
-
-    @property
-    def n_features(self) -> int: ...
-
-    @property
-    def n_samples(self) -> int | None: ...
-
-    def diagonal(self) -> FloatArray: ...
-
-    def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        """Return A[rows, columns]; possibly a view, so the caller does not write."""
-        ...
-
-    def matvec(self, x: FloatArray) -> FloatArray: ...
-
-    def gram(self, weights: FloatArray) -> FloatArray: ...
-
-    def entry_error(self) -> float:
-        """Bound |computed A_ij − A_ij|; see `_rounding`."""
-        ...
-
-
-class WithoutFactor(ABC):
-    """A source of which no C with A = C'C is known; `no_factor` says why."""
-
-    n_samples: int | None = None
+    made_from = "another matrix"
+    known_psd = False
     n_features: int
-    no_factor: str
+    n_samples: int | None = None
+    has_columns = False  #: whether `columns` gives those of C, A = C'C
+    no_factor = ""  #: why no such C is known
+    on_device = False  #: whether the data came from a GPU, which then does the work
+    #: means of the data, and what columns are divided by, where data stay in place
+    given_moments: tuple[FloatArray, FloatArray] | None = None
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return the A_ii, in an array of the caller's own."""
 
     @abstractmethod
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
-        """A between features."""
+        """Return A[rows, columns]; possibly a view, so the caller does not write."""
+
+    @abstractmethod
+    def entry_error(self) -> float:
+        """Bound |computed A_ij − A_ij|; see `rounding`."""
 
     def matvec(self, x: FloatArray) -> FloatArray:
         """A x from rows of A, some at a time."""
@@ -88,16 +75,36 @@ class WithoutFactor(ABC):
             f"{self.no_factor}."
         )
 
+    def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
+        """Return C[start:stop, index], dense."""
+        raise ValueError(
+            "columns needs a covariance made from complete data (Covariance.from_data)."
+        )
 
-class MatrixSource(WithoutFactor):
+    def factor_error(self) -> float:
+        """Bound ‖error of C‖, from centring and scaling."""
+        return 0.0
+
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
+        """X, μ and D of A = D (X'X − n μμ') D, where X is sparse and in memory."""
+        return None
+
+    def sparse_correction(self) -> tuple[Any, ...] | None:
+        """X, μ, D, L and R of A = D (X'X − n μμ') D − (L R' + R L'), X as above."""
+        return None
+
+    def check_unchanged(self) -> None:
+        """Raise `DataChangedError` if data that are read in place have changed."""
+        return
+
+
+class MatrixSource(Source):
     """A symmetric matrix that is in memory, dense or scipy sparse (CSR).
 
-    A dense one is made read-only: it is this object's own, and what is computed from it
-    is kept.
+    A dense one is made read-only, as results computed from it are kept.
     """
 
     made_from = "a matrix"
-    known_psd = False
     no_factor = "this one was made from a matrix, whose factor is not known"
 
     def __init__(self, A: Any) -> None:
@@ -123,19 +130,23 @@ class MatrixSource(WithoutFactor):
     def entry_error(self) -> float:
         return 0.0
 
+    def computed(self, A: FloatArray, error: float, *, psd: bool) -> MomentSource:
+        """Return a source for a matrix that was computed from this one."""
+        return MomentSource(A, error, psd=psd)
 
-class DenseDataSource:
+
+class DenseDataSource(Source):
     """A = C'C, with C the centred, scaled data divided by sqrt(n − ddof).
 
-    `uncentred` are the A_jj before the second of two centrings, from which follows how
-    far C may be from what it stands for; A_jj itself if C is exact. `squares` are the
-    roundings in the sum behind a standard deviation; n if they are not known.
+    `uncentred` are the A_jj before the second of two centrings, from which the error of
+    C follows; A_jj itself if C is exact. `squares` is the number of roundings in the
+    sum of squares behind a standard deviation; n if not known.
     """
 
     made_from = "dense data"
     known_psd = True
     has_columns = True
-    on_device = False  # whether the data came from a GPU, which then does the work
+    n_samples: int
 
     def __init__(
         self,
@@ -143,9 +154,11 @@ class DenseDataSource:
         uncentred: FloatArray | None = None,
         diagonal: FloatArray | None = None,
         squares: int | None = None,
+        on_device: bool = False,
     ) -> None:
         C.flags.writeable = False
         self.squares = squares
+        self.on_device = on_device
         self.C = C
         self.n_samples, self.n_features = C.shape
         known = np.einsum("ij,ij->j", C, C) if diagonal is None else diagonal
@@ -153,12 +166,21 @@ class DenseDataSource:
         self.uncentred = known if uncentred is None else uncentred
 
     def is_same(self, other: DenseDataSource) -> bool:
-        """Whether all numbers are those of another one."""
+        """Whether all numbers are equal to those of another source."""
         return (
             np.array_equal(self.C, other.C)
             and np.array_equal(self._diagonal, other._diagonal)
             and np.array_equal(self.uncentred, other.uncentred)
         )
+
+    def changed(
+        self, C: FloatArray, of_columns: Callable[[FloatArray], FloatArray]
+    ) -> DenseDataSource:
+        """Return a source with columns C, made from some of this one's or from all.
+
+        `of_columns` makes of numbers, one for each old column, those for the new ones.
+        """
+        return DenseDataSource(C, of_columns(self.uncentred), on_device=self.on_device)
 
     def diagonal(self) -> FloatArray:
         return self._diagonal.copy()
@@ -168,7 +190,7 @@ class DenseDataSource:
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left = self.C[:, rows]
-        # The same array on both sides makes BLAS return an exactly symmetric product.
+        # With the same array on both sides BLAS returns an exactly symmetric product.
         right = left if columns is rows else self.C[:, columns]
         return left.T @ right
 
@@ -179,7 +201,6 @@ class DenseDataSource:
         return (self.C * weights) @ self.C.T
 
     def factor_error(self) -> float:
-        """Bound ‖error of C‖, from centring and scaling."""
         return factor_norm_error(self.n_samples, float(self.uncentred.sum()))
 
     def entry_error(self) -> float:
@@ -195,18 +216,18 @@ class DenseDataSource:
         )
 
 
-class MappedDataSource:
+class MappedDataSource(Source):
     """A = C'C with C = (X − μ) D computed from X, on disk, when it is needed.
 
     X is memory-mapped and never copied as a whole; samples are read in parts. The mean
-    is `mean` + `rest`, the second None where it makes no difference; all in units of
-    2^`units`, if given, for each feature. `given_moments` are the means of X and what
-    its columns are divided by, in units of X.
+    is `mean` + `rest`, where None stands for a negligible rest, in units of 2^`units`
+    for each feature, if given; `given_moments` are in units of X.
     """
 
     made_from = "data on disk"
     known_psd = True
     has_columns = True
+    n_samples: int
 
     def __init__(
         self,
@@ -234,7 +255,7 @@ class MappedDataSource:
         return block
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         total = np.zeros(self.n_features, dtype=np.uint64)
         for part in self.parts():
             total += part_fingerprint(self.X[part], part.start)
@@ -280,7 +301,6 @@ class MappedDataSource:
         return gram
 
     def factor_error(self) -> float:
-        """Bound ‖error of C‖, from centring and scaling."""
         return factor_norm_error(self.n_samples, float(self._uncentred().sum()))
 
     def _uncentred(self) -> FloatArray:
@@ -303,29 +323,43 @@ class MappedDataSource:
 
 
 class MomentSource(MatrixSource):
-    """A covariance accumulated from chunks of samples: a matrix that is known PSD."""
+    """A matrix in memory that was computed, its entries known to ± `error`.
+
+    `computed_from` is the source of the data behind it, if those may be read in place.
+    """
 
     made_from = "chunks of data"
+    # of pickles that earlier versions wrote
     known_psd = True
+    computed_from: Source | None = None
 
-    def __init__(self, A: FloatArray, error: float) -> None:
+    def __init__(
+        self,
+        A: FloatArray,
+        error: float,
+        *,
+        psd: bool = True,
+        computed_from: Source | None = None,
+    ) -> None:
         super().__init__(A)
         self._error = error
+        self.known_psd = psd
+        self.computed_from = computed_from
 
     def entry_error(self) -> float:
         return self._error
 
-    def changed(
-        self, A: FloatArray, error: float, *, psd: bool | None = None
-    ) -> MomentSource:
-        """Return another matrix made from this one, of the same data."""
-        new = copy(self)
-        MomentSource.__init__(new, A, error)
-        new.known_psd = self.known_psd if psd is None else psd
+    def check_unchanged(self) -> None:
+        if self.computed_from is not None:
+            self.computed_from.check_unchanged()
+
+    def computed(self, A: FloatArray, error: float, *, psd: bool) -> MomentSource:
+        new = MomentSource(A, error, psd=psd, computed_from=self.computed_from)
+        new.made_from = self.made_from
         return new
 
 
-class UncentredSource:
+class UncentredSource(Source):
     """A = C'C with C = (X − μ) D, of which X is multiplied and nμμ' then subtracted."""
 
     known_psd = True
@@ -346,6 +380,31 @@ class UncentredSource:
         """Bound ‖error of C‖: every entry carries the rounding of its mean."""
         return factor_norm_error(self.n_samples, float(self.moments().sum()))
 
+    def matvec(self, x: FloatArray) -> FloatArray:
+        weights = self.factor if x.ndim == 1 else self.factor[:, None]
+        scaled = weights * x
+        return np.asarray(weights * self.centred_image(scaled, self.mean @ scaled))
+
+    @abstractmethod
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        """Return (X − 1μ')'(X x − shift), x a vector or the columns of a matrix."""
+
+
+def arrays_of(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pointers, indices and values of a CSR or CSC matrix, as kernels take them."""
+    indices = X.indices.astype(np.int32, copy=False)
+    return X.indptr.astype(np.int64), indices, np.ascontiguousarray(X.data)
+
+
+def image_of_rows(
+    x: FloatArray, shift: Any, mean: FloatArray, X: Any, start: int = 0
+) -> FloatArray:
+    """(X − 1μ')'(X x − shift) for some rows of X; the first is `start` of all."""
+    scores = X @ x - shift
+    total = scores.sum(axis=0)
+    back = X.T @ scores
+    return back - (mean * total if x.ndim == 1 else np.outer(mean, total))
+
 
 def is_all(index: Indices | slice) -> bool:
     """Whether an index takes everything."""
@@ -356,7 +415,6 @@ class SparseDataSource(UncentredSource):
     """A = D (X'X − n μμ') D / (n − ddof), X sparse, D the scaling; X stays sparse."""
 
     made_from = "sparse data"
-    on_device = False  # whether the data came from a GPU, which then forms A
 
     def __init__(
         self, X: Any, mean: FloatArray, variance: FloatArray, factor: FloatArray
@@ -370,7 +428,7 @@ class SparseDataSource(UncentredSource):
 
     @cached_property
     def longest(self) -> int:
-        """The most entries that are stored of a column: no sum has more terms."""
+        """The most stored entries of a column, and so the most terms of a sum."""
         return int(np.diff(self.X.indptr).max())
 
     @cached_property
@@ -383,15 +441,13 @@ class SparseDataSource(UncentredSource):
         return self.X.tocsr()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles have the data once."""
+        """Leave out the copy of X by rows."""
         return {key: one for key, one in vars(self).items() if key != "_by_rows"}
 
-    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray]:
-        """X, μ and D of A = D (X'X − n μμ') D."""
+    def sparse_parts(self) -> tuple[Any, FloatArray, FloatArray] | None:
         return self.X, self.mean, self.factor
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
-        """Columns start, …, stop − 1 of C, dense: for a few features at a time."""
         block = self.X[:, index][start:stop].toarray()
         block -= self.mean[index]
         block *= self.factor[index]
@@ -399,8 +455,8 @@ class SparseDataSource(UncentredSource):
 
     def submatrix(self, rows: Indices | slice, columns: Indices | slice) -> FloatArray:
         left = self.X[:, rows]
-        # All columns by rows: else every product would turn them so, for a few rows of
-        # A at a time most of the work (Dorothea: 60 % of 94 s).
+        # CSR for all columns: each product would convert X, which is most of the work
+        # for a few rows of A (Dorothea: 60 % of 94 s).
         right = self._by_rows if is_all(columns) else self.X[:, columns]
         product = (left.T @ right).toarray().astype(np.float64, copy=False)
         return self.centred(product, rows, columns)
@@ -422,15 +478,8 @@ class SparseDataSource(UncentredSource):
         product[at_row, at_column] = self._diagonal[at[at_row]]
         return product
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        scores = self.X @ scaled - self.mean @ scaled
-        back = self.X.T @ scores
-        total = scores.sum(axis=0)
-        back -= self.mean * total if x.ndim == 1 else np.outer(self.mean, total)
-        back *= weights
-        return np.asarray(back)
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        return image_of_rows(x, shift, self.mean, self.X)
 
     def gram(self, weights: FloatArray) -> FloatArray:
         # From centred columns: subtracting products of large means would cancel.

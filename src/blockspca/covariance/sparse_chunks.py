@@ -1,8 +1,7 @@
-"""Sparse data in chunks of samples, in a file or in a dask array, one at a time.
+"""Covariances of sparse data in chunks of samples, in a file or in a dask array.
 
-A = D (X'X − n μμ') D, and everything that is asked of X is a sum over its chunks: sums
-and squares of columns, X'X or a part of it, products with vectors. `Chunks` computes
-such sums where the chunks are.
+A = D (X'X − n μμ') D. All that is needed of X are sums over its chunks: of columns and
+their squares, of X'X, of products with vectors. `Chunks` computes them in place.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .ingest import (
     warn_of_means,
 )
 from .rounding import additions_by_levels, column_sums, out_of_range
-from .sources import Indices, SparseDataSource
+from .sources import Indices, SparseDataSource, image_of_rows
 from .stored import StoredSparse
 
 #: Told (chunks done, chunks in all).
@@ -43,7 +42,7 @@ class Chunks(Protocol):
     is_local: bool
     #: Whether they are on GPUs, which then form X'X.
     on_device: bool
-    #: How many roundings adding up the results of all chunks takes, at the most.
+    #: The most roundings in the sum of the results of all chunks.
     joins: int
 
     def total(self, of_chunk: Callable[[Any, int], Any], tick: Tick = _no_tick) -> Any:
@@ -90,10 +89,7 @@ class FileChunks:
 
 @dataclass
 class ColumnSums:
-    """Of each column of some samples: its sum, entries stored, extremes, fingerprint.
-
-    The extremes are those of the stored entries.
-    """
+    """Sums, counts and extremes of the stored entries of columns, and fingerprints."""
 
     total: FloatArray
     stored: np.ndarray
@@ -132,7 +128,7 @@ def chunk_sums(block: Any, start: int) -> ColumnSums:
 
 
 def chunk_fingerprint(columns: Any, start: int) -> Fingerprint:
-    """The fingerprint of sparse samples (CSC): that of the dense ones, as 0 adds 0."""
+    """The fingerprint of sparse samples (CSC), equal to that of the same dense ones."""
     columns = columns.tocsc()
     weights = sample_weights(start, start + columns.shape[0])
     terms = mixed_bits(columns.data + 0.0) * weights[columns.indices]  # −0 is 0
@@ -155,16 +151,6 @@ def chunk_product(rows: Any, columns: Any, block: Any, start: int) -> FloatArray
     by_column = block.tocsc()
     left, right = by_column[:, rows], by_column[:, columns]
     return (left.T @ right).toarray().astype(np.float64, copy=False)
-
-
-def chunk_image(
-    x: FloatArray, shift: Any, mean: FloatArray, block: Any, start: int
-) -> FloatArray:
-    """(X − 1μ')'(X x − shift) of a chunk, x a vector or the columns of a matrix."""
-    scores = block @ x - shift
-    total = scores.sum(axis=0)
-    back = block.T @ scores
-    return back - (mean * total if x.ndim == 1 else np.outer(mean, total))
 
 
 class SparseChunksSource(SparseDataSource):
@@ -195,12 +181,11 @@ class SparseChunksSource(SparseDataSource):
         self.longest = int(sums.stored.max()) + chunks.joins
         self.sums = additions_by_levels(self.longest) + chunks.joins
 
-    def sparse_parts(self) -> Any:
+    def sparse_parts(self) -> None:
         """None: X is not in memory."""
-        return None
 
     def check_unchanged(self) -> None:
-        """Compare with the fingerprint that was `seen`: one more pass over the data."""
+        """Compare with the fingerprint `seen`, by one more pass over the data."""
         refuse_change(self.seen, self.chunks.total(chunk_fingerprint))
 
     def columns(self, index: Indices | slice, start: int, stop: int) -> FloatArray:
@@ -213,19 +198,17 @@ class SparseChunksSource(SparseDataSource):
         product = self.chunks.total(partial(chunk_product, rows, columns))
         return self.centred(product, rows, columns)
 
-    def matvec(self, x: FloatArray) -> FloatArray:
-        weights = self.factor if x.ndim == 1 else self.factor[:, None]
-        scaled = weights * x
-        shift = self.mean @ scaled
-        image = self.chunks.total(partial(chunk_image, scaled, shift, self.mean))
-        return weights * image
+    def centred_image(self, x: FloatArray, shift: Any) -> FloatArray:
+        image: FloatArray
+        image = self.chunks.total(partial(image_of_rows, x, shift, self.mean))
+        return image
 
 
 def chunks_data(chunks: Chunks, prepare: Preparation) -> SparseChunksSource:
     """Means and variances by two passes over the chunks.
 
-    Columns are not shifted, as those in memory are: of a mean that is large beside the
-    deviation `entry_error` says what it costs, and a warning where that is much.
+    Unlike columns in memory these are not shifted. `entry_error` includes what means
+    that are large beside the deviations cost, and a warning says so where it is much.
     """
     n, d = chunks.shape
     sums: ColumnSums = chunks.total(chunk_sums)

@@ -1,8 +1,8 @@
-"""Tables in files, HDF5 or Zarr, read in blocks of rows: dense ones and sparse ones.
+"""Reads dense and sparse tables in HDF5 or Zarr files, in blocks of rows.
 
-Told by their types and read through what h5py, zarr and anndata have in common, so that
-none of them is imported. A sparse table is a group of `data`, `indices` and `indptr`,
-as AnnData writes it.
+They are recognised by type and read through what h5py, zarr and anndata have in common,
+so that none of them is imported. A sparse table is a group of `data`, `indices` and
+`indptr`, as AnnData writes it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from .._validation import FloatArray
+from .ingest import refuse_nonfinite
 from .sources import sample_parts
 
 #: Stored entries of a sparse table that are read at a time: 32 MiB with their indices.
 ENTRIES_AT_ONCE = 2**21
-#: The same for a table by columns, of which every block of rows takes a whole pass.
+#: The same for a table by columns, where every block of rows takes a whole pass.
 ENTRIES_BY_COLUMN = 2**24
 
 
@@ -76,7 +77,7 @@ class StoredRows:
 class StoredSparse:
     """A sparse table in a file, by rows (CSR) or by columns (CSC).
 
-    Of one by columns a block of rows is found by a pass over all of it, so that blocks
+    To read a block of rows of a CSC table takes a pass over all of it, so that blocks
     are larger.
     """
 
@@ -103,7 +104,7 @@ class StoredSparse:
     def bounds(self) -> list[slice]:
         """Blocks of rows, each with about ENTRIES_AT_ONCE stored entries."""
         n = self.shape[0]
-        if self.by_column:  # where its entries are is not known: blocks of equal length
+        if self.by_column:  # entries for each row are not known: blocks of equal length
             count = max(1, -(-self.nnz // ENTRIES_BY_COLUMN))
             edges = np.linspace(0, n, min(count, n) + 1).astype(int)
         else:
@@ -120,12 +121,8 @@ class StoredSparse:
         block = self._by_column(rows) if self.by_column else self._by_row(rows)
         # Files may store an entry twice; and kernels rely on ascending indices.
         block.sum_duplicates()
-        if not np.isfinite(block.data).all():
-            count = int((~np.isfinite(block.data)).sum())
-            raise ValueError(
-                f"X has {count} NaN or infinite value(s) among the entries stored in "
-                f"rows {rows.start} to {rows.stop - 1}; replace or drop them."
-            )
+        where = f"the entries stored in rows {rows.start} to {rows.stop - 1}"
+        refuse_nonfinite(block, "X", where)
         return block
 
     def _by_row(self, rows: slice) -> Any:

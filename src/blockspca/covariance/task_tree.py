@@ -1,4 +1,4 @@
-"""Results of many dask tasks joined by a tree, so that no task gathers them all."""
+"""Joins the results of many dask tasks by a tree, so that no task holds them all."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# A task holds so many results at a time; with 2, as many tasks again would be
-# scheduled.
+# Results that a task holds at a time; with 2, twice as many tasks would be scheduled.
 TREE_ARITY = 8
 
 

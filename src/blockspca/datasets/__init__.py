@@ -1,13 +1,8 @@
-"""Matrices to try things on: Model 1, and the data sets of the paper."""
+"""The matrices of the paper: its data sets, and Model 1 with random noise."""
 
+from .catalogue import PAPER_SETS, DataSetNotFound, PaperSet, data_folder
 from .download import DownloadError, download_paper_set
-from .paper_sets import (
-    PAPER_SETS,
-    DataSetNotFound,
-    PaperSet,
-    data_folder,
-    load_paper_set,
-)
+from .paper_sets import load_paper_set
 from .synthetic import noisy_blocks
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The eleven data sets of the paper: names, shapes, sources, and where they are kept.
+"""The eleven data sets of the paper: names, shapes, sources and the data folder.
 
 The data are not part of the package. `where` of each set says where it comes from.
 """
@@ -20,29 +20,18 @@ VARIABLE = "BLOCKSPCA_DATA"
 
 @dataclass(frozen=True)
 class PaperSet:
-    """One data set: its file, what it must hold, and where it comes from.
+    """One data set: its file, its contents, and where it comes from.
 
-    Attributes
-    ----------
-    name : str
-        As in the paper.
-    file : str
-        Name in the folder. The array `A` is the matrix itself, `X` (or a scipy sparse
-        matrix) data whose covariance, with divisor n − 1, is the matrix.
-    shape : tuple of int
-        Of that array; rows of data are samples, and where no copy was available to
-        try, their number is not checked.
-    where : str
-        The source, and what was done to it.
-    sha256 : str
-        Of the numbers with which the paper's objectives were reproduced; empty if no
-        copy was available to try.
+    The array `A` in the file is the matrix itself; `X`, or a scipy sparse matrix, are
+    data whose covariance, with divisor n − 1, is the matrix.
     """
 
-    name: str
-    file: str
+    name: str  #: as in the paper
+    file: str  #: its name in the folder
+    #: of that array; the number of samples is not checked where there is no `sha256`
     shape: tuple[int, int]
-    where: str
+    where: str  #: the source, and what was done to it
+    #: of the numbers that reproduced the paper's objectives; empty if there was no copy
     sha256: str = ""
 
     @property

@@ -1,10 +1,9 @@
-"""Data sets from their public source: downloaded, checked, and kept in the folder.
+"""Downloads data sets from their public sources, checks them and keeps them.
 
-Two checks. Where the paper's values were reproduced, the SHA-256 of the numbers is part
-of the package, and other numbers are refused. And the SHA-256 of every downloaded file
-is written to `downloads/SHA256SUMS` the first time; later downloads must have the same
-one. The first download of ArceneCov, GLI85Cov and GLABRA180Cov is hence trusted: no
-copy of them was available to record.
+Two checks. Where the paper's values were reproduced, the package has the SHA-256 of the
+numbers, and other numbers are refused. And the SHA-256 of every downloaded file is
+recorded in `downloads/SHA256SUMS` the first time; later downloads must have the same.
+So only the first download of ArceneCov, GLI85Cov and GLABRA180Cov is trusted.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def _fetch(
         raise ImportError(
             "downloading needs pooch: pip install 'blockspca[data]'."
         ) from error
-    # It would tell of each file, with the checksum that is recorded below.
+    # Silence its message about each file, with the checksum that is recorded below.
     pooch.get_logger().setLevel(logging.WARNING)
     name = f"{chosen.name}-{url.rsplit('/', 1)[1]}"
     known = recorded_sums(folder)
@@ -154,7 +153,7 @@ def _check(array: Any, chosen: PaperSet, computed: bool) -> None:
         raise ValueError(f"the array is {array.shape}, not {chosen.shape}")
     if array.shape[1] != chosen.n_features:
         raise ValueError(f"{array.shape[1]} features, not {chosen.n_features}")
-    # What is computed from the file depends on the last bits of BLAS.
+    # The last bits of what is computed from the file depend on the machine.
     recorded = "" if computed else chosen.sha256
     if recorded and fingerprint(array) != recorded:
         raise ValueError(

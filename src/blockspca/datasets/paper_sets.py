@@ -1,7 +1,7 @@
-"""The eleven data sets of the paper, by name, from a local folder.
+"""Loads the paper's data sets from a local folder.
 
-Nothing is downloaded unasked: the terms of the data's owners differ (see download.py).
-An absent set is an error that says where it comes from.
+Nothing is downloaded unless asked for, as the terms of the data's owners differ (see
+download.py). If a file is missing, the error says where to get it.
 """
 
 from __future__ import annotations
@@ -11,33 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .catalogue import (
-    ARCENE_PART,
-    PAPER_SETS,
     VARIABLE,
     DataSetNotFound,
     PaperSet,
     data_folder,
     fingerprint,
-    is_present,
     paper_set,
 )
 from .download import download_paper_set
 
 if TYPE_CHECKING:
     from ..covariance.covariance import Covariance
-
-__all__ = [
-    "ARCENE_PART",
-    "PAPER_SETS",
-    "VARIABLE",
-    "DataSetNotFound",
-    "PaperSet",
-    "data_folder",
-    "fingerprint",
-    "is_present",
-    "load_paper_set",
-    "paper_set",
-]
 
 
 def load_paper_set(

@@ -1,4 +1,4 @@
-"""Where the paper's data sets are public, and how their files become arrays.
+"""Public addresses of the paper's data sets, and readers of their files.
 
 Addresses on GitHub name a commit, so that what is there cannot change. Every reader
 takes the downloaded files and returns the numbers in the form that `load_paper_set`
@@ -28,8 +28,8 @@ Reader = Callable[[Sequence[Path], tuple[int, int]], Any]
 class Source:
     """The files of a data set, how they are read, and the key of the array.
 
-    Where the array is `computed`, its last bits depend on the machine, so that the
-    reader checks what it is computed from instead.
+    If the array is `computed`, its last bits depend on the machine, and the reader
+    checks the numbers that it is computed from instead.
     """
 
     urls: tuple[str, ...]

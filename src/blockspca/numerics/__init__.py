@@ -1,1 +1,1 @@
-"""Linear algebra with its rounding: eigenvalues from above, threads."""
+"""Linear algebra with bounds on rounding, its cost and its threads."""

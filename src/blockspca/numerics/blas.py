@@ -1,7 +1,7 @@
-"""One BLAS thread for many small problems.
+"""Limits BLAS to one thread for many small problems.
 
-LAPACK on a 50 × 50 matrix gains nothing from threads and, on a busy machine, waits
-milliseconds for them; the path solves hundreds of such problems.
+On a 50 × 50 matrix LAPACK gains nothing from threads and, on a busy machine, waits
+milliseconds for them; a path has hundreds of such problems.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from threading import local
 
-from .threads import blas_limited_to, dual_threads, most_blas_threads
+from .threads import blas_limited_to, most_blas_threads, thread_count
 
 __all__ = ["all_threads", "keep_to_one_thread", "single_threaded", "thread_count"]
 
@@ -22,19 +22,13 @@ def single_threaded() -> AbstractContextManager[None]:
 
 
 def all_threads() -> AbstractContextManager[None]:
-    """Context, inside `single_threaded`, in which BLAS has its threads back.
+    """Context, inside `single_threaded`, in which BLAS uses all threads of the call.
 
-    As many as the call may use. Not in a thread that has others beside it: they have
-    the cores.
+    It does nothing in a thread that called `keep_to_one_thread`.
     """
     if getattr(_thread, "has_others", False):
         return nullcontext()
     return blas_limited_to(most_blas_threads())
-
-
-def thread_count() -> int:
-    """How many nodes of the dual's search may be worked on at once."""
-    return dual_threads()
 
 
 def keep_to_one_thread() -> None:

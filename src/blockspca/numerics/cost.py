@@ -1,15 +1,13 @@
-"""Seconds that dense linear algebra takes, so that none begins for which time is short.
+"""Estimates the seconds of linear algebra, so that limits on time can be kept.
 
-LAPACK does not look at a clock: what has begun runs to its end. Under a limit on time
-a factorization is therefore begun only if the time left suffices for it, by its number
-of operations and the rates below.
+LAPACK cannot be stopped. Under a limit on time a factorization is therefore begun only
+if, by its number of operations and the rates below, the time left suffices.
 
-The rates are measured, with one thread of OpenBLAS 0.3 on a shared virtual machine
-with two cores, for orders 1000 to 2000: products 25, Cholesky factors 14 to 17, QR 12
-to 15, eigenvalues 9 to 12 · 10⁹ operations a second, gathered entries 2.7 · 10⁸ and
-products of two stored entries 4 · 10⁸ a second. Half of that or less is counted on, as
-the machine may have others to serve. A machine that is slower still misses a limit by
-one such operation.
+The rates were measured with one thread of OpenBLAS 0.3 on a shared virtual machine with
+two cores, for orders 1000 to 2000: products 25, Cholesky factors 14 to 17, QR 12 to 15,
+eigenvalues 9 to 12 · 10⁹ operations a second, gathered entries 2.7 · 10⁸ and products
+of two stored entries 4 · 10⁸ a second. At most half of that is assumed, as the machine
+may be shared. A slower machine misses a limit by one operation.
 """
 
 from __future__ import annotations
@@ -57,10 +55,10 @@ def tree_node(n: int) -> float:
 def grown_set(k: int, n: int) -> float:
     """Seconds for a set of `search/averaging.py`, for k of n features.
 
-    0.05 to 0.3 ns for each of k² n products were measured, for n from 60 to 600, and
-    less for k from 7 on, as most sets are large and have few candidates left. That
-    growth so has less than its time where k is large is as it should be: there it
-    proves nothing (at what it takes, ALLAML, k ≤ 20, had 4.5 s instead of 2.6).
+    0.05 to 0.3 ns for each of k² n products were measured, for n from 60 to 600. For k
+    from 7 on it is less, as most sets are large and have few candidates left; it is
+    overestimated there on purpose, since growth proves nothing for large k (with the
+    true cost ALLAML, k ≤ 20, took 4.5 s instead of 2.6).
     """
     return 1e-6 + 1e-10 * k * k * n
 

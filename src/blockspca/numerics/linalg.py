@@ -1,4 +1,4 @@
-"""The one form of a sparse component: unit norm, best loadings on its support, sign."""
+"""Eigenvalues, and components: unit norm, best loadings on a support, sign."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LARGE = 300  # from here on all eigenvalues cost more than the steps to the larg
 def symmetric_eigenvalues(A: FloatArray) -> FloatArray:
     """Return all eigenvalues of symmetric matrices (…, n, n), ascending.
 
-    By way of eigenvectors, for claims: without them LAPACK squares the entries of a
-    tridiagonal form (`dsterf`), and if some squares are near the least number,
-    eigenvalues may be off by a quarter of the norm, as with entries of 1e-157 beside 1.
-    Entries of the form are products of up to n entries of A, so that A does not tell
-    when: entries of 1e-30 do it for n = 11. It takes two and a half times as long.
+    With eigenvectors, which takes 2.5 times as long: without them LAPACK squares the
+    entries of a tridiagonal form (`dsterf`), and where squares underflow, eigenvalues
+    may be off by a quarter of the norm, as with entries of 1e-157 beside 1. As entries
+    of the form are products of up to n entries of A, entries of 1e-30 suffice for that
+    if n = 11.
 
     Examples
     --------
@@ -36,8 +36,8 @@ def symmetric_eigenvalues(A: FloatArray) -> FloatArray:
 def leading_eigenpairs(B: FloatArray, count: int) -> tuple[FloatArray, FloatArray]:
     """Return the `count` largest eigenvalues, ascending, and their eigenvectors.
 
-    LAPACK's search by index may fail, or return fewer than asked for, where
-    eigenvalues are repeated; then all of them are computed.
+    If eigenvalues are repeated, LAPACK's search by index may fail or return too few;
+    then all are computed.
     """
     n = len(B)
     count = min(count, n)
@@ -68,7 +68,7 @@ def leading_eigenvector(A: FloatArray) -> FloatArray:
 def _by_lanczos(A: FloatArray) -> FloatArray | None:
     """Return a leading eigenvector by Lanczos' method, None if it does not converge.
 
-    Good for a component, whose objective is computed from it; never for a bound.
+    For components, whose objective is computed afterwards; never for a bound.
     """
     size = float(np.abs(A).max())
     if size == 0:
@@ -91,23 +91,11 @@ def lanczos(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return the `count` largest eigenvalues of A and their vectors, by ARPACK.
 
-    Parameters
-    ----------
-    A : array or callable
-        A symmetric matrix, or the product x → Ax with it, for one vector or several.
-    start : array of shape (d,)
-        Where to begin; with the same start the result is the same.
-    count : int
-        Less than d.
-    tolerance : float
-        Relative, of the eigenvalues; 0 for as near as rounding allows.
-
-    Returns
-    -------
-    values, vectors : arrays of shape (count,) and (d, count), or None
-        Ascending; None where ARPACK does not converge, or A is zero, or, of a matrix in
-        memory, where all its eigenvalues would take less. The values may be below
-        those of A, so that they are no bounds.
+    A is a symmetric matrix, or the product x → Ax with it, for one vector or several;
+    `count` < d. The same start gives the same result. The tolerance is relative, 0 for
+    as near as rounding allows. Values ascend; they may be below those of A, so that
+    they are no bounds. Returns None if ARPACK does not converge, if A is zero, or if A
+    is in memory and computing all eigenvalues would take less time.
     """
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
@@ -135,8 +123,8 @@ def rough_eigenpair(
 ) -> tuple[float, FloatArray]:
     """About the largest eigenvalue of A and its eigenvector, from products with A.
 
-    Good for a start or a shift, never for a bound. Where ARPACK does not converge, or A
-    is zero, 0 and the start.
+    For starts and shifts, never for a bound. If ARPACK does not converge, or A is zero:
+    0 and the start.
     """
     d = len(start)
     if d <= 3:
@@ -152,8 +140,8 @@ def rough_eigenpair(
 def with_sign(x: FloatArray) -> FloatArray:
     """Return x or −x, whichever has a positive entry of largest size.
 
-    Entries tied for the largest are told apart by position, so that the sign does not
-    depend on rounding.
+    Of entries tied for the largest the first counts, so that the sign does not depend
+    on rounding.
     """
     size = np.abs(x)
     first = (size >= size[size.argmax()] * (1 - 1e-9)).argmax()
@@ -162,7 +150,7 @@ def with_sign(x: FloatArray) -> FloatArray:
 
 def rayleigh(A: FloatArray, x: FloatArray) -> float:
     """Return x'Ax / x'x, which is never above the largest eigenvalue."""
-    # `dot` is `@`, to the last bit, in half the time where x has a handful of entries.
+    # For short x `dot` takes half the time of `@`, with the same result.
     return float(x.dot(A).dot(x) / x.dot(x))
 
 

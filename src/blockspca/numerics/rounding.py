@@ -1,7 +1,7 @@
-"""Sums, norms and roots rounded upwards: never below the exact value.
+"""Sums, norms and roots rounded up: never below the exact value.
 
-What `verify` computes by itself is compared with claims without any slack, so it has to
-err on one side. Here u = eps/2 is the unit roundoff; inputs are taken to be exact.
+`verify` compares these with claims without any tolerance. u = eps/2 is the unit
+roundoff; inputs are taken to be exact.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from .._validation import FloatArray
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 _LARGEST_HALF = 1e145  # its square is less than half an ulp of the largest number
-#: Diagonal entries below this many units are taken for it.  Raising A_ii raises opt(k)
-#: if anything, so that bounds stay bounds, and nothing overflows on the way to them.
+#: Diagonal entries are raised to at least this, in units, so that nothing overflows.
+#: As opt(k) does not fall when A_ii is raised, bounds stay valid.
 LOWEST = -1e300
 
 
 def power_of_two(size: float) -> float:
     """Return the largest power of two that is at most `size`; 1 for 0.
 
-    To divide by it is exact. By `frexp`: the logarithm of a number just below a power
-    of two rounds to that of the power.
+    Dividing by it is exact. (By `frexp`, since log2 would round up just below a power.)
     """
     return math.ldexp(0.5, math.frexp(size)[1]) if size > 0 else 1.0
 
@@ -143,8 +142,8 @@ def _added_by_coupling(
 def larger_root(a: FloatArray, coupling: FloatArray, b: float) -> FloatArray:
     """Return the larger eigenvalue of [[a, c], [c, b]] with c² = coupling ≥ 0.
 
-    To a few ulps of the result, or of the distance of a and b from it; what is to be
-    a bound is `larger_root_above`.
+    To a few ulps of the result, or of its distance from a and b. Not a bound, unlike
+    `larger_root_above`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         return np.maximum(a, b) + _added_by_coupling(a, coupling, b)
@@ -166,10 +165,9 @@ def larger_root_above(
 
 
 def root_above(a: float, coupling: float, b: float) -> float:
-    """Return `larger_root_above` for numbers, without the cost of arrays.
+    """Return `larger_root_above` for numbers, without calls of NumPy, `min` or `abs`.
 
-    Nor of `min`, `max` and `abs`: searches in plain Python spend most of their time
-    here.
+    Searches in plain Python spend most of their time here.
     """
     if b == math.inf:
         return b
@@ -187,7 +185,7 @@ def root_above(a: float, coupling: float, b: float) -> float:
 def rounding_of_forms(
     V: FloatArray, A: FloatArray, entry_error: float, eps: float = EPS
 ) -> FloatArray:
-    """By how much two evaluations of v_i'Av_j may differ, for rows v_i of V, (m, k).
+    """Bound the difference of two evaluations of v_i'Av_j, for rows v_i of V, (m, k).
 
     Each errs by (2k + 3) u of |v_i|'|A||v_j|. The rest of (8k + 64) eps is for entries
     that were computed in another order from the same data, where the matrix itself is
@@ -203,20 +201,17 @@ def rounding_of_forms(
 def product_below(a: FloatArray, b: float) -> FloatArray:
     """Bound from below the product of two differences, a ≥ 0 and b ≥ 0.
 
-    Each was rounded once or twice, and the product is; 0 where it underflows. Where it
-    is out of range it is infinite: above every number that it can be compared with.
+    Each factor was rounded at most twice, and the product is rounded; 0 if it
+    underflows. If it overflows it is infinite, above all numbers it is compared with.
     """
     with np.errstate(over="ignore"):
         product = a * b * (1 - 6 * EPS)
-    # What underflows has lost its digits; 0 is below it for sure.
+    # What underflows has lost digits; 0 is surely below it.
     lost = (product < TINY) | (np.asarray(a) < TINY) | (b < TINY)
     return np.where(lost, 0.0, product)
 
 
 def increased(total: FloatArray | float) -> FloatArray:
-    """Undo the rounding of a last addition: total + eps |total|, u would do.
-
-    What is infinite stays so, and 0, which is exact, stays 0.
-    """
+    """Add eps |total|, more than the rounding of a last addition; inf and 0 stay."""
     total = np.asarray(total)
     return np.where(np.isinf(total), total, total * (1 + EPS * np.sign(total)))

@@ -1,7 +1,7 @@
-"""How many threads a call may use: `n_jobs`, down to BLAS.
+"""The number of threads that a call may use: `n_jobs`, down to BLAS.
 
-`allowed_threads(n_jobs)` is the outermost thing that a public function does. Inside of
-it BLAS, the scan and the dual's search ask here; nobody else counts cores.
+`allowed_threads(n_jobs)` is the outermost context of a public function. Inside it BLAS,
+the scan and the dual's search ask here how many threads they may use.
 """
 
 from __future__ import annotations
@@ -29,21 +29,16 @@ def _found() -> tuple[list[Any], int]:
     return libraries, max((one.num_threads for one in libraries), default=1)
 
 
-def _libraries() -> list[Any]:
-    return _found()[0]
-
-
 def blas_threads() -> int:
     """Return how many threads BLAS uses now."""
-    return max((library.num_threads for library in _libraries()), default=1)
+    return max((library.num_threads for library in _found()[0]), default=1)
 
 
 @contextmanager
 def blas_limited_to(threads: int) -> Iterator[None]:
     """Context in which BLAS uses that many threads."""
-    # What `ThreadpoolController.limit` does, without collecting what it could report,
-    # and where there is something to do.
-    found = [(library, library.num_threads) for library in _libraries()]
+    # As `ThreadpoolController.limit`, without its report, and only where counts differ.
+    found = [(library, library.num_threads) for library in _found()[0]]
     others = [(library, count) for library, count in found if count != threads]
     try:
         for library, _ in others:
@@ -58,9 +53,9 @@ def blas_limited_to(threads: int) -> Iterator[None]:
 def allowed_threads(n_jobs: int | None) -> Iterator[None]:
     """Context of a call with this `n_jobs`.
 
-    None leaves everything as it is: what a call around this one allows, or else all
-    cores and as many threads of BLAS as it has. A number, of which negative ones count
-    from the number of cores as joblib has it, is the most that anything may use.
+    None leaves everything as it is: what an outer call allows, or else all cores and
+    all BLAS threads. A number is the most that may be used; negative ones count from
+    the number of cores, as in joblib.
     """
     around = _allowed.get(None)
     if n_jobs is None:
@@ -70,7 +65,6 @@ def allowed_threads(n_jobs: int | None) -> Iterator[None]:
 
         threads = int(joblib.effective_n_jobs(n_jobs))
         most = min(threads, around[1] if around else blas_threads())
-    # Without either, nothing is to be limited.
     is_free = n_jobs is None and around is None
     token = _allowed.set((threads, most))
     try:
@@ -92,7 +86,7 @@ def _asked_for() -> int | None:
     return None if around is None else around[0]
 
 
-def dual_threads() -> int:
+def thread_count() -> int:
     """Return how many nodes of the dual's search may be worked on at once."""
     return _asked_for() or blas_threads()
 

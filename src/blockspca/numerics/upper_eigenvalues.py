@@ -1,4 +1,4 @@
-"""Largest eigenvalues bounded from above, with the rounding error accounted for."""
+"""Upper bounds on largest eigenvalues, with rounding included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import cost as _cost
 from .linalg import leading_eigenpairs
 from .rounding import EPS, power_of_two
 
-AGREED = 1e-10  # relative: by how much another LAPACK may find a bound to be larger
+AGREED = 1e-10  # relative: by how much bounds may differ between LAPACK libraries
 _ESTIMATED = 1e-7  # relative error of an estimate, at the best
 
 
@@ -19,15 +19,15 @@ def eigenvalue_ceiling(
 ) -> float:
     """Return a number that is at least λmax(B), and very near it.
 
-    An estimate of λmax, with its relative error, saves the eigenvalues. Neither need be
-    trusted, but the result is no less, and up to eight times the error above λmax.
+    An estimate of λmax, with its relative error, saves computing eigenvalues. Neither
+    is trusted: the result is a bound in any case, too large by up to eight times the
+    error.
 
     Notes
     -----
     If the Cholesky factorization of sI − B runs to completion in floating point, then
     λmin(sI − B) ≥ −γ tr(sI − B) with γ = (n + 2) eps (Rump 2006, with room to spare),
-    so that λmax(B) ≤ s + γ tr(sI − B). The estimate of λmax that s is taken from need
-    not be trusted: an s that is too small makes the factorization fail.
+    so that λmax(B) ≤ s + γ tr(sI − B). If s is too small, the factorization fails.
 
     References
     ----------
@@ -38,7 +38,7 @@ def eigenvalue_ceiling(
         return 0.0
     size = float(np.abs(B).max())
     if not np.isfinite(size):
-        return float("inf")  # never what is not a number: comparisons would drop it
+        return float("inf")  # not NaN, which comparisons would ignore
     if size == 0:
         return 0.0
     scale = power_of_two(size)
@@ -112,9 +112,9 @@ def is_below(B: FloatArray, t: float) -> bool:
 def psd_shift(A: FloatArray, deadline: Deadline | None = None) -> float:
     """Return δ ≥ 0, as small as rounding allows, such that A + δI is PSD.
 
-    It is about n eps tr(A) if A is PSD, and −λmin(A) and a little more if not. As
-    x'x = 1, opt(A) = opt(A + δI) − δ: bounds that need a PSD matrix hold for any.
-    Infinite if the time up to the deadline does not suffice to find it.
+    It is about n eps tr(A) if A is PSD, and slightly above −λmin(A) if not. As x'x = 1,
+    opt(A) = opt(A + δI) − δ, so that bounds for PSD matrices carry over to any.
+    Infinite if the time up to the deadline does not suffice.
     """
     n = len(A)
     deadline = deadline or Deadline(None)
@@ -141,7 +141,7 @@ def rounding_shift(A: FloatArray) -> float:
 
 def _has_factor(A: FloatArray) -> bool:
     """Tell whether a Cholesky factorization of A ends; it overwrites A."""
-    # SciPy is not for those who only import: solvers are imported with the package.
+    # Imported here because importing the package should not import SciPy.
     from scipy.linalg import LinAlgError, cholesky
 
     try:

@@ -10,11 +10,17 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from ..blocks.strategies import FixedThreshold
-from ..datasets.paper_sets import ARCENE_PART, PAPER_SETS, PaperSet
+from ..datasets.catalogue import ARCENE_PART, PAPER_SETS, PaperSet
 from ..limits import Limits
 from ..pipeline import solve
 from ..solvers import BranchAndBound, Chan
-from .measurements import LONGEST_BOUND, Measurements, Run, go_on, jaccard
+from .measurements import (
+    LONGEST_BOUND,
+    Measurements,
+    Run,
+    jaccard,
+    raise_if_interrupted,
+)
 from .printed_values import Verdict, compare, match, printed_rows, search_point
 from .rows import (
     COMPARED,
@@ -38,7 +44,7 @@ Row = dict[str, Any]
 
 
 class Comparison(ABC):
-    """The rows of both tables of a comparison; subclasses say what is measured."""
+    """The rows of both tables of a comparison; subclasses measure."""
 
     name: ClassVar[str]
     solver: ClassVar[Any]
@@ -175,7 +181,7 @@ class BranchAndBoundRows(Comparison):
             certify=False,
             limits=Limits(time=self.measurements.settings.time_limit),
         )
-        go_on(found.status)
+        raise_if_interrupted(found.status)
         size = found.blocks.largest if found.blocks else 0
         same = found.objective >= ours.objective * (1 - TIE)
         value = "the same objective" if same else f"{found.objective:.6g}"
@@ -193,7 +199,7 @@ class ChanRows(Comparison):
         return 2 * k
 
     def chosen(self, name: str) -> PaperSet | None:
-        """For ArceneCov a part of it will do, marked as such."""
+        """For ArceneCov a part of the data is used if need be, and marked."""
         found = super().chosen(name)
         part = name == "ArceneCov" and self.measurements.is_present(ARCENE_PART)
         return ARCENE_PART if found is None and part else found
@@ -256,7 +262,7 @@ class ChanRows(Comparison):
 
 
 def _without_verdicts(row: Row) -> Row:
-    """Of other data than the paper's nothing is expected."""
+    """Results for other data than the paper's are not compared."""
     verdicts = [key for key in row if key.endswith("verdict")]
     row.pop("error_printed", None)
     return row | dict.fromkeys(verdicts, Verdict.NOT_COMPARABLE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets.paper_sets import PAPER_SETS
+from ..datasets.catalogue import PAPER_SETS
 from .measurements import COUNTED_BY_TILES, Measurements, zero_share
 from .printed_values import Verdict, match, printed_rows
 from .rows import missing_notes

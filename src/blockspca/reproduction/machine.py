@@ -1,4 +1,4 @@
-"""Where numbers come from: cores, architecture and versions."""
+"""Describes the machine that numbers were measured on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs behind the tables, each made once: framework, baseline, certified path."""
+"""Runs for the tables, each made once: framework, baseline, certified path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..blocks.block_search import BlockSearch
 from ..blocks.forest import count_above
 from ..covariance.covariance import Covariance
-from ..datasets.paper_sets import PaperSet, is_present, load_paper_set
+from ..datasets.catalogue import PaperSet, is_present
+from ..datasets.paper_sets import load_paper_set
 from ..heuristics.truncated_power import truncated_power
 from ..limits import Limits
 from ..pipeline import solve, solve_path
@@ -40,24 +41,12 @@ COUNTED_BY_TILES = 25_000  # features up to which all d² entries are looked at
 
 @dataclass(frozen=True)
 class Settings:
-    """What the tables are made with.
+    """What the tables are made with."""
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where the data are.
-    time_limit : float
-        Seconds for one run of one method.
-    quick : bool
-        Leave out what takes long; a note under the table says what.
-    tell : callable
-        Told what is being run.
-    """
-
-    folder: Path | None = None
-    time_limit: float = 60.0
-    quick: bool = False
-    tell: Callable[[str], None] = lambda text: None
+    folder: Path | None = None  #: of the data
+    time_limit: float = 60.0  #: seconds for one run of one method
+    quick: bool = False  #: leave out long runs; a note under the table says which
+    tell: Callable[[str], None] = lambda text: None  #: gets a line about each run
 
 
 @dataclass(frozen=True)
@@ -105,55 +94,48 @@ class Run:
 
 
 def timed(run: Callable[[], T], repeats: int = REPEATS) -> tuple[float, T]:
-    """Return the seconds of a call, the median of several if it is short.
+    """Return the seconds of a call, the median of several if it is short; its result.
 
-    Of one that takes milliseconds as many as take `TOGETHER`. With one repeat it runs
-    once.
-
-    A result that says that it was interrupted is KeyboardInterrupt again.
+    Calls of milliseconds are repeated until they take `TOGETHER` in all; with repeats=1
+    no call is. If the result was interrupted, KeyboardInterrupt is raised again.
     """
     times: list[float] = []
     while True:
         start = time.perf_counter()
         result = run()
         times.append(time.perf_counter() - start)
-        # Within the loop: a run that was interrupted is not to be measured again.
-        go_on(getattr(result, "status", None))
+        raise_if_interrupted(getattr(result, "status", None))
         enough = len(times) >= repeats and sum(times) >= TOGETHER
         if times[0] > SHORT or repeats == 1 or enough or len(times) == MOST_REPEATS:
             return statistics.median(times), result
 
 
-def go_on(status: Status | None) -> None:
-    """Raise KeyboardInterrupt again where a solver returned what it had on Ctrl-C.
-
-    Its result is a good answer to a user, and no measurement.
-    """
+def raise_if_interrupted(status: Status | None) -> None:
+    """Raise KeyboardInterrupt if a run ended on Ctrl-C: it is no measurement."""
     if status is Status.INTERRUPTED:
         raise KeyboardInterrupt
 
 
 def warm_up() -> None:
-    """Compile the kernels before anything is timed."""
+    """Compile the kernels of all methods before anything is timed."""
     rng = np.random.default_rng(0)
     cov = Covariance.from_data(rng.normal(size=(20, 60)))
     dense = Covariance.from_matrix(np.cov(rng.normal(size=(20, 12)).T))
     for matrix in (cov, dense):
         for solver in (BranchAndBound(), Chan()):
             solve(matrix, 3, solver=solver, certify=False)
-            # Both ways of each solver: they have kernels of their own.
+            # Other kernels than those of the blocks.
             solver.solve_covariance(matrix, 3, limits=Limits())
         solve_path(matrix, 3)
 
 
 class Measurements:
-    """Data sets and runs, kept once made: several tables draw on the same ones.
+    """Data sets and runs, kept for all tables that use them.
 
-    Every method is timed from the same `Covariance`, validated and in memory as loaded,
-    of which no run knows what an earlier one has found, to its answer: the component,
-    its bound and its status. Outside the clock are x'Ax of a solver that stands alone,
-    which returns no objective, and ‖A‖∞ for the δ of Algorithm 5. The certified path
-    answers more than it is asked for: all of 1, …, k, with their certificates.
+    Every method is timed from a fresh copy of the same validated `Covariance`, as it
+    was loaded, to its component, bound and status. Not timed are x'Ax of a solver that
+    stands alone, which returns no objective, and ‖A‖∞ for the δ of Algorithm 5. The
+    certified path proves all of 1, …, k in its time.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -180,16 +162,13 @@ class Measurements:
     def _measured(
         self, said: str, chosen: PaperSet, k: int, call: Timed, *options: Any
     ) -> Run:
-        """Time a method, once for what is said of it and its options.
-
-        `call` is given a matrix that no run has read, and ‖A‖∞.
-        """
+        """Time a method, once for each name and options; `call` gets A and ‖A‖∞."""
 
         def run() -> Run:
             self.settings.tell(f"{chosen.name}, k = {k}: {said}")
             cov = self.covariance(chosen)
             norm = cov.max_abs()
-            # A copy is without the scan of an earlier run.
+            # A copy, which does not have the scan of an earlier run.
             seconds, found = timed(lambda: call(copy.copy(cov), norm))
             if isinstance(found, Result):
                 return Run.of_result(found, seconds, norm)
@@ -206,8 +185,8 @@ class Measurements:
         delta: float = DELTA,
     ) -> Run:
         """Algorithm 5 with the given block solver, d0 and δ / ‖A‖∞, and no more."""
-        # The forest behind the blocks does not depend on k: where it took too long
-        # once, it will again.
+        # The threshold path does not depend on k: if it took too long once, it will
+        # again.
         stopped = ("no forest", chosen.name)
         if stopped in self._kept:
             kept: Run = self._kept[stopped]

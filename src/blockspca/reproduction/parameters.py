@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..datasets.paper_sets import PAPER_SETS
+from ..datasets.catalogue import PAPER_SETS
 from ..solvers import BranchAndBound
 from .comparison import BLOCK_SIZE
 from .measurements import DELTA, Measurements
@@ -35,7 +35,7 @@ def _row(
     best = measurements.certified(chosen, k)
     measured = error(best.objective, ours.objective)
     verdict = compare(printed["error"], measured, larger_is_better=False)
-    # Whether a method is worse than printed cannot be said of one that had no time.
+    # A method that ran out of time is not called worse.
     if verdict is Verdict.WORSE and not ours.finished:
         verdict = Verdict.NOT_FINISHED
     return row | {

@@ -1,4 +1,4 @@
-"""What the paper prints, digit by digit, and whether a measured number agrees.
+"""The numbers that the paper prints, and whether measured ones agree with them.
 
 The files in `printed/` hold the numbers of the paper's tables as they stand there, so
 that trailing zeros are kept. Objectives of ArceneCov, GLI85Cov and GLABRA180Cov are
@@ -20,7 +20,7 @@ SLACK = 1e-9  # of the last printed digit, for binary rounding of decimal number
 
 
 class Verdict(str, Enum):
-    """How a measured number stands to the printed one."""
+    """How a measured number compares with the printed one."""
 
     EQUAL = "equal"  #: to the printed digits
     CUT_OFF = "equal (cut off)"  #: the printed digits are cut off, not rounded

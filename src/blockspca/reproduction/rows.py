@@ -1,10 +1,10 @@
-"""What the rows of the comparisons share: printed cells, verdicts, times, notes."""
+"""Cells of the rows of comparisons: printed numbers, verdicts, times, notes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..datasets.paper_sets import PAPER_SETS
+from ..datasets.catalogue import PAPER_SETS
 from .measurements import Measurements, Run
 from .printed_values import Verdict, compare, printed_rows
 

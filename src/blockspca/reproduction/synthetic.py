@@ -17,7 +17,7 @@ from ..limits import Limits
 from ..pipeline import solve
 from ..result import Status
 from ..solvers import BranchAndBound
-from .measurements import Measurements, go_on, timed
+from .measurements import Measurements, raise_if_interrupted, timed
 from .printed_values import Verdict, match, printed_rows
 from .table import ReproducedTable, make_table
 
@@ -58,7 +58,7 @@ def _one(k: int, seed: int, longest: float, proof: float) -> dict[str, Any]:
     )
     exact = BranchAndBound()
     with warnings.catch_warnings():
-        # That the subsets are too small to average is what the table shows.
+        # The table shows that the subsets are too small, of which this warns.
         warnings.simplefilter("ignore", UserWarning)
         literal = estimate_noise(A, C=1.0, alpha=0.7, u=1.0, rng=seed)
         threshold = NoiseThreshold(n_subsets=SUBSETS, rng=seed)
@@ -76,7 +76,7 @@ def _one(k: int, seed: int, longest: float, proof: float) -> dict[str, Any]:
     )
     noisy = solve(A, k, limits=Limits(time=proof))
     for result in (at_literal, best, base, noisy):
-        go_on(result.status)
+        raise_if_interrupted(result.status)
     alone = float(base.x @ noiseless @ base.x)
     return {
         "gap": best.objective - float(found.x @ noiseless @ found.x),
@@ -109,16 +109,9 @@ def over_all_entries(A: FloatArray, seed: int) -> float:
 
 
 def _row(printed: dict[str, str], runs: list[dict[str, Any]]) -> dict[str, Any]:
+    keys = ("gap", "gap_literal", "threshold", "threshold_literal", "threshold_all")
     averages = {
-        key: statistics.mean(run[key] for run in runs)
-        for key in (
-            "gap",
-            "gap_literal",
-            "threshold",
-            "threshold_literal",
-            "threshold_all",
-            "speedup",
-        )
+        key: statistics.mean(run[key] for run in runs) for key in (*keys, "speedup")
     }
     within = abs(averages["gap"] - float(printed["gap"]))
     agrees = within <= float(printed["gap_deviation"])

@@ -1,7 +1,7 @@
-"""The kernels of the scan for NVIDIA GPUs, by CuPy: those that `device.Kernels` names.
+"""The kernels of the scan, `device.Kernels`, for NVIDIA GPUs by CuPy.
 
-Products are in IEEE single precision, not TF32: `product` tries whether they are, in
-every shape that it is asked for, as the environment may ask CuPy for less.
+Products are in IEEE single precision, not TF32. As the environment may make CuPy use
+less, `product` tests it for every shape.
 """
 
 from __future__ import annotations
@@ -194,36 +194,17 @@ class CudaKernels:
             -(-(rows.stop - rows.start) // _ROWS_AT_ONCE),
         )
         bounds = (rows.start, rows.stop, columns.start, columns.stop)
-        self._append(
-            grid,
-            (256,),
-            (
-                tile,
-                np.int64(tile.shape[1]),
-                *(np.int32(bound) for bound in bounds),
-                np.int64(corner[0]),
-                np.int64(corner[1]),
-                lists.floors,
-                lists.counts,
-                lists.keys,
-                np.int32(sides),
-                self._most,
-            ),
-        )
+        place = [np.int64(tile.shape[1]), *(np.int32(bound) for bound in bounds)]
+        place += [np.int64(i) for i in corner]
+        given = (lists.floors, lists.counts, lists.keys, np.int32(sides), self._most)
+        self._append(grid, (256,), (tile, *place, *given))
         return self._most
 
     def compact(self, lists: Lists, rows: slice, width: int) -> None:
-        self._compact(
-            (rows.stop - rows.start,),
-            (CAPACITY // 2,),
-            (
-                lists.keys,
-                lists.counts,
-                lists.floors,
-                np.int64(rows.start),
-                np.int32(width),
-            ),
-        )
+        given = (lists.keys, lists.counts, lists.floors)
+        sizes = (np.int64(rows.start), np.int32(width))
+        count = rows.stop - rows.start
+        self._compact((count,), (CAPACITY // 2,), (*given, *sizes))
 
     def listed(
         self, lists: Lists, width: int
@@ -232,18 +213,7 @@ class CudaKernels:
         d, n = self.exact.shape
         indices = xp.empty((d, width), dtype=xp.int32)
         values = xp.empty((d, width))
-        self._listed(
-            (d,),
-            (32,),
-            (
-                self.exact,
-                np.int32(n),
-                lists.keys,
-                lists.counts,
-                np.int32(width),
-                indices,
-                values,
-            ),
-        )
+        given = (self.exact, np.int32(n), lists.keys, lists.counts, np.int32(width))
+        self._listed((d,), (32,), (*given, indices, values))
         last = lists.floors.view(xp.float32).astype(xp.float64)
         return xp.asnumpy(indices), xp.asnumpy(last), xp.asnumpy(values)

@@ -1,13 +1,13 @@
 """The dense pass of a scan on a GPU: products, and lists of the largest entries.
 
-A tile of products never leaves the device. What exceeds the floor of its row or column,
-the last value of that list when it was last ordered, is appended to the list; a list
-that fills up is ordered and cut. The first tile of every feature is that of its own
-strip, so that floors are of use from then on, and few entries pass them.
+A tile of products never leaves the device. Entries that exceed the floor of their row
+or column (the last value of that list when it was last ordered) are appended to the
+list; a list that fills up is ordered and cut. The tiles on the diagonal come first, so
+that later few entries exceed the floors.
 
-A list has room for CAPACITY entries. Where a tile would overflow one, its entries are
-taken back, and the tile is entered again in stretches that cannot overflow: whatever
-the data, nothing is lost.
+A list has room for CAPACITY entries. If a tile would overflow one, its entries are
+removed again and the tile is entered in parts that cannot overflow, so that no entry is
+lost, whatever the data.
 
 The same steps run on any `Kernels`: those of `cuda_kernels` on a GPU, and, for tests,
 those of `tests/host_kernels.py`, which say in NumPy what the former do.
@@ -47,7 +47,7 @@ class Lists:
 
 
 class Kernels(Protocol):
-    """What a device has to offer."""
+    """The operations that a device provides."""
 
     def load(self, C: FloatArray, columns: NDArray[np.int64], unit: float) -> None:
         """Take the data, a feature in each row, divided by `unit`."""
@@ -83,16 +83,13 @@ class Kernels(Protocol):
 
 
 class DeviceTiles(SingleLists):
-    """A pass whose products and lists are on a device.
-
-    Features stay in their order: there is time to compute every tile.
-    """
+    """A pass whose products and lists are on a device; every tile is computed."""
 
     def __init__(self, job: Pass, C: FloatArray) -> None:
         super().__init__(job, C, np.arange(job.d))
 
     def pass_over(self, kernels: Kernels) -> None:
-        """Fill the lists there; order and raise what they list here."""
+        """Fill the lists on the device; finish them on the host."""
         kernels.load(self.C, self.columns(), self.unit)
         lists = device_lists(kernels, self.job.d, self.width, self.job.tick)
         indices, last, exact = kernels.listed(lists, self.width)
@@ -110,8 +107,6 @@ def device_lists(
     done = 0
     for own in strips:
         tick(done, total)
-        # Tiles on the diagonal first: they fill all lists, so that of the others little
-        # enters.
         _narrow(kernels, kernels.product(own, own), lists, (own, own), width, ROWS)
         done += 1
     for a, rows in enumerate(strips):
@@ -136,7 +131,7 @@ def _enter(
     corner = (rows.start, columns.start)
     most = int(kernels.append(tile, lists, corner, whole, ROWS + COLUMNS))
     if most > CAPACITY:
-        # Entries beyond the counts of before do not count: nothing has happened.
+        # Resetting the counts removes the entries.
         for strip, counts in zip(pair, before, strict=True):
             lists.counts[strip] = counts
         _narrow(kernels, tile, lists, pair, width, ROWS + COLUMNS)
@@ -153,7 +148,7 @@ def _narrow(
     width: int,
     sides: int,
 ) -> None:
-    """Enter a tile in stretches that fit into the lists whatever they hold."""
+    """Enter a tile in parts so narrow that no list can overflow."""
     rows, columns = pair
     corner = (rows.start, columns.start)
     all_rows, all_columns = slice(0, tile.shape[0]), slice(0, tile.shape[1])

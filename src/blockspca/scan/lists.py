@@ -1,9 +1,8 @@
 """One pass over A: diagonal and the K largest |A_ij| of every row, in bounded memory.
 
-From them follow screening (design: r_m(i) of every row), every edge stronger than
-`Scan.complete_above`, and max |A_ij|. A itself is never formed: dense data go through
-BLAS in tiles, sparse data, and what deflation leaves of them, through kernels that cost
-Σ_s nnz(x_s)².
+Screening needs the lists, the threshold path all edges above `Scan.complete_above`,
+which are listed. A is never formed: tiles of A = C'C are computed by BLAS from dense
+data, and rows of A by kernels that cost Σ_s nnz(x_s)² from sparse data.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ class Scan:
     #: where they are. Zeros are not listed: their place has value 0 and index −1.
     values: FloatArray
     indices: NDArray[np.int64]
-    #: No exact |A_ij| exceeds its listed value, or the last of its row if it is not
-    #: listed, by more than this; 0 if A is in memory.
+    #: No exact |A_ij| exceeds its listed value, or the last listed value of its row, by
+    #: more than this; 0 if A is in memory.
     rounding: float
 
     @property
@@ -51,8 +50,7 @@ class Scan:
     def complete_above(self) -> float:
         """ε₀: every edge with |A_ij| > ε₀ is listed, in both its rows.
 
-        The largest of the last values of full lists. An entry above it exceeds the last
-        value of its row, so it is in the list.
+        The largest last value of a full list: what is above it is in its row's list.
         """
         if self.width >= len(self.diagonal) - 1:
             return 0.0
@@ -67,17 +65,14 @@ class Scan:
         indices = np.ascontiguousarray(self.indices[:, :width])
         return replace(self, values=values, indices=indices)
 
-    def edges(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Return all pairs i < j with |A_ij| > `complete_above`, strongest first."""
-        row, place = np.nonzero(self.values > self.complete_above)
-        weights = self.values[row, place]
-        order = np.argsort(-weights, kind="stable")
-        pairs = np.stack([row, self.indices[row, place]], axis=1)[order]
-        pairs.sort(axis=1)
-        # Both rows of a pair list it; the first, if rounding made them differ, counts.
-        _, first = np.unique(pairs @ [len(self.diagonal), 1], return_index=True)
-        first.sort()
-        return pairs[first], weights[order[first]]
+    def edges(self, level: float) -> tuple[NDArray[np.int64], FloatArray]:
+        """Return the listed pairs (i, j) with |A_ij| > level ≥ 0, and these entries.
+
+        A pair that both its rows list comes twice. Rounding may make the two differ.
+        """
+        row, place = np.nonzero(self.values > level)
+        pairs = np.stack([row, self.indices[row, place]], axis=1)
+        return pairs, self.values[row, place]
 
 
 def scan(
@@ -93,34 +88,26 @@ def scan(
 
     Parameters
     ----------
-    cov : Covariance
-        Never formed as a whole if it comes from data.
-    width : int
-        K ≥ 1, how many entries a row keeps.
-    check : callable, optional
-        Called between tiles; raises to stop the pass.
+    check, progress : callable, optional
+        Called between tiles; `progress` with the work done and the total. Either may
+        raise to stop the pass.
     features : array of int, optional
         Scan the principal submatrix of these features only; rows and indices of the
         result then count within them.
     memory : int, optional
         Bytes that the pass may hold above the data. Tiles shrink to fit, then the
         lists, to 8 entries at the shortest; `MemoryLimitError` if that is not enough.
-    progress : callable, optional
-        Called with the work done and the total, between tiles.
 
     Notes
     -----
-    Dense data: n d² flops at the most. Features are taken by descending variance, and a
-    tile is passed over if sqrt(A_ii A_jj) ≥ |A_ij| shows that nothing in it can enter a
-    list; on data whose variances differ that is most of them. Sparse data: O(Σ_s
-    nnz(x_s)²) plus the list entries. Of entries equal to the last of a full list, which
-    ones are listed is not defined.
+    Dense data: at most n d² flops. Features are taken by descending variance, and a
+    tile is skipped if |A_ij| ≤ sqrt(A_ii A_jj) shows that nothing in it can enter a
+    list; where variances differ, that is most of them. Sparse data: O(Σ_s nnz(x_s)²)
+    plus the list entries. Ties with the last entry of a full list are broken
+    arbitrarily. The values do not depend on the number of threads.
 
-    It takes as many threads as `n_jobs` of the call under way allows, all cores if it
-    says nothing. The values do not depend on it.
-
-    The widest full scan of a covariance is kept as long as the covariance is, and
-    returned again where it is wide enough.
+    The widest full scan of a covariance is kept as long as the covariance, and returned
+    again where it is wide enough.
     """
     width = check_positive_integer(width, "width")
     if features is None and (known := known_scan(cov, width)) is not None:

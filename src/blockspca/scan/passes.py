@@ -1,4 +1,4 @@
-"""The ways through A that a scan takes: rows, stored entries, products or tiles."""
+"""One pass of a scan over A: by rows, stored entries, sparse products or tiles."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from numpy.typing import NDArray
 from .._validation import FloatArray, MemoryLimitError
 from ..covariance.covariance import Covariance
 from ..covariance.dask_source import DaskSource, dask_tops
+from ..covariance.sources import arrays_of
 from ..numerics.rounding import EPS
 from ..numerics.threads import blas_limited_to, scan_threads
+from .cuda_kernels import CudaKernels
 from .device import CAPACITY, DeviceTiles
 from .single import MOST_SAMPLES, SINGLE_FROM, SPARE, SingleTiles, single_bytes
 from .tiles import Tiles
 
 TILE_SIZE = 1024  # a tile of 8 MiB stays in cache between the product and the lists
-SMALLEST_TILE = 64  # features: in smaller ones BLAS and threads have nothing to share
+SMALLEST_TILE = 64  # features: BLAS and threads gain nothing by smaller ones
 SMALLEST_WIDTH = 8  # a limit on memory shortens the lists, but not below this
 PANEL_BYTES = 2**25  # of data gathered for one side of a tile
-SECONDS_BETWEEN_TICKS = 0.1  # Ctrl-C and limits are heard within that
+SECONDS_BETWEEN_TICKS = 0.1  # how soon Ctrl-C and limits are noticed
 SPARSE_SLICE = 2**21  # pairs of nonzeros between two calls of `check`
 NANOSECONDS_PER_PAIR = 4.0  # of the sparse kernel, against n / 8 for an entry by BLAS
 
-ALONE_UP_TO = 1000  # features that one thread scans in less time than a second starts
+ALONE_UP_TO = 1000  # features; up to here another thread takes longer to start
 
 Progress = Callable[[int, int], None]
 
@@ -39,7 +41,7 @@ class PassStopped(Exception):
 
 
 class Pass:
-    """One pass: its limits, its lists, and the way through A that suits its source."""
+    """One pass: its limits, its lists, and the method that suits the source of A."""
 
     def __init__(
         self,
@@ -54,7 +56,6 @@ class Pass:
         self.features = features
         self.d = cov.n_features if features is None else len(features)
         self.memory = memory
-        # Starting a thread takes longer than a small scan.
         self.threads = 1 if self.d <= ALONE_UP_TO else scan_threads()
         self._check = check
         self._progress = progress
@@ -85,13 +86,13 @@ class Pass:
     # -- the plan ------------------------------------------------------------------
 
     def choose(self) -> Callable[[], None]:
-        """Choose the way through A and fit it into the memory allowed."""
+        """Choose the method and fit it into the memory allowed."""
         remote = self.cov.dask_source()
         if remote is not None:
             self.fit(0)
             return lambda: self.dask_data(remote)
         corrected = self.cov.dask_correction()
-        if corrected is not None:  # what deflation leaves
+        if corrected is not None:
             self.fit(0)
             return lambda: self.dask_data(corrected[0], corrected[1:])
         stored = self.cov.stored_entries()
@@ -104,7 +105,7 @@ class Pass:
             self.fit(40 * nonzeros + 8 * self.d * (self.threads + 8))
             return lambda: self.sparse_data(*sparse)
         left_over = self.cov.sparse_correction()
-        if left_over is not None:  # strips take the same products, and all entries
+        if left_over is not None:  # cheaper than strips, which compute all entries
             per_feature = self.threads + 12 + 4 * left_over[3].shape[1]
             self.fit(40 * left_over[0].nnz + 8 * self.d * per_feature)
             return lambda: self.corrected_sparse_data(*left_over)
@@ -112,7 +113,7 @@ class Pass:
         if C is not None and self.single_pays(len(C)):
             if self.cov.on_device and self.width + SPARE <= CAPACITY // 2:
                 self.fit(20 * self.d * (self.width + SPARE))  # what comes back
-                return lambda: self.device(C)
+                return lambda: DeviceTiles(self, C).pass_over(CudaKernels())
             self.fit(single_bytes(self, len(C)))
             return lambda: SingleTiles(self, C).pass_over()
         if self.cov.has_columns:
@@ -147,7 +148,7 @@ class Pass:
         self.fit(self.tile_bytes())
 
     def tile_bytes(self) -> int:
-        """For each worker a tile, a second one if samples come in parts, and panels."""
+        """Bytes of panels and tiles, two tiles a worker if samples come in parts."""
         size = min(self.tile_size, self.d)
         n = self.cov.n_samples or 1
         tiles = 2 if n > self.samples_at_once() else 1
@@ -166,12 +167,11 @@ class Pass:
         """Whether the sparse kernel beats BLAS on tiles."""
         per_sample = np.diff(X.tocsr().indptr).astype(np.float64)
         pairs = float((per_sample**2).sum()) * (self.d / self.cov.n_features) ** 2
-        # Against the half of A that tiles compute, n / 8 ns an entry, and a pass over
-        # its lists.
+        # Tiles compute half of A, at n / 8 ns an entry, and pass over its lists.
         return pairs * NANOSECONDS_PER_PAIR < self.d**2 * (1 + X.shape[0] / 16)
 
     def single_pays(self, n: int) -> bool:
-        """Whether to compute in single precision what enters no list, n the samples."""
+        """Whether to use single precision for entries that are not listed."""
         if n > MOST_SAMPLES or self.d < SINGLE_FROM or not self.diagonal.max() > 0:
             return False
         lists = 16 * self.d * self.width
@@ -186,7 +186,7 @@ class Pass:
             self._progress(done, total)
 
     def check_within_task(self) -> None:
-        """Raise if the pass is to stop: for tasks that take longer than a tick."""
+        """Raise if the pass is to stop; to be called within long tasks."""
         if self.stopped.is_set():
             raise PassStopped
         if self._check is not None and threading.get_ident() == self._own_thread:
@@ -207,7 +207,7 @@ class Pass:
     ) -> None:
         """Have workers, one on each thread, take the tasks in order.
 
-        This thread keeps the clock: `tick` may raise, and then no task begins any more.
+        This thread calls `tick`; if that raises, no further task begins.
         """
         total = len(tasks)
         threads = min(self.threads, total)
@@ -234,8 +234,8 @@ class Pass:
                     return
 
         try:
-            # One thread of BLAS for each worker: its own threads, waiting for the next
-            # product, would take the cores from the lists.
+            # One BLAS thread for each worker: idle BLAS threads would take the cores
+            # from workers that fill lists.
             with blas_limited_to(1):
                 pending = {self.pool.submit(loop) for _ in range(threads)}
                 while pending:
@@ -246,8 +246,7 @@ class Pass:
                     for future in ended:
                         future.result()
         except BaseException:
-            # Workers hear of it within their tasks; without it the pool would wait for
-            # them.
+            # So that workers end within their tasks and the pool need not wait.
             self.stopped.set()
             raise
         finally:
@@ -259,8 +258,7 @@ class Pass:
         from .._kernels.rowtops import add_rows
 
         labels = np.arange(self.d)
-        # 8 MiB of a matrix in memory, which are not copied: a thread has some rows of
-        # them.
+        # 8 MiB of a matrix in memory, which is not copied, shared among the threads.
         at_once = max(1, 2**17 // self.d) * 8
         if not self.cov.in_memory:  # enough for a matrix product, 4 MiB
             at_once = max(1, 2**19 // self.d)
@@ -289,12 +287,6 @@ class Pass:
             return self.cov.rows(rows)
         return self.cov.submatrix(self.features[rows], self.features)
 
-    def device(self, C: FloatArray) -> None:
-        """Products and lists on the GPU that the data came from."""
-        from .cuda_kernels import CudaKernels
-
-        DeviceTiles(self, C).pass_over(CudaKernels())
-
     def dask_data(
         self,
         source: DaskSource,
@@ -311,12 +303,9 @@ class Pass:
         if self.features is not None:
             A = A[self.features][:, self.features]
         A.sum_duplicates()
-        arrays = (A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data)
+        arrays = (*arrays_of(A), self.values, self.indices)
         self.tick(0, 1)
-        self.each(
-            self.d,
-            lambda a, b: add_stored(a, b, *arrays, self.values, self.indices),
-        )
+        self.each(self.d, lambda a, b: add_stored(a, b, *arrays))
 
     def sparse_data(self, X: Any, mean: FloatArray, factor: FloatArray) -> None:
         """Sparse data: rows of X'X by the samples that have the feature."""
@@ -324,8 +313,7 @@ class Pass:
 
         X, mean, factor = self.scanned(X, mean, factor)
         shift = mean * factor * np.sqrt(X.shape[0])
-        # By falling mean, so that what the means subtract bounds whole stretches of a
-        # row.
+        # By falling mean, so that the means' term bounds the rest of a row.
         order = np.argsort(-np.abs(shift), kind="stable").astype(np.int64)
         nonnegative = X.nnz == 0 or X.data.min() >= 0
         largest = float(factor.max()) if nonnegative else np.inf
@@ -346,8 +334,8 @@ class Pass:
 
         X, mean, factor, left, right = self.scanned(X, mean, factor, left, right)
         shift = mean * factor * np.sqrt(X.shape[0])
-        # |A_ij| ≤ sqrt(A_ii A_jj) is so of the exact matrix, whose variances are off by
-        # the error of an entry; the rest is rounding of roots and of norms.
+        # |A_ij| ≤ sqrt(A_ii A_jj) holds for the exact matrix, whose variances differ by
+        # the error of an entry; the factor below covers rounding of roots and norms.
         deviation = np.full(self.d, np.inf)
         if self.cov.known_psd:
             deviation = np.sqrt(np.maximum(self.diagonal, 0.0) + self.cov.entry_error)
@@ -361,7 +349,7 @@ class Pass:
         self.sparse_rows(add_corrected, X, order, *per_feature, order)
 
     def scanned(self, X: Any, *per_feature: FloatArray) -> tuple[Any, ...]:
-        """Columns of X, and what belongs to each, of the features that are scanned."""
+        """Restrict X and arrays by feature to the features that are scanned."""
         if self.features is None:
             return X, *per_feature
         return X[:, self.features], *(values[self.features] for values in per_feature)
@@ -370,20 +358,12 @@ class Pass:
         self, add: Callable[..., None], X: Any, order: NDArray[np.int64], *others: Any
     ) -> None:
         """Enter rows by a kernel that takes X by samples and by features, in order."""
-        self.check_within_task()  # each of these takes a part of a second
+        self.check_within_task()  # each conversion takes a part of a second
         by_feature = X.tocsc()[:, order]
         self.check_within_task()
         by_sample = by_feature.tocsr()
         by_sample.sum_duplicates()
-        layout = (
-            by_sample.indptr.astype(np.int64),
-            by_sample.indices.astype(np.int32, copy=False),
-            by_sample.data.astype(np.float64, copy=False),
-            by_feature.indptr.astype(np.int64),
-            by_feature.indices.astype(np.int32, copy=False),
-            by_feature.data.astype(np.float64, copy=False),
-            *others,
-        )
+        layout = (*arrays_of(by_sample), *arrays_of(by_feature), *others)
         self.check_within_task()
         cost = self.pair_counts(by_sample, by_feature)
         bounds = _equal_shares(cost, SPARSE_SLICE)

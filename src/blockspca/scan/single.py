@@ -1,8 +1,7 @@
-"""The dense pass of a scan in single precision, and what is listed in double.
+"""The dense pass of a scan in single precision, with the listed entries in double.
 
-Most of a scan is products that enter no list. They are computed in single precision, at
-twice the speed, into lists that are a few places longer than asked for; then the listed
-entries, a handful in each row, are computed in double.
+Most entries are not listed. All are computed in single precision, at twice the speed,
+into lists a few places longer than asked for; then the listed ones in double.
 
 **What single precision misses.** Let A = C'C with columns c_i, in a unit in which the
 longest has norm 1 at the most, v = 2⁻²⁴ the unit roundoff, and η = 2⁻¹²⁶, below which
@@ -20,12 +19,12 @@ terms of second order while n v ≤ 1/8. So an entry that is not listed is at mo
     β_i = (last value of the list, in single precision) + δ_i.
 
 The m-th largest |A_ij| of row i is then at most the larger of β_i and of the m-th
-largest among the listed ones in double. That is what the lists say: places below β_i
-are raised to it. They are the last ones, and with a few places to spare there are none
-among those asked for unless entries are as close as δ.
+largest among the listed ones in double. So values in a list that are below β_i are
+raised to it. With the few places to spare, these are not among those asked for, unless
+entries are within δ of each other.
 
-A list that is not full lists all that is not zero in single precision. As something
-that is zero there may not be so in double, such rows are computed again, in double.
+A list that is not full has all entries that are not zero in single precision. As these
+may be nonzero in double, such rows are computed again, in double.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance.sources import EPS
-from ..numerics.rounding import power_of_two
+from ..numerics.rounding import EPS, power_of_two
+from .tiles import still_open
 
 if TYPE_CHECKING:
     from .passes import Pass
 
 UNIT_ROUNDOFF = 2.0**-24  # v
 FLUSHED = 2.0**-126  # η
-#: Features from which on it pays: with fewer, a scan takes some hundredths of a second.
+#: Features from which it pays: with fewer, a scan takes some hundredths of a second.
 SINGLE_FROM = 4096
 MOST_SAMPLES = 2**16  # n v ≤ 2⁻⁸
 TILE_SIZE = 512  # a tile of 1 MiB stays in the second cache between product and lists
@@ -69,16 +68,16 @@ def single_error(n: int) -> float:
 
 
 def single_bytes(job: Pass, n: int) -> int:
-    """Bytes that the pass takes beside the lists of the result."""
+    """Bytes that the pass needs in addition to the lists of the result."""
     copies = 12 * n * job.d  # the data in both precisions
     lists = 20 * job.d * (job.width + SPARE)
     return copies + lists + 4 * job.threads * TILE_SIZE**2
 
 
 class SingleLists:
-    """Lists in single precision: the order of features, the unit, and how they end.
+    """Data and order of a pass in single precision, and how its lists are finished.
 
-    Features are numbered by `order` here.
+    Features are numbered by their place in `order`.
     """
 
     def __init__(self, job: Pass, C: FloatArray, order: NDArray[np.int64]) -> None:
@@ -98,7 +97,7 @@ class SingleLists:
     def finish(
         self, exact: FloatArray, indices: NDArray[np.int32], last: FloatArray
     ) -> None:
-        """Order what is listed, in double, and raise what may be missing.
+        """Order the lists by `exact`, their values in double; raise those below β.
 
         `last` are the last values of the lists in single precision.
         """
@@ -133,11 +132,7 @@ class SingleLists:
 
 
 class SingleTiles(SingleLists):
-    """What the workers of a pass share: data by falling variance, lists, locks.
-
-    Strips are slices, and a tile of which nothing can enter a list is passed over:
-    |A_ij| ≤ sqrt(A_ii A_jj).
-    """
+    """What the workers of a pass share: data by falling variance, lists, locks."""
 
     def __init__(self, job: Pass, C: FloatArray) -> None:
         order = np.argsort(-job.diagonal, kind="stable").astype(np.int64)
@@ -157,8 +152,7 @@ class SingleTiles(SingleLists):
             (a, b) for a in range(len(self.strips)) for b in range(a, len(self.strips))
         ]
         self.job.distribute(pairs, lambda: SingleWorker(self))
-        # Before the data in double are made: both together would be the most that is
-        # held.
+        # Free these before the data in double are made.
         del self.data
         self.finish(self.exact(), self.indices, self.values[:, -1].astype(np.float64))
 
@@ -186,10 +180,10 @@ class SingleTiles(SingleLists):
 def settle(values: FloatArray, indices: NDArray[np.int32], bound: FloatArray) -> None:
     """Order lists by their values, and raise those below `bound`, in place.
 
-    An entry that is not listed is at most its row's `bound`. Lists that are not full
+    Entries that are not listed are at most their row's `bound`. Lists that are not full
     are left to the caller.
     """
-    # Single precision has ordered them already, but for those that are very close.
+    # Lists are in order already, except for entries that are very close.
     rows = np.flatnonzero((np.diff(values, axis=1) > 0).any(axis=1))
     order = np.argsort(-values[rows], axis=1, kind="stable")
     values[rows] = np.take_along_axis(values[rows], order, axis=1)
@@ -199,7 +193,7 @@ def settle(values: FloatArray, indices: NDArray[np.int32], bound: FloatArray) ->
 
 
 class SingleWorker:
-    """Computes tiles in single precision into one buffer, and enters them."""
+    """Computes tiles in single precision into one buffer, and enters them in lists."""
 
     def __init__(self, tiles: SingleTiles) -> None:
         self.tiles = tiles
@@ -211,18 +205,15 @@ class SingleWorker:
         from .._kernels.single_tops import COLUMNS, ROWS
 
         tiles, (a, b) = self.tiles, pair
-        rows, columns = tiles.strips[a], tiles.strips[b]
-        at_rows, at_columns = tiles.labels[rows], tiles.labels[columns]
+        at_rows = tiles.labels[tiles.strips[a]]
+        at_columns = tiles.labels[tiles.strips[b]]
         if a == b:
             self.enter((a,), at_rows, at_columns, ROWS)
             return
-        # No entry of row i here exceeds sd_i times the largest sd of the columns.
-        norms, floors = tiles.norms, tiles.values[:, -1]
-        open_rows = at_rows[floors[rows] < norms[rows] * norms[columns.start]]
-        open_columns = at_columns[floors[columns] < norms[columns] * norms[rows.start]]
-        whole = len(at_rows) * len(at_columns)
-        parts = len(open_rows) * len(at_columns) + len(at_rows) * len(open_columns)
-        if 2 * parts > whole:
+        open_rows, open_columns, whole = still_open(
+            at_rows, at_columns, tiles.values[:, -1], tiles.norms
+        )
+        if whole:
             sides = ROWS * (len(open_rows) > 0) + COLUMNS * (len(open_columns) > 0)
             self.enter(pair, at_rows, at_columns, sides)
             return
@@ -246,7 +237,7 @@ class SingleWorker:
         tile = self.out[: shape[0] * shape[1]].reshape(shape)
         np.dot(self.rows_of(rows), self.rows_of(columns).T, out=tile)
         with ExitStack() as held:
-            for strip in strips:  # in the order of the strips, so that none waits
+            for strip in strips:  # in ascending order, so that there is no deadlock
                 held.enter_context(tiles.locks[strip])
             add_tile(
                 tile.view(np.int32),

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import FloatArray
-from ..covariance.sources import EPS
+from ..numerics.rounding import EPS
 
 if TYPE_CHECKING:
     from .passes import Pass
 
 
-class Tiles:
-    """What the workers of a pass share: the order, the strips of features, the locks.
+def still_open(
+    rows: NDArray[Any], columns: NDArray[Any], floors: NDArray[Any], norms: FloatArray
+) -> tuple[NDArray[Any], NDArray[Any], bool]:
+    """Return the rows and columns of a tile into whose lists an entry may still go.
 
-    A strip is a stretch of features next to each other in variance; a tile belongs to
-    two of them. Two workers may hold tiles of the same strip, so its lists are written
-    under its lock, which is short beside the product.
+    And whether the whole tile is to be computed: one large product is faster than two
+    small ones of half its work. `floors` are the last values of all lists; `norms`, the
+    roots of all variances, fall along rows and along columns.
+    """
+    # No entry of row i exceeds its norm times the largest one of the columns.
+    open_rows = rows[floors[rows] < norms[rows] * norms[columns[0]]]
+    open_columns = columns[floors[columns] < norms[columns] * norms[rows[0]]]
+    parts = len(open_rows) * len(columns) + len(rows) * len(open_columns)
+    return open_rows, open_columns, 2 * parts > len(rows) * len(columns)
+
+
+class Tiles:
+    """What the workers of a pass share: strips of features of similar variance, locks.
+
+    Two workers may have tiles of the same strip, so its lists are written under its
+    lock, for a short time compared with the product.
     """
 
     def __init__(self, job: Pass) -> None:
@@ -36,8 +51,8 @@ class Tiles:
 
     def pass_over(self) -> None:
         n_strips = len(self.strips)
-        # The largest variances first: they raise the floors of all lists, and most of
-        # what follows is passed over.
+        # Largest variances first: they raise the floors of all lists, so that most of
+        # the later tiles are skipped.
         pairs = [(a, b) for a in range(n_strips) for b in range(a, n_strips)]
         self.job.distribute(pairs, lambda: TileWorker(self))
 
@@ -58,7 +73,6 @@ class TileWorker:
     def __call__(self, pair: tuple[int, int]) -> None:
         """Compute what can still enter a list: all of a tile, or two parts of it."""
         a, b = pair
-        job, deviation = self.job, self.tiles.deviation
         rows, columns = self.tiles.strips[a], self.tiles.strips[b]
         if self.left[0] != a:
             self.left = (a, self.panel(rows))
@@ -66,16 +80,10 @@ class TileWorker:
         if a == b:
             self.enter(a, self.product(rows, rows, left), rows, rows)
             return
-        # No entry of row i here exceeds sd_i times the largest sd of the columns.
-        floors = job.values[:, -1]
-        open_rows = rows[floors[rows] < deviation[rows] * deviation[columns[0]]]
-        open_columns = columns[
-            floors[columns] < deviation[columns] * deviation[rows[0]]
-        ]
-        whole = len(rows) * len(columns)
-        parts = len(open_rows) * len(columns) + len(rows) * len(open_columns)
-        # One large product is faster than two small ones of half its work.
-        if 2 * parts > whole:
+        open_rows, open_columns, whole = still_open(
+            rows, columns, self.job.values[:, -1], self.tiles.deviation
+        )
+        if whole:
             block = self.product(rows, columns, left)
             if len(open_rows):
                 self.enter(a, block, rows, columns)
@@ -114,7 +122,7 @@ class TileWorker:
         part = self.part[:area].reshape(shape) if in_parts else out
         for start in range(0, n, self.tiles.samples):
             stop = min(start + self.tiles.samples, n)
-            if start:  # with many samples a tile takes seconds
+            if start:  # a tile of many samples takes seconds
                 self.job.check_within_task()
             mine = self.gather(rows, start, stop) if left is None else left
             other = mine if columns is rows else self.gather(columns, start, stop)

@@ -1,7 +1,6 @@
-"""Sparse PCA algorithms for one matrix, one a file, all behind one contract."""
+"""Sparse PCA algorithms for one matrix, a file each, with a common interface."""
 
 from .abess_adapter import Abess
-from .adapters import CallableSolver, as_solver
 from .base import EXACT, HEURISTIC, Guarantee, Limits, Solution, Solver, SolverError
 from .branch_and_bound import BranchAndBound
 from .chan import Chan
@@ -18,7 +17,7 @@ from .low_rank import LowRank
 from .mixed_integer_qp import MixedIntegerQP
 from .mixed_integer_sdp import MixedIntegerSDP
 from .projection import Projection
-from .registry import SOLVERS
+from .registry import SOLVERS, CallableSolver, as_solver
 from .semidefinite_relaxation import SemidefiniteRelaxation
 from .sklearn_adapters import ScikitLearnMiniBatchSparsePCA, ScikitLearnSparsePCA
 from .subexponential_search import SubexponentialSearch

@@ -1,4 +1,4 @@
-"""One form for matrices that differ in the order, signs and scale of features only."""
+"""A form of A that does not depend on the order, signs and scale of its features."""
 
 from __future__ import annotations
 
@@ -11,13 +11,8 @@ from ..numerics.linalg import leading_eigenvector
 class CanonicalForm:
     """A with features ordered by leading loading, all loadings ≥ 0, largest entry 1.
 
-    Packages that start at a random or a first feature give other answers when features
-    are permuted or reflected. Given this form they do not, ties aside.
-
-    Attributes
-    ----------
-    matrix : array of shape (d, d)
-        Exactly symmetric; zero if A is.
+    Packages that start at a random or at the first feature depend on the order and
+    signs of features. On this form, `matrix`, they do not, ties aside.
     """
 
     def __init__(self, A: FloatArray) -> None:

@@ -14,8 +14,8 @@ and Wang). Linear as well are
 θ_i² being the sum of the k largest squares of v_i. With z_j ∈ {0, 1}, Σ z_j = k, the
 support itself is in the program: |x_j| ≤ z_j and t_j ≥ 2a |x_j| − a² z_j.
 
-Of interest are only x with x'Ax ≥ r, the value that is reached. By (1), with q the
-least λ − λ_i ≥ 0 of the second sum and Σ g_i² = 1,
+Only x with x'Ax ≥ r, the value reached, matter. By (1), with q the least λ − λ_i ≥ 0 of
+the second sum and Σ g_i² = 1,
 
     Σ_{λ_i > λ} (λ_i − λ + q) g_i² ≥ q + r − λ ,                                   (2)
 
@@ -24,9 +24,9 @@ second sum is at least q (1 − Σ g_i²), Σ over the first. If that has a sing
 breakpoints begin at the root of (2). x or −x makes the first g_i ≥ 0. So the larger of
 r and the optimum of the program is at least opt(k), for every symmetric A.
 
-What is taken for granted is said in `_highs.py`. A has largest entry 1 here, so that
-the rounding of eigenvectors, some d · 1e-15, is nothing beside the tolerance of HiGHS,
-by which (2), the ends of the breakpoints and the cut at r are loosened as well.
+`_highs.py` says what is trusted. A has largest entry 1 here, so that the rounding of
+eigenvectors, about d · 1e-15, is far below the tolerance of HiGHS, by which (2), the
+ends of the breakpoints and the cut at r are loosened.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ from ._highs import TOLERANCE, Answer, minimise
 from .base import Deadline
 from .template import SolverRun
 
-#: Tangents to begin with: of x_j in 1/√k, the size of a loading, and of g_i in θ_i.
-#: Those that matter are added at each solution.
+#: First tangents: at x_j in units of 1/√k, the size of a loading, and at g_i in units
+#: of θ_i. More are added at each solution.
 FIRST_LOADINGS = (0.3, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0)
 FIRST_SHARES = (0.1, 0.3, 0.6, 1.0)
 NEAREST = 1e-4  # a tangent this far away misses a square by 1e-8
@@ -54,7 +54,7 @@ Entries = list[tuple[Any, Any, Any]]
 
 
 class _Tangents:
-    """Where each of d squares has its tangents."""
+    """The points at which each of d squares has tangents."""
 
     def __init__(self, points: list[list[float]]) -> None:
         self.points = points
@@ -65,7 +65,7 @@ class _Tangents:
                 own.append(value)
 
     def flat(self) -> tuple[NDArray[np.intp], FloatArray]:
-        """Which square, and where."""
+        """The square and the point of every tangent."""
         counts = [len(own) for own in self.points]
         at = np.array([a for own in self.points for a in own])
         return np.repeat(np.arange(len(counts)), counts), at
@@ -112,18 +112,15 @@ class EigenbasisProgram:
     Parameters
     ----------
     eigenvalues, eigenvectors : arrays of shape (d,) and (d, d)
-        Of A, ascending, as `numpy.linalg.eigh` has them.
+        Of A, as from `numpy.linalg.eigh`.
     level : float
         λ; each eigenvalue above it needs integer variables.
+    reached : float
+        r; the caller raises it when a better x is found.
     segments : int
         Chords of g_i² between 0 and θ_i, to begin with.
     with_support : bool
         Whether the z_j are in the program.
-
-    Attributes
-    ----------
-    reached : float
-        r; x of no more value are of no interest. To be raised by the caller.
     """
 
     def __init__(
@@ -168,12 +165,6 @@ class EigenbasisProgram:
             start = math.sqrt(self.unit_total / weight)
         return np.linspace(min(start, end) - TOLERANCE, end, segments + 1)
 
-    @property
-    def chord_error(self) -> float:
-        """What the chords add at the most: Σ (λ_i − λ) h²/4."""
-        widest = np.array([float(np.diff(own).max()) for own in self.breakpoints])
-        return float(self.weights @ widest**2) / 4
-
     def refine(self, x: FloatArray) -> None:
         """Make the program exact at x: tangents and breakpoints there."""
         g = self.V.T @ x
@@ -185,9 +176,9 @@ class EigenbasisProgram:
                 self.breakpoints[number] = np.sort(np.append(own, g[i]))
 
     def exclude(self, support: NDArray[np.intp]) -> None:
-        """Leave out a support whose value is known, by Σ_{j∈S} z_j ≤ k − 1.
+        """Cut off a support of known value by Σ_{j∈S} z_j ≤ k − 1.
 
-        One of fewer than k features stays: those that contain it may be better.
+        Not one of fewer than k features: larger supports that contain it may be better.
         """
         if len(support) == self.k:
             self.excluded.append(support)
@@ -204,9 +195,9 @@ class EigenbasisProgram:
         gap: float = 0.0,
         integer: bool = True,
     ) -> Answer:
-        """Solve it, or its relaxation; the bound is from above, −inf without a point.
+        """Solve the program or its relaxation: the best point, and an upper bound.
 
-        The first d variables of a solution are x.
+        The first d variables of a solution are x; the bound is −inf if there is none.
         """
         from scipy.optimize import Bounds
 
@@ -267,7 +258,7 @@ class EigenbasisProgram:
     def tighten(
         self, run: SolverRun, scale: float, **options: Any
     ) -> tuple[Answer, float]:
-        """Maximise with the nodes that a run has left; lower its bound to that."""
+        """Maximise with the nodes that a run has left, and lower its bound."""
         left = None if run.limits.nodes is None else run.limits.nodes - run.nodes
         answer = self.maximise(run.deadline, nodes=left, **options)
         run.nodes += answer.nodes

@@ -1,4 +1,4 @@
-"""What heuristics share: dense vectors in, the best k-sparse component out."""
+"""Base class of heuristics that propose vectors, of which the best support counts."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def tuned_to_k(
 ) -> Iterator[FloatArray]:
     """Yield fit(level) along a bisection for the level that leaves k nonzeros.
 
-    Nonzeros are fewer at a higher level, though not strictly: the search ends at the
-    first level with exactly k, or after so many levels, as when several features enter
-    at once.
+    Nonzeros are fewer at a higher level, though not strictly. The search ends at the
+    first level with exactly k nonzeros, or after `levels` levels, since several
+    features may enter at once.
     """
     low, high = 0.0, largest
     for _ in range(levels):

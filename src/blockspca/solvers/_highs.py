@@ -1,9 +1,9 @@
-"""One call of HiGHS, through SciPy: with the clock, and with an ear for Ctrl-C.
+"""Calls HiGHS through SciPy, with limits and Ctrl-C.
 
 **What is trusted.** HiGHS works in floating point with a feasibility and integrality
-tolerance of 1e-6, and gives no proof that could be checked afterwards. Solvers that use
-it scale their program to numbers of about 1, add `TOLERANCE` to its bound in these
-units, and say so.
+tolerance of 1e-6, and gives no proof that could be checked. Solvers that use it scale
+their program to numbers of about 1, add `TOLERANCE` to its bound in these units, and
+document it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from .local_search import LocalSearch
 from .template import BaseSolver, SolverRun
 
 TOLERANCE = 1e-6  # HiGHS's own
-FIRST_SLICE = 20.0  # seconds; where there is no limit, the next one has twice as many
+FIRST_SLICE = (
+    20.0  # seconds; without a limit on time each slice is twice the one before
+)
 #: Twice what was measured: 0.1 s for 100 features, 2.7 s for 300.
 PRESOLVE = 2e-7
 OPTIMAL, LIMIT_REACHED, INFEASIBLE = 0, 1, 2  # the status of scipy.optimize.milp
@@ -32,11 +34,10 @@ OPTIMAL, LIMIT_REACHED, INFEASIBLE = 0, 1, 2  # the status of scipy.optimize.mil
 
 @dataclass(frozen=True)
 class Answer:
-    """What HiGHS says about a program that is to be minimised."""
+    """The result of HiGHS for a program to be minimised."""
 
     x: FloatArray | None  #: the best point found
-    #: No point is better, if HiGHS is right: inf where there is no point at all, −inf
-    #: where nothing is known.
+    #: A lower bound, if HiGHS is right: inf if there is no point, −inf if unknown.
     bound: float
     finished: bool  #: false if a limit ended it
     nodes: int  #: at least one
@@ -52,19 +53,16 @@ def minimise(
 ) -> Answer:
     """Minimise objective · x by `scipy.optimize.milp`, up to the deadline.
 
-    The program is integrality, bounds and constraints as SciPy has them; `gap`, how
-    near the bound has to be, is relative.
+    `program` has integrality, bounds and constraints as in SciPy; `gap` is relative.
 
-    HiGHS does not hear Ctrl-C, so it runs in a thread of its own, while the caller's
-    waits for either. A program that was left behind ends with its slice of time: where
-    there is no limit, slices of 20, 40, 80, … seconds are tried, of which all but the
-    last take no more than the last.
+    HiGHS ignores Ctrl-C, so it runs in a thread, which is abandoned on Ctrl-C and ends
+    with its slice of time. Without a limit on time, slices of 20, 40, 80, … seconds are
+    tried; all but the last together take no longer than the last.
 
-    HiGHS may end with the status "Unknown", where few points are feasible, and these by
-    its tolerance only; that of SciPy 1.15 and 1.16 does so with ten features. Whatever
-    it has then is not used: an integer program is solved once more as it was given,
-    without presolve, and of a relaxation nothing is known, which is no point and no
-    bound.
+    Where few points are feasible, and these within its tolerance only, HiGHS may end
+    with the status "Unknown" (in SciPy 1.15 and 1.16 with ten features). Then an
+    integer program is solved once more without presolve, and a relaxation has neither
+    point nor bound.
     """
     seconds, integer = FIRST_SLICE, bool(np.any(program["integrality"]))
     options: dict[str, Any] = {"mip_rel_gap": gap, "presolve": True}
@@ -75,7 +73,7 @@ def minimise(
         last = left is not None and left <= seconds
         options["time_limit"] = left if last else seconds
         found = _in_a_thread(objective, **program, options=options)
-        # SciPy has no status for HiGHS's "Solution limit reached", that of nodes
+        # SciPy has no status for HiGHS's limit on nodes, "Solution limit reached".
         out_of_nodes = nodes is not None and "limit reached" in found.message
         limited = found.status == LIMIT_REACHED or out_of_nodes
         if found.status not in (OPTIMAL, INFEASIBLE) and not limited:
@@ -83,7 +81,7 @@ def minimise(
                 return Answer(None, -math.inf, True, 1)
             if not options["presolve"]:
                 raise SolverError(f"got no answer from HiGHS: {found.message}")
-            options["presolve"] = False  # once more, with the time that is left
+            options["presolve"] = False
             continue
         if not limited or last or int(found.mip_node_count or 0) >= (nodes or math.inf):
             return _answer(found, integer, limited)
@@ -109,7 +107,7 @@ def _in_a_thread(objective: FloatArray, **arguments: Any) -> Any:
     def work() -> None:
         try:
             results.append(milp(objective, **arguments))
-        except BaseException as error:  # it belongs to the caller's thread
+        except BaseException as error:  # raised again in the caller's thread
             results.append(error)
 
     thread = threading.Thread(target=work, name="HiGHS", daemon=True)
@@ -122,7 +120,7 @@ def _in_a_thread(objective: FloatArray, **arguments: Any) -> Any:
 
 
 def start_locally(A: FloatArray, k: int, run: SolverRun) -> None:
-    """Offer what local search finds in the time there is."""
+    """Offer the support that local search finds in the time left."""
     start = SolverRun(A, k, Limits(time=run.deadline.remaining()))
     LocalSearch()._solve(A, k, start)
     run.offer(start.support)
@@ -131,8 +129,8 @@ def start_locally(A: FloatArray, k: int, run: SolverRun) -> None:
 def affords_program(run: SolverRun) -> bool:
     """Tell whether time and memory suffice for a program with the eigenvectors of A.
 
-    If not, the run is stopped. HiGHS looks at no clock while it presolves, which takes
-    PRESOLVE · d³ seconds; the d² coefficients exist some eight times on the way to it.
+    If not, `run` is stopped. Presolve takes PRESOLVE · d³ seconds and ignores limits on
+    time; the d² coefficients are held about eight times.
     """
     d = run.n_features
     if 8 * d * d > Budget(run.limits).max_entries:
@@ -143,9 +141,9 @@ def affords_program(run: SolverRun) -> bool:
 
 
 def value_to_beat(A: FloatArray, k: int, run: SolverRun, scale: float) -> float | None:
-    """Offer what local search finds and a cheap bound; return what is reached.
+    """Offer the result of local search and a cheap bound; return the value reached.
 
-    In units of `scale`. None if that is good enough, or no program is affordable.
+    In units of `scale`. None if the gap is small enough or no program is affordable.
     """
     start_locally(A / scale, k, run)
     run.tighten(cheap_bound(A, k, run.deadline))
@@ -155,15 +153,15 @@ def value_to_beat(A: FloatArray, k: int, run: SolverRun, scale: float) -> float 
 
 
 def gap_wanted(reached: float, limits: Limits) -> float:
-    """The gap that ends a search, for A with largest entry 1: what HiGHS resolves."""
+    """The gap that ends a search, for A with largest entry 1; at least TOLERANCE."""
     return max((limits.gap or 0.0) * abs(reached), TOLERANCE * max(abs(reached), 1.0))
 
 
 class ExactProgram(BaseSolver):
-    """A solver that is exact within HiGHS's tolerance, which its status allows for."""
+    """A solver that is exact within HiGHS's tolerance."""
 
     def _status(self, run: SolverRun) -> Status:
-        """Optimal within HiGHS's tolerance, which is wider than that of the others."""
+        """Optimal within HiGHS's tolerance, wider than that of other solvers."""
         if run.stopped is not None or run.k == run.n_features:
             return super()._status(run)
         gap = relative_gap(run.objective, max(run.upper_bound, run.objective))

@@ -1,4 +1,4 @@
-"""Which features of data can be in a better support, without forming A."""
+"""Selects the features that can be in a better support, without forming A."""
 
 from __future__ import annotations
 

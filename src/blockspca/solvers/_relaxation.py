@@ -1,4 +1,4 @@
-"""What convex relaxations share: projections, rounding, and when to stop."""
+"""Base class of convex relaxations, with projections, rounding and stopping."""
 
 from __future__ import annotations
 
@@ -24,11 +24,6 @@ class Relaxation(BaseSolver):
 
     A subclass defines `_iterate`. Rounding: the k largest entries of the diagonal of X,
     of its leading eigenvector and of that of A.
-
-    Parameters
-    ----------
-    tolerance : float
-        Stop when 100 iterations have lowered the bound by less than this share of it.
     """
 
     _positive_integers = ("max_iterations",)
@@ -56,12 +51,12 @@ class Relaxation(BaseSolver):
             # Two ways to round X, neither of which is always better.
             run.offer_vector(np.diagonal(X))
             run.offer_vector(leading_eigenvector(X))
-            if not run.deadline.passed():  # it costs as much as some iterations
+            if not run.deadline.passed():  # the bound takes as long as some iterations
                 bounds.append(min(evaluate(), bounds[-1]))
                 run.tighten(bounds[-1])
             if relative_gap(run.objective, run.upper_bound) <= goal:
                 return
-            # Whoever has the incumbent has no use for what is below it.
+            # What is below the incumbent is of no use.
             if run.upper_bound <= run.incumbent or run.time_is_up():
                 return
             if last:
@@ -77,13 +72,13 @@ class Relaxation(BaseSolver):
     def _iterate(
         self, A: FloatArray, k: int
     ) -> Iterator[tuple[FloatArray, Callable[[], float]]]:
-        """Yield, at every iteration, X and how to compute a valid bound, at will."""
+        """Yield, at every iteration, X and a function that computes a valid bound."""
 
 
 def centred(A: FloatArray) -> tuple[FloatArray, float]:
-    """Return (A − min_i A_ii · I) / s and s, its largest entry: what steps suit.
+    """Return (A − min_i A_ii · I) / s and s, its largest entry, for the step sizes.
 
-    tr X = 1 makes the shift a constant; s = 1 if A is a multiple of the identity.
+    As tr X = 1, the shift is a constant; s = 1 if A is a multiple of the identity.
     """
     shifted = A - np.diagonal(A).min() * np.eye(len(A))
     scale = float(np.abs(shifted).max()) or 1.0

@@ -1,4 +1,4 @@
-"""What the eigenvalues of A say about every sparse vector, for branch and bound."""
+"""Bounds on x'Ax from the eigenvalues of A, for branch and bound."""
 
 from __future__ import annotations
 

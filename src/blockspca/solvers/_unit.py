@@ -10,6 +10,7 @@ import numpy as np
 
 from .._validation import FloatArray
 from ..covariance.covariance import Covariance
+from ..covariance.sources import Source
 from ..numerics.rounding import power_of_four
 from ..result import Status
 from .base import Solution
@@ -34,7 +35,7 @@ def in_unit(solution: Solution, unit: float) -> Solution:
     return replace(solution, upper_bound=bound, status=status)
 
 
-class ScaledSource:
+class ScaledSource(Source):
     """A / unit, entry by entry, for a unit whose square root is exact."""
 
     def __init__(self, cov: Covariance, unit: float) -> None:

@@ -1,4 +1,4 @@
-"""The plug-in contract: what a sparse PCA solver is given, returns and promises."""
+"""The interface of a sparse PCA solver: its arguments, result and guarantee."""
 
 from __future__ import annotations
 

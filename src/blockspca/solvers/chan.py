@@ -18,7 +18,7 @@ from .guarantee import within_factor
 from .template import CovarianceSolver, SolverRun
 
 ROWS_BETWEEN_CLOCKS = 512
-EIGENVECTOR_SIZE = 500  # above that an iterative one is faster
+EIGENVECTOR_SIZE = 500  # features; above, an iterative eigenvector is faster
 EIGENVECTOR_TOLERANCE = 1e-6  # only the order of its entries matters
 
 
@@ -88,11 +88,12 @@ class Chan(CovarianceSolver):
 
 
 def _cut(rows: FloatArray, k: int) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
-    """Return positions, values and lengths of the k largest |entries| of each row."""
+    """Cut rows to their k largest |entries|: positions, unit loadings, lengths."""
     d = rows.shape[1]
     kept = np.argpartition(np.abs(rows), d - k, axis=1)[:, d - k :]
     values = np.take_along_axis(rows, kept, axis=1)
-    return kept, values, np.sqrt(np.einsum("ij,ij->i", values, values))
+    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+    return kept, values / np.where(lengths > 0, lengths, 1.0)[:, None], lengths
 
 
 def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp], int]:
@@ -100,19 +101,16 @@ def best_row(A: FloatArray, k: int, deadline: Deadline) -> tuple[NDArray[np.intp
     d = len(A)
     step = max(1, ENTRIES_AT_ONCE // d)
     kept = np.empty((d, k), dtype=np.intp)
-    values = np.empty((d, k))
+    loadings = np.empty((d, k))
     lengths = np.zeros(d)
     done = 0
     while done < d and not (done and deadline.passed()):
         part = slice(done, min(done + step, d))
-        kept[part], values[part], lengths[part] = _cut(A[part], k)
+        kept[part], loadings[part], lengths[part] = _cut(A[part], k)
         done = part.stop
-    loadings = (
-        values[:done] / np.where(lengths[:done] > 0, lengths[:done], 1.0)[:, None]
-    )
     reach = lengths.copy()
     reach[done:] = math.inf  # a row not cut has no length to bound with
-    bounds = (np.abs(loadings) * reach[kept[:done]]).sum(axis=1)
+    bounds = (np.abs(loadings[:done]) * reach[kept[:done]]).sum(axis=1)
     order = np.argsort(-bounds, kind="stable")
     best, best_value = order[0], -math.inf
     size = 8  # grows, since the first few mostly decide
@@ -143,7 +141,7 @@ def _distinct_rows(cov: Covariance) -> NDArray[np.int64]:
     directions = np.random.default_rng(0).standard_normal((cov.n_features, 2))
     fingerprints = np.column_stack([cov.matvec(directions), cov.diagonal()])
     _, first = np.unique(fingerprints, axis=0, return_index=True)
-    # By falling variance: those rows tend to be the best, and dismiss the others.
+    # Rows of large variance first: they tend to be the best, and let others be skipped.
     first = first[np.argsort(-cov.diagonal()[first], kind="stable")]
     return first.astype(np.int64)
 
@@ -189,15 +187,14 @@ def _dense_rows(
     best = -math.inf
     for start in range(0, len(rows), step):
         batch = rows[start : start + step]
-        kept, values, lengths = _cut(cov.rows(batch), k)
+        kept, loadings, _ = _cut(cov.rows(batch), k)
         if cov.known_psd:  # x'Ax ≤ trace A_SS
             able = np.flatnonzero(variances[kept].sum(axis=1) > best)
-            kept, values, lengths = kept[able], values[able], lengths[able]
+            kept, loadings = kept[able], loadings[able]
         if len(kept) == 0:
             yield np.arange(k), -math.inf, len(batch)
             continue
         x = np.zeros((d, len(kept)))
-        loadings = values / np.where(lengths > 0, lengths, 1.0)[:, None]
         np.put_along_axis(x, kept.T, loadings.T, axis=0)
         objective = np.einsum("ij,ij->j", x, cov.matvec(x))
         winner = int(objective.argmax())

@@ -24,7 +24,7 @@ def evaluated_subsets(
 ) -> Iterator[tuple[NDArray[np.intp], FloatArray]]:
     """Yield subsets of `size` features and their λmax(A_SS), batch by batch.
 
-    In lexical order, `most` of them at the most: shape (count, size) and (count,).
+    In lexicographic order, at most `most`: shapes (count, size) and (count,).
     """
     subsets = itertools.combinations(range(len(A)), size)
     at_once = max(1, WORK_AT_ONCE // size**3)

@@ -10,8 +10,8 @@ from .base import Deadline
 from .guarantee import within_factor
 from .template import BaseSolver, SolverRun
 
-# LAPACK on a stack of small matrices spares the calls from Python; many more would be
-# computed in vain, as the best come first.
+# Stacks of matrices save calls of LAPACK; larger ones would be computed in vain, as the
+# best candidates come first.
 CANDIDATES_AT_ONCE = 16
 
 

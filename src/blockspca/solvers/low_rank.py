@@ -1,4 +1,4 @@
-"""Exact sparse PCA of a rank-r approximation, and how far that is from A's own."""
+"""Exact sparse PCA of a rank-r approximation of A, with a bound for A itself."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ from .template import BaseSolver, SolverRun
 TOLERANCE = 1e-10  # relative; directions that are better by less are not looked for
 NARROWEST = 1e-9  # half-width of the smallest box of directions
 SCORES_AT_ONCE = 2**19  # boxes in a batch, times d
-# Of a level: they take some megabytes.
-BOXES_KEPT = 2**18
-ENUMERATE_BELOW = 2**-6  # half-width at which few features are left undecided
+BOXES_KEPT = 2**18  # at one width: some megabytes
+ENUMERATE_BELOW = 2**-6  # half-width at which few features are undecided
 SUPPORTS_PER_BOX = 256
 
 
@@ -134,8 +133,8 @@ class _Boxes:
         c[others] = self.centres.ravel()
         return c / np.linalg.norm(c, axis=1, keepdims=True)
 
-    def take(self, which: NDArray[np.intp]) -> _Boxes:
-        return _Boxes(self.faces[which], self.centres[which], self.bounds[which])
+    def part(self, rows: slice) -> _Boxes:
+        return _Boxes(self.faces[rows], self.centres[rows], self.bounds[rows])
 
     def halved(self, width: float) -> _Boxes:
         """Cut each box in half along every axis; `width` is the new half-width."""
@@ -181,7 +180,7 @@ class _Directions:
         possible = np.flatnonzero(upper >= np.partition(lower, d - k)[d - k])
         certain = np.flatnonzero(lower > np.partition(upper, d - k - 1)[d - k - 1])
         undecided = np.setdiff1d(possible, certain)
-        # More supports take longer than to halve the box, which decides some features.
+        # With more supports it is faster to halve the box, which decides some features.
         if math.comb(len(undecided), k - len(certain)) > SUPPORTS_PER_BOX:
             return False
         key = (certain.tobytes(), undecided.tobytes())
@@ -232,7 +231,7 @@ class _Directions:
                 )
                 self.settled = max(self.settled, open_bound)
                 return Status.NODE_LIMIT if over else Status.TIME_LIMIT
-            batch = boxes.take(np.arange(start, min(start + step, len(boxes.faces))))
+            batch = boxes.part(slice(start, start + step))
             self.nodes += len(batch.faces)
             directions = batch.directions(r)
             scores = np.abs(directions @ self.V.T)

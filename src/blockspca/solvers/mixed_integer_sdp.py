@@ -140,8 +140,7 @@ class _BranchAndCut:
         if answer.bound == math.inf:  # the program has points, whatever the cuts
             raise SolverError("HiGHS says that there is no set of k features.")
         run.nodes += answer.nodes
-        # HiGHS minimises −w; by how much its bound may be off is within half of the
-        # gap.
+        # HiGHS minimises −w; half of the gap is allowed for the error of its bound.
         run.tighten(self.scale * (TOLERANCE / 2 - answer.bound))
         if answer.x is None or not answer.finished:
             run.stopped = Status.TIME_LIMIT
@@ -160,8 +159,8 @@ class _BranchAndCut:
         for share in SHARES:
             p = share * value
             u = np.where(outside, pull / p, pull / value)
-            # Which p is best depends on z. To try one, with and without a lesser weight
-            # outside, takes eigenvalues, and not another program.
+            # Which p is best depends on z. To try one, with and without less weight
+            # outside, takes eigenvalues instead of another program.
             for vector in (u, pull / value):
                 P = p * np.outer(vector, vector)
                 top = float(symmetric_eigenvalues(self.A - P)[-1])

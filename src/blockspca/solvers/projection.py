@@ -14,7 +14,7 @@ from .template import SolverRun
 
 CONVERGED = 1e-9  # change of x
 SUFFICIENT = 1e-6  # share of the squared step by which the objective must grow
-LONGEST = 1.8  # −α is at most this many objectives: from 2 on, Ax + αx/2 can vanish
+LONGEST = 1.8  # −α in units of the objective: from 2 on, Ax + αx/2 can vanish
 
 
 class Projection(Heuristic):

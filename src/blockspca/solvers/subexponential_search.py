@@ -62,8 +62,8 @@ class SubexponentialSearch(BaseSolver):
     that was not stopped an upper bound as well, for every symmetric A: opt(ℓ) is known
     then, and A + δI is positive semidefinite for some δ. Rounding is included.
 
-    Subsets are searched in the order of their variances, so that one that is stopped
-    has seen the likelier ones.
+    Subsets of large variances come first, as they are likelier to be good if the search
+    is stopped.
 
     References
     ----------
@@ -103,7 +103,7 @@ class SubexponentialSearch(BaseSolver):
             values = np.concatenate([values, found])
             kept = np.argsort(-values, kind="stable")[: self.n_starts]
             subsets, values = subsets[kept], values[kept]
-            if values[0] > best:  # at once, as Ctrl-C may strike
+            if values[0] > best:  # offered at once, in case of Ctrl-C
                 best = float(values[0])
                 run.offer(completed(A, subsets[0], k))
         for subset in subsets:

@@ -1,7 +1,7 @@
-"""What every solver does alike: validate, keep the clock, hear Ctrl-C, say the status.
+"""What solvers share: validation, limits, Ctrl-C and the status of the result.
 
-`BaseSolver.solve` does it once and calls `_solve`, which has the algorithm and writes
-what it finds into a `SolverRun`. Whatever ends `_solve`, the run has the best so far.
+`BaseSolver.solve` does this and calls `_solve`, which has the algorithm and writes what
+it finds into a `SolverRun`. However `_solve` ends, the run has the best so far.
 """
 
 from __future__ import annotations
@@ -25,24 +25,11 @@ Support = Sequence[int] | NDArray[np.intp]
 
 
 class SolverRun:
-    """One call of `solve`: the best support and bound so far, and what was spent.
+    """One call of `solve`: the best support and bound so far, limits and nodes.
 
-    Attributes
-    ----------
-    matrix : array or Covariance
-    k : int
-        At most the number of features.
-    limits : Limits
-    deadline : Deadline
-        Runs from the call of `solve`.
-    incumbent : float
-        An objective reached elsewhere; −inf if there is none.
-    upper_bound : float
-        To be lowered by `tighten`.
-    nodes : int
-        To be counted by the solver, in steps of its own.
-    stopped : Status or None
-        The limit that ended the run, or Ctrl-C.
+    `k` is at most the number of features; the `deadline` runs from the call of `solve`;
+    `incumbent` is an objective reached elsewhere, −inf if there is none. The solver
+    counts `nodes`, in steps of its own. `stopped` is the limit that ended the run.
     """
 
     def __init__(
@@ -87,15 +74,14 @@ class SolverRun:
     # -- what has been found ---------------------------------------------------------
 
     def keep(self, support: Support) -> None:
-        """Take this support, whatever its value, in place of the one before."""
+        """Replace the best support by this one, whatever its value."""
         self._support = np.sort(np.asarray(support, dtype=np.intp))
         self._x = None
 
     def offer(self, support: Support) -> None:
         """Take this support if it is better than the best so far."""
         support = np.sort(np.asarray(support, dtype=np.intp))
-        # Solvers round many vectors to the same few supports: their eigenvalues are
-        # computed once.
+        # Solvers round many vectors to the same few supports.
         key = support.tobytes()
         if key in self._seen:
             return
@@ -126,7 +112,7 @@ class SolverRun:
         self.offer(order[: self.k])
 
     def takes_all(self) -> bool:
-        """Keep all features if k is their number, and tell so: nothing is to choose."""
+        """If k = d, keep all features, with a bound, and return True."""
         if self.k < self.n_features:
             return False
         self.keep(np.arange(self.k))
@@ -134,7 +120,7 @@ class SolverRun:
         return True
 
     def adopt(self, solution: Solution) -> None:
-        """Take over what a search of its own has found, its status included."""
+        """Make this solution, with its status, the result of the run."""
         self.adopted = solution
 
     def tighten(self, bound: float) -> None:
@@ -143,7 +129,7 @@ class SolverRun:
 
     @property
     def objective(self) -> float:
-        """x'Ax of the best so far; −inf as long as there is none."""
+        """x'Ax of the best so far; −inf if there is none."""
         if self._x is None and self._support is not None:
             self._x, self._objective = on_support(self.matrix, self._support)
         return self._objective
@@ -151,19 +137,19 @@ class SolverRun:
     # -- when to stop ----------------------------------------------------------------
 
     def must_stop(self) -> bool:
-        """Tell whether a limit on time or nodes is reached; the status will say so."""
+        """Tell whether a limit on time or nodes is reached, and set `stopped`."""
         self.stopped = stop_reason(self.limits, self.deadline, self.nodes)
         return self.stopped is not None
 
     def time_is_up(self) -> bool:
-        """As `must_stop`, where nodes cannot be counted."""
+        """As `must_stop`, for the limit on time alone."""
         if self.deadline.passed():
             self.stopped = Status.TIME_LIMIT
         return self.stopped is not None
 
     @property
     def support(self) -> NDArray[np.intp]:
-        """Of the best so far; the k largest A_ii where nothing was found in time."""
+        """The best support so far; the k largest |A_ii| if none was found in time."""
         if self._support is None:
             self.keep(largest_entries(self.variances, self.k))
         assert self._support is not None
@@ -178,9 +164,9 @@ class SolverRun:
 
 
 class BaseSolver(ABC):
-    """A solver whose `solve` is written: a subclass has the algorithm, in `_solve`.
+    """A base class for solvers: a subclass has the algorithm, in `_solve`.
 
-    The contract is `Solver` alone; this class saves work, and nothing asks for it.
+    It is optional; the library asks only for the protocol `Solver`.
 
     Examples
     --------
@@ -218,7 +204,7 @@ class BaseSolver(ABC):
         incumbent: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> Solution:
-        """Validate, run `_solve` until it ends or Ctrl-C, and say what it found."""
+        """Validate, run `_solve` until it ends or Ctrl-C, and return what it found."""
         self._check_parameters()
         check_positive_integer(k, "k")
         matrix = np.asarray(A, dtype=np.float64)
@@ -231,21 +217,20 @@ class BaseSolver(ABC):
         return self._conclude(run, lambda: self._solve(matrix, run.k, run))
 
     def _conclude(self, run: SolverRun, search: Callable[[], None]) -> Solution:
-        """Search until it ends or Ctrl-C, and say what was found."""
+        """Run `search` until it ends or Ctrl-C, and return what was found."""
         try:
             search()
         except KeyboardInterrupt:
             run.stopped = Status.INTERRUPTED
         if run.adopted is not None:
             return run.adopted
-        # Also where nothing was found: x falls back on variances, so that every end has
-        # an answer.
+        # If nothing was found, x is on the features of largest variance.
         x = run.x
         bound = max(run.upper_bound, run.objective)
         return Solution(x, bound, self._status(run), run.nodes)
 
     def _status(self, run: SolverRun) -> Status:
-        """What the bound entitles to: the one rule of `stopping`."""
+        """The status by the rule in `stopping`."""
         bound = max(run.upper_bound, run.objective)
         return entitled(run.objective, bound, run.limits, run.stopped)
 
@@ -260,14 +245,13 @@ class BaseSolver(ABC):
     def _solve(self, A: FloatArray, k: int, run: SolverRun) -> None:
         """Write what is found into `run`; 1 ≤ k ≤ len(A), and A is not to be changed.
 
-        Ctrl-C may strike anywhere in here, and need not be caught. Another solver is
-        asked by its `_solve`, with a run of its own: its `solve` would hear Ctrl-C and
-        keep it to itself.
+        Ctrl-C need not be caught. To use another solver, call its `_solve` with a run
+        of its own, since its `solve` would catch Ctrl-C.
         """
 
 
 class CovarianceSolver(BaseSolver):
-    """One that can do without A, for data with many features: `_solve_covariance`."""
+    """A solver that does not need A in memory; `_solve_covariance` does without."""
 
     def solve_covariance(
         self,
@@ -288,7 +272,7 @@ class CovarianceSolver(BaseSolver):
         return self._conclude(run, lambda: self._solve_covariance(cov, run.k, run))
 
     def _forms_matrix(self, cov: Covariance) -> bool:
-        """Tell whether A is there already, or so small that it does not matter."""
+        """Tell whether A is in memory already, or small enough to be formed."""
         return cov.in_memory
 
     @abstractmethod

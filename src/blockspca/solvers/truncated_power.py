@@ -10,11 +10,11 @@ from ..numerics.linalg import largest_entries, leading_eigenvector, rough_eigenp
 from ..numerics.upper_eigenvalues import rounding_shift
 from .template import BaseSolver, SolverRun
 
-TOLERANCE = 1e-10  # of the objective; which support it is shows long before
+TOLERANCE = 1e-10  # relative, of the objective; the support settles long before
 
 
 class TruncatedPower(BaseSolver):
-    """Repeat x ← the k largest entries of Ax, normalised, until it settles.
+    """Repeat x ← the k largest entries of Ax, normalised, until it converges.
 
     An indefinite A is shifted by a multiple of the identity, which changes no maximiser
     and makes the objective ascend. Starts: the leading eigenvector, the rows whose k
@@ -80,8 +80,8 @@ class TruncatedPower(BaseSolver):
 def _ascending_shift(A: FloatArray) -> float:
     """Return c ≥ 0 such that A + cI has no negative eigenvalue, 0 if A has none.
 
-    A larger c than needed slows every iteration down, so Gershgorin's is used only
-    where a Cholesky factor, up to rounding, does not exist.
+    As a larger c slows convergence, Gershgorin's bound is used only if there is no
+    Cholesky factor, up to rounding.
     """
     if np.isfinite(rounding_shift(A)):
         return 0.0

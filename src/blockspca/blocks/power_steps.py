@@ -1,4 +1,4 @@
-"""A component that blocks found, raised on the whole of A."""
+"""Power steps on the whole of A, where they improve what blocks found."""
 
 from __future__ import annotations
 
@@ -15,22 +15,17 @@ from ..result import Result, Status
 from ..stopping import entitled
 
 
-def raised(
+def improved_by_power_steps(
     cov: Covariance, found: Result, start: Sequence[int], budget: Budget
 ) -> Result:
-    """Return what blocks found, or what power steps on A find, if that is better.
+    """Return the best of `found`, of power steps on A and of the support `start`.
+
+    `found` is from `solve_blocks`; its bounds and blocks stay as they are.
 
     Features that are much alike are in one large block or in none: of normMiniBooNE,
     k = 10, every block of at most 2k has one feature, and a tenth of the optimum. Power
     steps find the optimum there and on fourteen further sets, most in less time than
     the blocks. Not on dask arrays, where every step is a pass over the data.
-
-    Parameters
-    ----------
-    found : Result
-        Of `solve_blocks`; bounds and blocks stay as they are.
-    start : sequence of int
-        A support that was given, or nothing.
     """
     if found.status is not Status.FEASIBLE or cov.dask_source() is not None:
         return found

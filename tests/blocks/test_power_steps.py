@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blockspca as bs
-from blockspca.blocks import raised as raised_module
+from blockspca.blocks import power_steps
 from blockspca.result import Solution
 
 
@@ -38,7 +38,7 @@ def test_who_asks_for_a_solver_or_a_threshold_gets_it():
 
 def test_a_support_to_start_from_counts(monkeypatch):
     poor = Solution(np.eye(60)[0], status=bs.Status.FEASIBLE)
-    monkeypatch.setattr(raised_module, "truncated_power", lambda *a, **o: poor)
+    monkeypatch.setattr(power_steps, "truncated_power", lambda *a, **o: poor)
     A = alike()
     without = bs.solve(A, 4, certify=False)
     found = bs.solve(A, 4, start=[3, 8, 1, 5], certify=False)
