@@ -15,6 +15,7 @@ of all is kept: it is a bound at any point, so that nothing here has to be exact
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +114,7 @@ class CopiesDescent:
         """Descend until the bound is at the target, or time is up."""
         self._target, self._deadline = target, deadline
         at = self._at
-        try:
+        with suppress(_Ended):  # Ctrl-C goes on to the caller, who keeps the best point
             for temperature in TEMPERATURES:
                 at = minimize(
                     self._smoothed,
@@ -123,8 +124,6 @@ class CopiesDescent:
                     method="L-BFGS-B",
                     options={"maxiter": STEPS, "maxcor": MEMORY},
                 ).x
-        except _Ended:
-            pass
 
     # -- the bound and its smooth form -------------------------------------------------
 
