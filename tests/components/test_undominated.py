@@ -16,7 +16,7 @@ import blockspca as bs
 from blockspca._kernels import loading
 from blockspca._messages import gap_in_percent
 from blockspca.cli.main import run
-from blockspca.components import predictive, undominated
+from blockspca.components import predictive, solving, undominated
 from blockspca.components.scheme_names import IN_TURN, as_scheme
 from blockspca.components.shown import proof_of
 from blockspca.explore.state import State
@@ -127,6 +127,22 @@ def test_that_no_set_was_looked_for_is_said(cov):
     assert found[-1].message in str(found)
     assert found.in_turn is None
     assert found.scheme == bs.ResidualDeflation()
+
+
+def test_a_limit_leaves_a_part_for_the_look(cov, monkeypatch):
+    """A component that is hard to prove took all of it."""
+    solve, nodes = solving.solve, []
+
+    def recorded(problem, k, **options):
+        nodes.append(options["limits"].nodes)
+        return solve(problem, k, **options)
+
+    monkeypatch.setattr(solving, "solve", recorded)
+    limits = bs.Limits(nodes=900)
+    bs.solve_components(cov, 3, 2, scheme="residual", limits=limits)
+    assert nodes[0] == 450
+    bs.solve_components(cov, 3, 2, scheme="auto", limits=limits)
+    assert nodes[2] == 300
 
 
 def test_compilation_that_leaves_no_time_to_look_is_said(cov, monkeypatch):

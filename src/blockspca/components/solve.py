@@ -43,7 +43,7 @@ from .shown import as_html, as_repr, as_text
 from .solving import HALF, SolveAgain, chosen_together, in_turn
 from .sweeping import swept_again
 from .sweeps import others
-from .undominated import unless_dominated
+from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
 
 
@@ -414,7 +414,10 @@ def _found(call: SolveAgain, starts: list[list[int]], sweeps: int) -> Components
     if prediction_of(call.scheme):
         results = chosen_together(call, starts)
     else:
-        results = in_turn(call, starts, HALF if sweeps else 1.0)
+        part = HALF if sweeps else 1.0
+        if look_is_due(call, sweeps):  # the look and its bounds are one part of m + 1
+            part = len(call.sparsities) / (len(call.sparsities) + 1)
+        results = in_turn(call, starts, part)
     scheme, results, replaced = unless_dominated(call, results, sweeps)
     # After Ctrl-C there is no second look at any component, and one alone has no
     # others that it could be solved given.

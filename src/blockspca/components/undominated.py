@@ -27,24 +27,36 @@ from .solving import HALF, SolveAgain, bounded, shared_out
 from .variance import adjusted_variance, predicted, score_covariance
 
 
+def look_is_due(call: SolveAgain, sweeps: int) -> bool:
+    """Whether a set that dominates the components in turn is to be looked for.
+
+    Not of one component, under constraints or before sweeps: no set is known that would
+    keep the ones, or be kept by the others. Nor where a gap is asked for, which
+    components in turn are proved to have; and a contrast has no R².
+    """
+    return (
+        isinstance(call.scheme, ResidualDeflation)
+        and call.scheme.unless_dominated is not None
+        and len(call.sparsities) > 1
+        and not (sweeps or "constraints" in call.options or call.cov.is_contrast)
+        and call.budget.limits.gap is None
+    )
+
+
 def unless_dominated(
     call: SolveAgain, results: list[Result], sweeps: int
 ) -> tuple[Scheme, list[Result], list[Result]]:
     """Return the components to take, with their scheme and those that they replace.
 
     Those found in turn replace none, and their scheme is the one that looks for no
-    others. So it is under constraints and before sweeps: no set is known that would
-    keep the ones, or be kept by the others. And where a gap is asked for, which
-    components in turn are proved to have.
+    others.
     """
     scheme = call.scheme
     if not isinstance(scheme, ResidualDeflation) or scheme.unless_dominated is None:
         return scheme, results, []
     found = None
-    whole = len(results) == len(call.sparsities) > 1
     interrupted = results[-1].status is Status.INTERRUPTED
-    wanted = "constraints" in call.options or call.budget.limits.gap is not None
-    if whole and not (sweeps or interrupted or wanted):
+    if look_is_due(call, sweeps) and not interrupted:
         cut_short = times_cut_short()
         try:
             found = _dominating(call, results, scheme.unless_dominated)
