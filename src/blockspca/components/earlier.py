@@ -103,8 +103,17 @@ def check_earlier_bound(
     )
     if not checks[i].complete:
         return check
-    left = tuple(said for said in check.unchecked if said != rests_on_earlier(claim))
-    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by component {i + 1}"
+    return with_claim_checked(
+        check, claim, rests_on_earlier(claim), f"component {i + 1}"
+    )
+
+
+def with_claim_checked(
+    check: Verification, claim: StepClaim, left_open: str, by: str
+) -> Verification:
+    """Return the check with a claim that it had left open, and what has checked it."""
+    left = tuple(said for said in check.unchecked if said != left_open)
+    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by {by}"
     return Verification(
         upper_bound=check.upper_bound if left else claim.upper_bound,
         checks=(*check.checks, said),
