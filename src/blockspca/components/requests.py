@@ -12,6 +12,7 @@ from .._validation import check_positive_integer, check_sparsity, share_of
 from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
+from .orthogonal import Conditioned
 from .schemes import DisjointSupports, Scheme
 
 
@@ -24,7 +25,7 @@ def check_constraints(
     """Refuse constraints that several components cannot keep."""
     for k in sparsities:
         rules = checked(constraints, cov.n_features, cov.feature_names, k)
-    if hasattr(scheme, "normals"):
+    if isinstance(scheme, Conditioned):
         raise ValueError(
             f"constraints with {type(scheme).__name__}(): its own search does not know "
             "them; pass scheme=ResidualDeflation()."

@@ -40,7 +40,7 @@ from .requests import (
 from .scheme_names import as_scheme
 from .schemes import Scheme, in_turn_only, scheme_name
 from .shown import as_html, as_repr, as_text
-from .solving import HALF, SolveAgain, chosen_together, in_turn
+from .solving import HALF, Call, chosen_together, in_turn
 from .sweeping import swept_again
 from .sweeps import others
 from .undominated import look_is_due, unless_dominated
@@ -395,7 +395,7 @@ def solve_components(
         check_recorded(cov, scheme, len(sparsities), options)
     with allowed_threads(n_jobs), as_listener(progress) as listener:
         cov, tell = formed_or_interrupted(cov, budget, listener)
-        call = SolveAgain(cov, scheme, sparsities, budget, tell, options)
+        call = Call(cov, scheme, sparsities, budget, tell, options)
         found = _found(call, starts, sweeps)
         if isinstance(listener, ProgressLog):
             listener.returned = found.results
@@ -408,7 +408,7 @@ def solve_components(
     return replace(found, proof=Proof.deferred(record))
 
 
-def _found(call: SolveAgain, starts: list[list[int]], sweeps: int) -> Components:
+def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
     """Solve for the components, and put together what is known of them."""
     cov, budget = call.cov, call.budget
     if prediction_of(call.scheme):

@@ -23,11 +23,11 @@ from ..result import Result, Status
 from .predictive import dominating
 from .requests import is_disjoint
 from .schemes import ResidualDeflation, Scheme, in_turn_only
-from .solving import HALF, SolveAgain, bounded, shared_out
+from .solving import HALF, Call, bounded, shared_out
 from .variance import adjusted_variance, predicted, score_covariance
 
 
-def look_is_due(call: SolveAgain, sweeps: int) -> bool:
+def look_is_due(call: Call, sweeps: int) -> bool:
     """Whether a set that dominates the components in turn is to be looked for.
 
     Not of one component, under constraints or before sweeps: no set is known that would
@@ -44,7 +44,7 @@ def look_is_due(call: SolveAgain, sweeps: int) -> bool:
 
 
 def unless_dominated(
-    call: SolveAgain, results: list[Result], sweeps: int
+    call: Call, results: list[Result], sweeps: int
 ) -> tuple[Scheme, list[Result], list[Result]]:
     """Return the components to take, with their scheme and those that they replace.
 
@@ -86,9 +86,7 @@ def _not_looked_for(reason: str, compiled: bool) -> str:
     )
 
 
-def _dominating(
-    call: SolveAgain, results: list[Result], share: float
-) -> list[Result] | None:
+def _dominating(call: Call, results: list[Result], share: float) -> list[Result] | None:
     """Return a set that dominates the given one, with an R² larger by the share.
 
     None if there is none. Raises `NotAffordable` if it could not be looked for.
