@@ -341,7 +341,8 @@ def solve_components(
         nothing, and others use features that it closes, there are none, and a warning.
     limits : Limits or float, optional
         For all components together; a number is seconds. Each gets an equal share of
-        the time and nodes that are left; a sweep that is not the last has half of them.
+        the time and nodes that are left; a sweep that is not the last has half of them,
+        and the look for a dominating set ("auto") one of m + 1 parts.
         The gap and the memory apply to each.
     progress : bool or callable, optional
         As in `solve`.
