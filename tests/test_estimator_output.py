@@ -125,6 +125,25 @@ def test_time_is_no_advice_where_a_proof_ended_by_itself() -> None:
     assert "time=60" not in str(said[0].message)
 
 
+def test_a_minute_is_no_advice_after_a_longer_fit() -> None:
+    """Who had waited for 273 s was told to give the proof 60."""
+    stopped = bs.Result(
+        x=np.array([1.0, 0.0]),
+        support=np.array([0]),
+        objective=1.0,
+        upper_bound=1.03,
+        status=bs.Status.NODE_LIMIT,
+        k=1,
+        n_features=2,
+    )
+    with pytest.warns(ConvergenceWarning, match="after 273 s, with a gap") as said:
+        warn_if_not_proved([stopped], 1, by_default=True, seconds=273.0)
+    assert "time=60" not in str(said[0].message)
+    assert "limits=Limits(gap=0.01)" in str(said[0].message)
+    with pytest.warns(ConvergenceWarning, match=r"limits=Limits\(time=60\)"):
+        warn_if_not_proved([stopped], 1, by_default=True, seconds=2.0)
+
+
 def test_a_gap_that_rounding_leaves_is_called_so():
     """Eight factors, each a third of the one before: the fourth is near rounding."""
     rng = np.random.default_rng(0)

@@ -146,4 +146,6 @@ def test_the_bar_has_a_label_and_one_clock_that_goes_on():
         clocks = [c for c in log.bar.columns if type(c).__name__ != "TextColumn"]
         assert [type(column).__name__ for column in clocks] == ["BarColumn", "Clock"]
         log.started -= 100  # the bar is full; its work may go on
-        assert clocks[1].render(log.bar.tasks[0]).plain == "100 s"
+        assert clocks[1].render(log.bar.tasks[0]).plain == (
+            "100 s, Ctrl-C keeps what is known"
+        )

@@ -44,11 +44,17 @@ def warn_if_chosen_together(found: Components) -> None:
 
 
 def warn_if_not_proved(
-    results: Sequence[Result], wanted: int, *, by_default: bool, by_choice: bool = False
+    results: Sequence[Result],
+    wanted: int,
+    *,
+    by_default: bool,
+    by_choice: bool = False,
+    seconds: float = 0.0,
 ) -> None:
     """Say what was not proved, because of a limit, Ctrl-C or rounding.
 
-    `by_choice` where components are not meant to be optimal, only bounded.
+    `by_choice` where components are not meant to be optimal, only bounded; `seconds`
+    are those that the fit took.
     """
     enough = (*PROVED, Status.FEASIBLE) if by_choice else PROVED
     stopped = [result for result in results if result.status not in enough]
@@ -57,12 +63,19 @@ def warn_if_not_proved(
     reason = f"the fit was stopped ({stopped[-1].status.value})"
     if by_default and stopped[-1].status is Status.NODE_LIMIT:
         reason = f"the default limit of {DEFAULT_LIMITS.nodes:,} nodes was reached"
+        if seconds >= LONG:
+            reason += f", after {seconds:.0f} s,"
     elif stopped[-1].status is Status.FEASIBLE:
         reason = "the proof ended"
     advice = (
         "Give the proof more time, for example limits=Limits(time=60), or say with "
         "limits=Limits(gap=0.01) which gap is good enough."
     )
+    if seconds >= LONG:  # a minute may be less than it had
+        advice = (
+            "Say with limits=Limits(gap=0.01) which gap is good enough, or with "
+            "limits=Limits(time=…) how many seconds it may take, more or fewer."
+        )
     if all(result.status is Status.FEASIBLE for result in stopped):
         why = "rounding, or the end of what can be tried, is in the way"
         if all(is_left_by_rounding(result) for result in stopped):
@@ -87,6 +100,7 @@ def warn_if_not_proved(
     )
 
 
+LONG = 20.0  # seconds of a fit, from which on a minute is not clearly more
 SAME = 1e-6  # relative: data whose first component differs by more are others
 
 

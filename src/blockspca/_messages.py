@@ -49,8 +49,21 @@ def gap_in_percent(gap: float, status: Status | None) -> str:
     return "<0.01%" if 0 < gap < 0.0001 else f"{gap:.2%}"
 
 
-def proof_in_words(result: Proved) -> str:
-    """Say how sure an objective is, in half a sentence."""
+def proof_in_words(result: Proved, together: bool = False) -> str:
+    """Say how sure an objective is, in half a sentence.
+
+    Components that were chosen `together` are not meant to be the best one by one: a
+    gap for each, given the ones before it, is what is proved of them.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from blockspca._messages import proof_in_words
+    >>> from blockspca.limits import Status
+    >>> found = SimpleNamespace(status=Status.FEASIBLE, gap=0.025)
+    >>> proof_in_words(found, together=True).split(": ")[1]
+    'given the ones before it, no other choice is more than 2.5 % better'
+    """
     if result.status is Status.OPTIMAL:
         return "proved optimal"
     gap = result.gap
@@ -59,7 +72,11 @@ def proof_in_words(result: Proved) -> str:
     most = f"no other choice is more than {_small(gap)} better"
     if result.status is Status.GAP_LIMIT:
         return f"proved: {most}"
-    return f"not proved optimal: {_STOPPED[result.status]}, but {most}"
+    stopped = _STOPPED[result.status]
+    if not together:
+        return f"not proved optimal: {stopped}, but {most}"
+    ended = "" if result.status is Status.FEASIBLE else f" ({stopped})"
+    return f"chosen together with the others: given the ones before it, {most}{ended}"
 
 
 def interruption(call: str, results: Sequence[Proved], wanted: int = 1) -> str:

@@ -305,6 +305,7 @@ class SparsePCA(
                 m,
                 by_default=self.limits is None,
                 by_choice=is_chosen_together(self.solution_),
+                seconds=self._seconds,
             )
         return self
 

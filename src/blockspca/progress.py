@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from ._messages import count, gap_in_percent
+from ._messages import Proved, count, gap_in_percent
 from .result import Status, relative_gap
 
 SILENCE = 10.0  # seconds between two lines of a log that is no terminal
 PATIENCE = 5.0  # seconds after which a solve that nobody asked about shows a line
+HOW_TO_STOP = "Ctrl-C keeps what is known"
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class LateLine:
         """What is shown now."""
         what, detail = ("starting", "") if self.event is None else describe(self.event)
         elapsed = time.perf_counter() - self.started
-        parts = [what, detail, f"{elapsed:.0f} s", "Ctrl-C keeps what is known"]
+        parts = [what, detail, f"{elapsed:.0f} s", HOW_TO_STOP]
         return "blockspca: " + ", ".join(part for part in parts if part)
 
     def _print(self, text: str) -> None:
@@ -188,6 +189,8 @@ class ProgressLog:
         self.lines = 0
         self.spoken = self.started
         self.settled: list[Event] = []
+        #: What the call returns, where that is not all that was settled on the way
+        self.returned: Sequence[Proved] = ()
         self.bar: Any = None
 
     def __enter__(self) -> ProgressLog:
@@ -198,7 +201,9 @@ class ProgressLog:
             """Seconds since the start, also where a bar is full and work goes on."""
 
             def render(column, task: Any) -> Text:
-                return Text(f"{time.perf_counter() - self.started:.0f} s")
+                seconds = time.perf_counter() - self.started
+                hint = f", {HOW_TO_STOP}" if seconds >= PATIENCE else ""
+                return Text(f"{seconds:.0f} s{hint}")
 
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -236,7 +241,7 @@ class ProgressLog:
             self._print(self.line(event))
         elif self.is_due():
             elapsed = time.perf_counter() - self.started
-            self._print(f"  … {name}: {detail}, {elapsed:.0f} s")
+            self._print(f"  … {name}: {detail}, {elapsed:.0f} s, {HOW_TO_STOP}")
 
     def is_due(self) -> bool:
         """Whether a log without a bar should give a sign of life."""
@@ -258,12 +263,13 @@ class ProgressLog:
 
     def report(self) -> str:
         """The closing lines."""
-        proved = sum(event.status is Status.OPTIMAL for event in self.settled)
-        worst = max(self.settled, key=lambda e: (e.status is not Status.OPTIMAL, e.gap))
+        about: Sequence[Event | Proved] = self.returned or self.settled
+        proved = sum(one.status is Status.OPTIMAL for one in about)
+        worst = max(about, key=lambda one: (one.status is not Status.OPTIMAL, one.gap))
         widest = gap_in_percent(worst.gap, worst.status)
         nodes = sum(event.nodes for event in self.settled)
         return (
-            f"{proved} of {len(self.settled)} proved optimal, widest gap {widest}, "
+            f"{proved} of {len(about)} proved optimal, widest gap {widest}, "
             f"{count(nodes, 'node')}, {time.perf_counter() - self.started:.2f} s"
         )
 

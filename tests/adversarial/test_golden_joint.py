@@ -20,9 +20,10 @@ from blockspca.bounds.entry_dual.record import EntryRecord
 from blockspca.bounds.smaller_k import bound_from_smaller_k
 from blockspca.certify.nonnegative import has_both_signs, nonnegative_loadings
 from blockspca.certify.whole_groups import group_norms
-from blockspca.components.joint_entries import proved_value, smoothed_sum
+from blockspca.components.joint_entries import proved_value
 from blockspca.components.joint_split import JointSplit
 from blockspca.components.shared_bounds import closed_forms, screening_table
+from blockspca.components.smoothed import smoothed_sum
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Deadline
 from blockspca.numerics.upper_eigenvalues import ky_fan_ceiling
@@ -40,6 +41,7 @@ _MODULES = (
     "certify.whole_groups",
     "components.joint_entries",
     "components.joint_split",
+    "components.smoothed",
     "components.variance",
     "numerics.rounding",
     "numerics.upper_eigenvalues",

@@ -14,7 +14,6 @@ from blockspca.components.joint_entries import (
     JointEntries,
     joint_entries,
     proved_value,
-    smoothed_sum,
 )
 from blockspca.limits import Deadline
 from component_problems import correlated, matrix
@@ -98,19 +97,6 @@ def test_an_exact_bound():
     found = joint_entries(bs.Covariance.from_matrix(A), 3, 2, 15.0, Deadline(None))
     assert found.upper_bound == pytest.approx(15.0, rel=1e-6)
     assert found.upper_bound >= 15.0
-
-
-def test_the_smoothed_sum_is_above_and_close():
-    values = np.sort(np.random.default_rng(0).normal(size=20))
-    for m in (1, 3, 20):
-        exact = values[-m:].sum()
-        value, weights = smoothed_sum(values, m, 1e-3)
-        assert exact - 1e-12 <= value <= exact + 20 * np.log(2) * 1e-3
-        assert weights.sum() == pytest.approx(m)
-    wide = smoothed_sum(values, 3, 0.5)[0]
-    step = 1e-6 * np.eye(20)[7]
-    slope = (smoothed_sum(values + step, 3, 0.5)[0] - wide) / 1e-6
-    assert slope == pytest.approx(smoothed_sum(values, 3, 0.5)[1][7], abs=1e-5)
 
 
 SCHEMES = (bs.Orthogonalised(), bs.DisjointSupports())

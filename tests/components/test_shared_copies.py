@@ -15,7 +15,7 @@ import blockspca as bs
 from blockspca.bounds.direction_dual.columns import DenseColumns
 from blockspca.components import shared_descent
 from blockspca.components.shared_copies import CopiesPoint, proved_by_copies
-from blockspca.components.shared_descent import CopiesDescent, smooth_top
+from blockspca.components.shared_descent import CopiesDescent
 from blockspca.components.shared_dual import DualPoint, begin, proved_at
 from blockspca.limits import Deadline
 
@@ -178,16 +178,6 @@ def test_derivatives() -> None:
         at,
     )
     assert error < 1e-5 * float(np.linalg.norm(gradient))
-
-
-@pytest.mark.parametrize("count", [1, 3, 9, 10])
-def test_the_smooth_sum_is_no_less(count: int) -> None:
-    values = np.random.default_rng(1).normal(size=10)
-    exact = float(np.sort(values)[-count:].sum())
-    for theta in (1.0, 0.1, 1e-3):
-        total, weights = smooth_top(values, count, theta)
-        assert exact - 1e-12 <= total <= exact + 10 * theta * np.log(2) + 1e-12
-        assert weights.sum() == pytest.approx(count)
 
 
 def data() -> np.ndarray:

@@ -214,3 +214,11 @@ def test_eigenvalues_that_lapack_loses_are_no_bound():
     # opt(2) = c²/a is no number, and above 0
     tiny = np.array([[-6e-91, 1.9e-211], [1.9e-211, 0.0]])
     assert bs.solve_shared(tiny, 2, 1).upper_bound > 0
+
+
+def test_repr_says_what_is_chosen_and_how_well() -> None:
+    found = bs.solve_shared(np.diag([6.0, 5.0, 4.0, 3.0, 2.0, 1.0]), 6, 2)
+    assert repr(found) == (
+        "SharedSupport(k=6, n_components=2, objective=11, upper_bound=11, gap=0, "
+        "status=optimal, features=['0', '1', '2', '3', '4']...)"
+    )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -331,6 +334,39 @@ def test_an_interrupt_returns_what_is_known(X):
     found = bs.solve_components(bs.Covariance.from_data(X), 5, 3, progress=stop)
     assert len(found) == 1
     assert found.statuses == (bs.Status.INTERRUPTED,)
+
+
+def test_an_interrupt_of_a_joint_proof_keeps_the_components(X, monkeypatch):
+    """It was the end of the call, and of all components."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    cov = bs.Covariance.from_data(X)
+    whole = bs.solve_components(cov, 5, 3)
+    monkeypatch.setattr("blockspca.components.joint.joint_entries", stop)
+    with pytest.warns(UserWarning, match="was interrupted"):
+        found = bs.solve_components(cov, 5, 3)
+    assert found.statuses[:-1] == whole.statuses[:-1]
+    assert found.statuses[-1] is bs.Status.INTERRUPTED
+    np.testing.assert_array_equal(found.components, whole.components)
+    np.testing.assert_array_equal(found.upper_bounds, whole.upper_bounds)
+    assert found.joint_proof is None
+    assert found.joint_upper_bound >= whole.joint_total
+    found.verify(cov)
+
+
+def test_repr_has_a_line_for_each_component(X):
+    """It was pages long: every array of every result."""
+    found = bs.solve_components(bs.Covariance.from_data(X), 5, 3)
+    lines = repr(found).splitlines()
+    assert lines[0].startswith("Components(3 by DisjointSupports, joint_upper_bound=")
+    assert lines[1:] == [
+        f"  [{j}] {result!r}" for j, result in enumerate(found.results)
+    ]
+    again = pickle.loads(pickle.dumps(replace(found, r2=float("nan"))))
+    assert "r2" not in repr(again)
+    assert len(repr(again).splitlines()) == 4
 
 
 def test_repetition_gives_the_same_answer(X):

@@ -11,7 +11,7 @@ import pytest
 import blockspca as bs
 from blockspca.certificate import BoundName, restated
 from blockspca.components.schemes import NoComponent
-from blockspca.components.solving import SolveAgain
+from blockspca.components.solving import Call
 from blockspca.components.sweeps import (
     NotAmongTheOthers,
     SweepGoal,
@@ -21,7 +21,7 @@ from blockspca.components.sweeps import (
 )
 from component_problems import SCHEMES, ids, matrix
 
-SOLVE_AGAIN = "blockspca.components.solving.SolveAgain.__call__"
+SOLVE_AGAIN = "blockspca.components.solving.Call.__call__"
 
 
 def best_disjoint_pairs(A: np.ndarray) -> float:
@@ -121,7 +121,7 @@ def test_the_sum_is_raised_where_a_score_adds_nothing(seed):
 @pytest.mark.parametrize("at", range(6))
 def test_ctrl_c_in_sweeps_is_told_wherever_it_comes(at, monkeypatch):
     """Lost in the last proofs, and where the sum was to be raised after that."""
-    solve_again, calls = SolveAgain.__call__, []
+    solve_again, calls = Call.__call__, []
 
     def interrupted(self, index, given, x, last):
         result = solve_again(self, index, given, x, last)
@@ -133,7 +133,7 @@ def test_ctrl_c_in_sweeps_is_told_wherever_it_comes(at, monkeypatch):
 
     A = np.cov(np.random.default_rng(1).normal(size=(12, 9)).T)
     plain = bs.solve_components(A, 2, 3, scheme="residual")
-    monkeypatch.setattr(SolveAgain, "__call__", interrupted)
+    monkeypatch.setattr(Call, "__call__", interrupted)
     with pytest.warns(UserWarning, match="interrupted"):
         found = bs.solve_components(A, 2, 3, scheme="residual", sweeps=2)
     assert {*found.statuses} == {bs.Status.INTERRUPTED}

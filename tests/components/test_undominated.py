@@ -13,9 +13,12 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import blockspca as bs
+from blockspca._kernels import loading
+from blockspca._messages import gap_in_percent
 from blockspca.cli.main import run
-from blockspca.components import undominated
+from blockspca.components import predictive, solving, undominated
 from blockspca.components.scheme_names import IN_TURN, as_scheme
+from blockspca.components.shown import proof_of
 from blockspca.explore.state import State
 from component_problems import overlapping_factors
 from zoo import brute_force
@@ -102,10 +105,9 @@ def test_a_set_that_does_not_dominate_clearly_is_not_taken(cov):
     [
         {"sweeps": 1},
         {"constraints": bs.Constraints(exclude=[0])},
-        {"limits": bs.Limits(time=0.0)},
         {"limits": bs.Limits(gap=0.01)},
     ],
-    ids=["sweeps", "constraints", "no time", "a gap is asked for"],
+    ids=["sweeps", "constraints", "a gap is asked for"],
 )
 def test_where_no_other_set_is_looked_for(cov, options):
     in_turn = bs.solve_components(cov, 3, 2, scheme="residual", **options)
@@ -113,6 +115,101 @@ def test_where_no_other_set_is_looked_for(cov, options):
     assert found.in_turn is None
     assert found.scheme == bs.ResidualDeflation()
     np.testing.assert_array_equal(found.components, in_turn.components)
+
+
+def test_that_no_set_was_looked_for_is_said(cov):
+    """Nothing was said where the time was up before the look."""
+    with pytest.warns(UserWarning, match="No set that predicts more was looked for"):
+        found = bs.solve_components(
+            cov, 3, 2, scheme="auto", limits=bs.Limits(time=0.0)
+        )
+    assert "the time was up" in found[-1].message
+    assert found[-1].message in str(found)
+    assert found.in_turn is None
+    assert found.scheme == bs.ResidualDeflation()
+
+
+def test_a_limit_leaves_a_part_for_the_look(cov, monkeypatch):
+    """A component that is hard to prove took all of it."""
+    solve, nodes = solving.solve, []
+
+    def recorded(problem, k, **options):
+        nodes.append(options["limits"].nodes)
+        return solve(problem, k, **options)
+
+    monkeypatch.setattr(solving, "solve", recorded)
+    limits = bs.Limits(nodes=900)
+    bs.solve_components(cov, 3, 2, scheme="residual", limits=limits)
+    assert nodes[0] == 450
+    bs.solve_components(cov, 3, 2, scheme="auto", limits=limits)
+    assert nodes[2] == 300
+
+
+def test_compilation_that_leaves_no_time_to_look_is_said(cov, monkeypatch):
+    """All components are proved, so that no other warning speaks of compilation."""
+
+    def slow(*names: str, seconds: float | None = None) -> bool:
+        loading._cut_short.append(names)
+        return False
+
+    monkeypatch.setattr(predictive, "load", slow)
+    with pytest.warns(UserWarning, match="kernels were compiled first"):
+        found = bs.solve_components(
+            cov, 3, 2, scheme="auto", limits=bs.Limits(time=60.0)
+        )
+    assert found.statuses == (bs.Status.OPTIMAL, bs.Status.OPTIMAL)
+    assert "kernels were compiled first" in found[-1].message
+
+
+def test_sets_too_large_to_look_at_are_said(cov, monkeypatch):
+    monkeypatch.setattr(predictive.Prediction, "enclose", lambda *_: [])
+    with pytest.warns(UserWarning, match="too many for the memory"):
+        bs.solve_components(cov, 3, 2, scheme="auto")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sweeps": 1},
+        {"constraints": bs.Constraints(exclude=[0])},
+        {"limits": bs.Limits(time=0.0, gap=0.01)},
+        {"scheme": "residual", "limits": bs.Limits(time=0.0)},
+    ],
+    ids=["sweeps", "constraints", "a gap is asked for", "not asked for"],
+)
+def test_nothing_is_said_where_no_look_was_due(cov, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = bs.solve_components(cov, 3, 2, **{"scheme": "auto", **options})
+    assert all("looked for" not in result.message for result in found.results)
+
+
+def test_the_log_sums_up_what_is_returned(cov, capsys):
+    """It summed up the problems in turn, "2 of 2 proved", of a set that is not."""
+    found = bs.solve_components(cov, 3, 2, scheme="auto", progress=True)
+    assert found.in_turn is not None
+    proved = sum(status is bs.Status.OPTIMAL for status in found.statuses)
+    assert proved < 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    widest = gap_in_percent(found.gaps.max(), None)
+    assert last.startswith(f"{proved} of 2 proved optimal, widest gap {widest},")
+
+
+def test_what_is_proved_of_components_chosen_together(cov):
+    """They were "not proved optimal: the search has finished", as if it had failed."""
+    found = bs.solve_components(cov, 3, 2, scheme="auto")
+    said = [proof_of(found, j) for j in range(2)]
+    for result, words in zip(found.results, said, strict=True):
+        if result.status is bs.Status.FEASIBLE:
+            assert words.startswith("chosen together with the others: given the ones")
+            assert words.endswith("% better")
+        else:
+            assert words == "proved optimal"
+    assert any("chosen together" in words for words in said)
+    assert all("finished" not in words for words in said)
+    page = found._repr_html_()
+    assert all(words in page for words in said)
+    assert proof_of(found.in_turn, 1) == "proved optimal"
 
 
 def test_one_component_is_that_of_residual_deflation(cov):
@@ -218,6 +315,20 @@ def test_the_command_line_says_so(tmp_path, monkeypatch, capsys):
     content = json.loads(Path("other/summary.json").read_text())
     assert content["scheme"] == "residual"
     assert content["in_turn"] is None
+
+
+def test_the_command_line_compiles_what_the_look_needs(tmp_path, monkeypatch):
+    """Compilation took the time that --time gave to the look."""
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("data.csv", dominated_data(), delimiter=",", fmt="%.17g")
+    loaded: list[tuple[str, ...]] = []
+    monkeypatch.setattr(loading, "load", lambda *names, **_: loaded.append(names))
+    words = ["fit", "data.csv", "-k", "3", "--time", "20"]
+    assert run([*words, "-n", "2"]) == 0
+    assert set(predictive.KERNELS) <= set(loaded[0])
+    loaded.clear()
+    assert run([*words, "-n", "1"]) == 0
+    assert not set(predictive.KERNELS) & set(loaded[0])
 
 
 @pytest.mark.parametrize("name", ["auto", "predictive"])

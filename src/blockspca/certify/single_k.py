@@ -50,9 +50,9 @@ def _on(cov: Covariance, support: NDArray[np.intp], source: str) -> _Candidate:
 
 def _target(best: _Candidate, gap: float) -> float:
     """Where a bound is low enough."""
-    # Half of what "optimal" allows: the other half is for what rounding adds to a
-    # bound.
-    slack = max(gap, 0.5 * OPTIMAL_GAP) * abs(best.objective)
+    # Half of what "optimal" allows is left for what rounding adds to a bound: one that
+    # ends at the target, and 3e-15 above the gap, has not reached it.
+    slack = max(gap - 0.5 * OPTIMAL_GAP, 0.5 * OPTIMAL_GAP) * abs(best.objective)
     return best.objective + slack
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .display import Display
@@ -27,9 +28,16 @@ def compile(show: ShowOptions) -> None:
 
 
 def compile_before(
-    solving: SolveOptions, cov: Covariance, display: Display, proof: bool = False
+    solving: SolveOptions,
+    cov: Covariance,
+    display: Display,
+    proof: bool = False,
+    further: Sequence[str] = (),
 ) -> None:
-    """Compile the kernels of a solve, or of a proof, before a time limit starts."""
+    """Compile the kernels of a solve, or of a proof, before a time limit starts.
+
+    `further` kernels are those of a scheme.
+    """
     if solving.time is None:  # what is needed is compiled when it is
         return
     from .._kernels.loading import PROVING, RECORDED_BY, load
@@ -38,4 +46,4 @@ def compile_before(
     more = RECORDED_BY if proof else ()
 
     with display.working("Loading the solver (the first time, it is compiled)"):
-        load(*PROVING, *scan_kernels(cov), *more)
+        load(*PROVING, *scan_kernels(cov), *more, *further)

@@ -250,8 +250,8 @@ def certificates(found: Fit) -> dict[str, str]:
 
 def lines(found: Fit) -> list[str]:
     """Say what was found."""
-    from .._messages import count, percent, proof_in_words
-    from ..components.shown import in_place_of
+    from .._messages import count, percent
+    from ..components.shown import in_place_of, proof_of
 
     components, loaded = found.components, found.loaded
     n, d = loaded.table.shape
@@ -265,7 +265,7 @@ def lines(found: Fit) -> list[str]:
         said += [
             "",
             f"component {j + 1}: {count(len(result.support), 'feature')}, "
-            f"{variance_in_words(components, j)}, {proof_in_words(result)}",
+            f"{variance_in_words(components, j)}, {proof_of(components, j)}",
             *(f"  {value:+.4f}  {name}" for name, value in result.loadings.items()),
             *price_lines(result),
         ]

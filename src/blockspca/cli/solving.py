@@ -139,11 +139,14 @@ def fit_components(
     start = constraining.starts(loaded, n_components)
     with display.working("Loading the solver"):
         from ..components import solve_components
+        from ..components.predictive import KERNELS
         from ..components.requests import features_wanted
         from ..components.scheme_names import as_scheme
         from ..covariance.pca import pca_variances
         from ..limits import Budget
-    compile_before(solving, loaded.cov, display, proof)
+    together = scheme in (SchemeName.AUTO, SchemeName.PREDICTIVE)
+    further = KERNELS if together and n_components > 1 else ()
+    compile_before(solving, loaded.cov, display, proof, further)
     budget = Budget(solving.limits(proof))
     if k is None:
         chosen = _choose(loaded, asked, budget, solving.jobs, display)

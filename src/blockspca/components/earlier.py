@@ -19,7 +19,8 @@ from ..certify.claims import rests_on_earlier
 from ..certify.verification import Verification, require
 from ..covariance.covariance import Covariance
 from ..numerics.rounding import sum_above
-from ..result import Result, Status, is_optimal_gap, is_within_gap
+from ..result import Result, Status
+from ..stopping import status_of_gap
 from .rewrite import with_bound
 from .schemes import Scheme
 
@@ -45,14 +46,11 @@ def with_earlier_bound(
     if bound >= result.upper_bound:
         return result
     bound = max(bound, result.objective)
-    status: Status = result.status
-    certificate = result.certificate
-    wanted = None if certificate is None else certificate.gap
-    if status is not Status.INTERRUPTED:  # which also says that no more will follow
-        if is_optimal_gap(result.objective, bound):
-            status = Status.OPTIMAL
-        elif wanted is not None and is_within_gap(result.objective, bound, wanted):
-            status = Status.GAP_LIMIT
+    wanted = None if result.certificate is None else result.certificate.gap
+    # An interruption stays one: it also says that no more components follow.
+    status = status_of_gap(
+        result.objective, bound, wanted, result.status, keep_interrupt=True
+    )
     step = StepClaim(
         k=result.k,
         upper_bound=bound,
@@ -103,8 +101,17 @@ def check_earlier_bound(
     )
     if not checks[i].complete:
         return check
-    left = tuple(said for said in check.unchecked if said != rests_on_earlier(claim))
-    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by component {i + 1}"
+    return with_claim_checked(
+        check, claim, rests_on_earlier(claim), f"component {i + 1}"
+    )
+
+
+def with_claim_checked(
+    check: Verification, claim: StepClaim, left_open: str, by: str
+) -> Verification:
+    """Return the check with a claim that it had left open, and what has checked it."""
+    left = tuple(said for said in check.unchecked if said != left_open)
+    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by {by}"
     return Verification(
         upper_bound=check.upper_bound if left else claim.upper_bound,
         checks=(*check.checks, said),

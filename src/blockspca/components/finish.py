@@ -26,6 +26,7 @@ from ..result import OPTIMAL_GAP, Result, Status, is_optimal_gap
 from ..search.reference import NodeCapReached, Undecided
 from .constrained import best_orthogonal
 from .constrained_proof import Better, Conditions, ConstrainedSearch
+from .earlier import with_claim_checked
 from .rewrite import with_bound, with_component
 from .schemes import Scheme
 
@@ -125,7 +126,6 @@ def check_finished(
     if certificate is None or certificate.bound_name != BoundName.CONDITIONS:
         return check
     claim = certificate.steps[-1]
-    open_ = left_to_components(claim)
     conditions = getattr(scheme, "conditions", None)
     if conditions is None or problem.n_features > LARGEST:
         return check
@@ -147,10 +147,5 @@ def check_finished(
         ) from None
     except (Undecided, NodeCapReached):
         return check
-    left = tuple(said for said in check.unchecked if said != open_)
-    said = f"k = {claim.k}: at most {claim.upper_bound:.12g}, by a search of all sets"
-    return Verification(
-        upper_bound=check.upper_bound if left else claim.upper_bound,
-        checks=(*check.checks, said),
-        unchecked=left,
-    )
+    open_ = left_to_components(claim)
+    return with_claim_checked(check, claim, open_, "a search of all sets")

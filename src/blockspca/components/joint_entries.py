@@ -39,6 +39,7 @@ from ..limits import Deadline
 from ..numerics.blas import single_threaded
 from ..numerics.rounding import EPS, power_of_four
 from ..numerics.upper_eigenvalues import AGREED, ky_fan_ceiling
+from .smoothed import smoothed_sum
 
 # Of the target, the smoothing of one ascent after the other. A sharp function from the
 # beginning stays where it is: three components of 10 features of normLung end at 13.74
@@ -47,7 +48,6 @@ SMOOTHINGS = (0.01, 0.003, 0.001, 0.0003)
 STEPS = 300  # of each of them, at the most
 THRESHOLDS = 16  # that are tried for the start, evenly up to the largest entry
 START = 0.9  # of the best: from less the ascent gets further (`entry_dual.bound`)
-NEWTON_STEPS = 60  # for the level of a smoothed sum, which takes about six
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,8 @@ class JointEntries:
 class KyFanMatrix(DualMatrix):
     """M with every feature in the core, and the smoothed sum of its m largest λ.
 
-    The sum is max Σ p_l λ_l + μ H(p) over 0 ≤ p ≤ 1, Σ p_l = m, with the entropy H of
-    p and 1 − p: p_l = 1/(1 + exp((t − λ_l)/μ)). The density of the slope is Σ p_l q_l
-    q_l', of trace m.
+    With the weights p_l of the sum (`smoothed`), the density of the slope is
+    Σ p_l q_l q_l', of trace m.
     """
 
     single_from = 2**62  # never: all eigenvalues count
@@ -105,30 +104,6 @@ class KyFanMatrix(DualMatrix):
         np.fill_diagonal(P, 0.0)
         largest = float(values[-self.rank :].sum())
         return Slope(value, largest, 2 * of_weights, P, presence)
-
-
-def smoothed_sum(values: FloatArray, m: int, mu: float) -> tuple[float, FloatArray]:
-    """Return the smoothed sum of the m largest of ascending values, and its weights."""
-    if m >= len(values):
-        return float(values.sum()), np.ones(len(values))
-    low = float(values.min()) - 40 * mu * len(values)
-    high = float(values.max()) + 40 * mu * len(values)
-    t = float(values[-m] + values[-m - 1]) / 2
-    for _ in range(NEWTON_STEPS):
-        p = _fermi(values, t, mu)
-        excess = float(p.sum()) - m
-        if abs(excess) <= 4 * EPS * m:
-            break
-        low, high = (t, high) if excess > 0 else (low, t)
-        slope = float((p * (1 - p)).sum()) / mu
-        after = t + excess / slope if slope > 0 else low
-        t = after if low < after < high else (low + high) / 2
-    value = m * t + mu * float(np.logaddexp(0.0, (values - t) / mu).sum())
-    return value, _fermi(values, t, mu)
-
-
-def _fermi(values: FloatArray, t: float, mu: float) -> FloatArray:
-    return np.asarray(1 / (1 + np.exp(np.clip((t - values) / mu, -500.0, 500.0))))
 
 
 def joint_entries(

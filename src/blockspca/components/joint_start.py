@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, cast
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ..limits import Deadline
 from ..numerics.linalg import largest_entries
 from ..result import Result
 from .constrained import MOST_DENSE, ascend, search_constrained, supports_of_rows
+from .orthogonal import Conditioned
 from .schemes import Scheme, SolveOne
 from .sweeps import total, unproved
 
@@ -43,64 +44,124 @@ ANGLES = (0.1, 0.3, 0.6)  # of rotations, about
 EXCHANGED = 4  # one in so many features of a component is exchanged
 
 
-class HasNormals(Protocol):
-    """A scheme whose components fulfil W'x = 0."""
-
-    def normals(self, cov: Covariance, components: FloatArray) -> FloatArray: ...
-
-
-def joint_start(
-    cov: Covariance,
-    components: FloatArray,
-    sparsities: Sequence[int],
-    scheme: HasNormals,
-    solve_one: SolveOne,
-) -> FloatArray:
-    """Return components, (m, d), with at least the total of the given ones."""
-    deadline = solve_one.deadline
-    best = _raised(cov, components, sparsities, scheme, deadline)
-    for share in SHARES:
-        if deadline.passed():
-            break
-        smaller = [max(1, math.ceil(share * k)) for k in sparsities]
-        begun = _apart(cov, smaller, scheme, solve_one)
-        if begun is not None:
-            trial = _raised(cov, begun, sparsities, scheme, deadline)
-            if _total(cov, trial) > _total(cov, best):
-                best = trial
-    return _varied(cov, best, sparsities, scheme, deadline)
+def begun_together(
+    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveOne
+) -> list[Result]:
+    """Return the results, or with other components if those have a larger total."""
+    if not isinstance(scheme, Conditioned):
+        return results
+    rows = np.array([result.x for result in results])
+    ks = [result.k for result in results]
+    found = _Search(cov, ks, scheme, solve_one).found(rows)
+    if np.array_equal(found, rows):
+        return results
+    # Sweeps prove every component again: here only x counts.
+    begun = [unproved(r, x, cov) for r, x in zip(results, found, strict=True)]
+    raised = total(cov, begun, scheme) > total(cov, results, scheme)
+    return begun if raised else results
 
 
-def _varied(
-    cov: Covariance,
-    best: FloatArray,
-    sparsities: Sequence[int],
-    scheme: HasNormals,
-    deadline: Deadline,
-) -> FloatArray:
-    """Return components that no trial improves, or as many as there are."""
-    rng = np.random.default_rng(0)
-    m, d = best.shape
-    if m < 2 or d > MOST_DENSE:
+@dataclass(frozen=True)
+class _Search:
+    """Looks for components with a large total, as rows of (m, d) arrays."""
+
+    cov: Covariance
+    sparsities: Sequence[int]
+    scheme: Conditioned
+    solve_one: SolveOne
+
+    @property
+    def deadline(self) -> Deadline:
+        return self.solve_one.deadline
+
+    def found(self, components: FloatArray) -> FloatArray:
+        """Return components with at least the total of the given ones."""
+        best = self.raised(components)
+        for share in SHARES:
+            if self.deadline.passed():
+                break
+            begun = self.apart([max(1, math.ceil(share * k)) for k in self.sparsities])
+            if begun is not None:
+                trial = self.raised(begun)
+                if self.total(trial) > self.total(best):
+                    best = trial
+        return self.varied(best)
+
+    def total(self, components: FloatArray) -> float:
+        return sum(float(x @ self.cov.matvec(x)) for x in components)
+
+    def varied(self, best: FloatArray) -> FloatArray:
+        """Return components that no trial improves, or as many as there are."""
+        rng = np.random.default_rng(0)
+        m, d = best.shape
+        if m < 2 or d > MOST_DENSE:
+            return best
+        leading = np.linalg.eigh(self.cov.submatrix(slice(None)))[1][:, ::-1][:, :m].T
+        reached = self.total(best)
+        for trial in range(min(TRIALS, WORK // (m * max(self.sparsities) ** 3))):
+            if self.deadline.passed():
+                break
+            vectors = _variation(best, leading, trial, rng)
+            supports = map(largest_entries, vectors, self.sparsities)
+            begun = self.near(list(supports), self.sparsities)
+            if begun is None:
+                continue
+            begun = self.raised(begun, 0)
+            total = self.total(begun)
+            if total > reached + GAIN * abs(reached):
+                best, reached = begun, total
         return best
-    leading = np.linalg.eigh(cov.submatrix(slice(None)))[1][:, ::-1][:, :m].T
-    reached = _total(cov, best)
-    for trial in range(min(TRIALS, WORK // (m * max(sparsities) ** 3))):
-        if deadline.passed():
-            break
-        vectors = _variation(best, leading, trial, rng)
-        supports = [
-            largest_entries(vector, k)
-            for vector, k in zip(vectors, sparsities, strict=True)
-        ]
-        begun = _in_turn(cov, supports, sparsities, scheme, deadline)
-        if begun is None:
-            continue
-        begun = _raised(cov, begun, sparsities, scheme, deadline, 0)
-        total = _total(cov, begun)
-        if total > reached + GAIN * abs(reached):
-            best, reached = begun, total
-    return best
+
+    def apart(self, sparsities: Sequence[int]) -> FloatArray | None:
+        """Return components near disjoint ones that fulfil the conditions, or None."""
+        free = np.arange(self.cov.n_features, dtype=np.intp)
+        starts: list[NDArray[np.intp]] = []
+        for k in sparsities:
+            if len(free) == 0:
+                return None
+            part = restricted(self.cov, free)
+            found = self.solve_one(part, min(k, len(free)), certify=False)
+            starts.append(free[found.support])
+            free = np.setdiff1d(free, starts[-1])
+        return self.near(starts, sparsities)
+
+    def near(
+        self, supports: Sequence[NDArray[np.intp]], sparsities: Sequence[int]
+    ) -> FloatArray | None:
+        """Return components near the supports that fulfil the conditions, or None."""
+        cov, found = self.cov, np.zeros((0, self.cov.n_features))
+        for support, k in zip(supports, sparsities, strict=True):
+            normals = self.scheme.normals(cov, found)
+            near = ascend(cov, normals, k, support, self.deadline)
+            if near is None:
+                return None
+            found = np.vstack([found, near.vector(cov.n_features)])
+        return found
+
+    def raised(self, components: FloatArray, rows: int = ROWS) -> FloatArray:
+        """Return components of which none is improved by an ascent while others stay.
+
+        Ascents are made from so many rows of PAP as well.
+        """
+        cov, components = self.cov, components.copy()
+        before = self.total(components)
+        for _ in range(ROUNDS):
+            for j, k in enumerate(self.sparsities):
+                if self.deadline.passed():
+                    return components
+                normals = self.scheme.normals(cov, np.delete(components, j, axis=0))
+                starts = [np.flatnonzero(components[j])]
+                if rows:
+                    starts += supports_of_rows(cov, normals, k, rows)
+                found = search_constrained(cov, normals, k, starts, self.deadline)
+                now = float(components[j] @ cov.matvec(components[j]))
+                if found is not None and found.objective > now:
+                    components[j] = found.vector(cov.n_features)
+            after = self.total(components)
+            if not after > before + GAIN * abs(before):
+                break
+            before = after
+        return components
 
 
 def _variation(
@@ -122,91 +183,3 @@ def _variation(
         return varied
     turn = rng.choice(ANGLES) * rng.normal(size=(m, m))
     return np.asarray(np.linalg.qr(np.eye(m) + turn - turn.T)[0] @ best)
-
-
-def _in_turn(
-    cov: Covariance,
-    supports: Sequence[NDArray[np.intp]],
-    sparsities: Sequence[int],
-    scheme: HasNormals,
-    deadline: Deadline,
-) -> FloatArray | None:
-    """Return components near the supports that fulfil the conditions, or None."""
-    found = np.zeros((0, cov.n_features))
-    for support, k in zip(supports, sparsities, strict=True):
-        normals = scheme.normals(cov, found)
-        near = ascend(cov, normals, k, support, deadline)
-        if near is None:
-            return None
-        found = np.vstack([found, near.vector(cov.n_features)])
-    return found
-
-
-def _total(cov: Covariance, components: FloatArray) -> float:
-    return sum(float(x @ cov.matvec(x)) for x in components)
-
-
-def _apart(
-    cov: Covariance, sparsities: Sequence[int], scheme: HasNormals, solve_one: SolveOne
-) -> FloatArray | None:
-    """Return components near disjoint ones that fulfil the conditions, or None."""
-    free = np.arange(cov.n_features, dtype=np.intp)
-    starts: list[NDArray[np.intp]] = []
-    for k in sparsities:
-        if len(free) == 0:
-            return None
-        part = solve_one(restricted(cov, free), min(k, len(free)), certify=False)
-        starts.append(free[part.support])
-        free = np.setdiff1d(free, starts[-1])
-    return _in_turn(cov, starts, sparsities, scheme, solve_one.deadline)
-
-
-def _raised(
-    cov: Covariance,
-    components: FloatArray,
-    sparsities: Sequence[int],
-    scheme: HasNormals,
-    deadline: Deadline,
-    rows: int = ROWS,
-) -> FloatArray:
-    """Return components of which none is improved by an ascent while others stay.
-
-    Ascents are made from so many rows of PAP as well.
-    """
-    components = components.copy()
-    before = _total(cov, components)
-    for _ in range(ROUNDS):
-        for j, k in enumerate(sparsities):
-            if deadline.passed():
-                return components
-            normals = scheme.normals(cov, np.delete(components, j, axis=0))
-            own = np.flatnonzero(components[j])
-            starts = [own]
-            if rows:
-                starts += supports_of_rows(cov, normals, k, rows)
-            found = search_constrained(cov, normals, k, starts, deadline)
-            now = float(components[j] @ cov.matvec(components[j]))
-            if found is not None and found.objective > now:
-                components[j] = found.vector(cov.n_features)
-        after = _total(cov, components)
-        if not after > before + GAIN * abs(before):
-            break
-        before = after
-    return components
-
-
-def begun_together(
-    cov: Covariance, results: list[Result], scheme: Scheme, solve_one: SolveOne
-) -> list[Result]:
-    """Return the results, or with other components if those have a larger total."""
-    if not hasattr(scheme, "normals"):
-        return results
-    rows = np.array([result.x for result in results])
-    ks = [result.k for result in results]
-    found = joint_start(cov, rows, ks, cast(HasNormals, scheme), solve_one)
-    if np.array_equal(found, rows):
-        return results
-    # Sweeps prove every component again: here only x counts.
-    begun = [unproved(r, x, cov) for r, x in zip(results, found, strict=True)]
-    raised = total(cov, begun, scheme) > total(cov, results, scheme)
-    return begun if raised else results

@@ -51,6 +51,10 @@ class Conditioned(_Deflation):
     """
 
     @abstractmethod
+    def normals(self, cov: Covariance, components: FloatArray) -> FloatArray:
+        """Return an orthonormal basis of W for these components, (d, m)."""
+
+    @abstractmethod
     def conditions(self, cov: Covariance, earlier: Sequence[Result]) -> Conditions:
         """W, and how well it is known."""
 

@@ -8,6 +8,7 @@ until they dominate a set that is given. Nothing is proved here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from .._validation import FloatArray, as_generator
 from .._warnings import warn_caller
 from ..bounds.entry_dual.pairs import OutOfTime
 from ..covariance.covariance import Covariance
-from ..limits import Deadline
+from ..limits import Deadline, NotAffordable
 from ..numerics.rounding import power_of_two
 from .core import Measured
 from .goal import USUAL, Goal
@@ -82,7 +83,10 @@ def more_predictive(
             warn_caller(NOT_COMPARED)
         return given
     goal, rng = Goal(weight), as_generator(rng)
-    starts, enclosed = _begun(search, lasso, given)
+    vectors, starts = _begun(search, lasso, given)
+    enclosed: list[FloatArray] = []
+    with suppress(OutOfTime):
+        enclosed = _enclosed(search, vectors, starts, given)
     best = None
     if enclosed:
         best = _best([search.raised(V, goal) for V in enclosed], goal)
@@ -104,23 +108,27 @@ def dominating(
     disjoint: bool,
     deadline: Deadline,
     memory: int | None = None,
-) -> FloatArray | None:
+) -> FloatArray:
     """Return components, (m, d), with no less adjusted variance and R² than given ones.
 
-    Of such sets it is one with much of both; the given ones, if no other is found, and
-    None where time or memory is too short to look for one. The other parameters are
-    those of `more_predictive`.
+    Of such sets it is one with much of both; the given ones, if no other is found. The
+    other parameters are those of `more_predictive`.
+
+    Raises
+    ------
+    NotAffordable
+        Saying what was too short to look for one.
     """
     try:
         if not load(*KERNELS, seconds=deadline.remaining()):
-            return None
+            raise OutOfTime
         search = Prediction(cov, sparsities, disjoint, deadline, memory, spare=False)
-        lasso = search.lasso_sets()
+        vectors, starts = _begun(search, search.lasso_sets(), given)
+        enclosed = _enclosed(search, vectors, starts, given)
     except OutOfTime:
-        return None
-    starts, enclosed = _begun(search, lasso, given)
+        raise NotAffordable("the time was up") from None
     if not enclosed:
-        return None
+        raise NotAffordable("the features of a set are too many for the memory")
     named = search.measure(starts[0])
     above = (named.adjusted, named.predicted)
     goal = Goal(USUAL, above=above, ceiling=search.ceiling())
@@ -132,20 +140,25 @@ def dominating(
 def _begun(
     search: Prediction, lasso: Sequence[FloatArray], given: FloatArray | None
 ) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Return the sets to begin with, a given one first, and those within the core.
-
-    The second list is empty if the time is up.
-    """
+    """Return directions, not cut, and the sets to begin with, a given one first."""
     vectors = [*search.directions(), *search.rotated_directions(), *lasso]
     starts = [search.cut(V) for V in vectors]
     if given is not None:
         starts.insert(0, search.cut(given))
-    try:
-        if given is not None:
-            vectors.append(search.timely(given.T).T)
-        return starts, search.enclose(vectors, starts)
-    except OutOfTime:
-        return starts, []
+    return vectors, starts
+
+
+def _enclosed(
+    search: Prediction,
+    vectors: Sequence[FloatArray],
+    starts: Sequence[FloatArray],
+    given: FloatArray | None,
+) -> list[FloatArray]:
+    """Form the core, and return the sets that are within it."""
+    likely = list(vectors)
+    if given is not None:
+        likely.append(search.timely(given.T).T)
+    return search.enclose(likely, starts)
 
 
 def _above(

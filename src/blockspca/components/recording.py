@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from .schemes import (
 )
 from .sweeps import others
 from .uncorrelated import UncorrelatedScores
+
+if TYPE_CHECKING:
+    from .solve import Components
 
 RECORDABLE = (
     DisjointSupports,
@@ -145,23 +148,7 @@ def _bound_shown(proof: Proof) -> float:
     return float.fromhex(proof.sections[-1].header["claims"][0]["upper_bound"])
 
 
-class Recorded(Protocol):
-    """Components that may have a proof; `first` is there after sweeps."""
-
-    @property
-    def proof(self) -> Proof | None: ...
-
-    @property
-    def results(self) -> tuple[Result, ...]: ...
-
-    @property
-    def scheme(self) -> Scheme: ...
-
-    @property
-    def first(self) -> Result | None: ...
-
-
-def replayed_components(found: Recorded, cov: Covariance, data: Any) -> Replay:
+def replayed_components(found: Components, cov: Covariance, data: Any) -> Replay:
     """Replay a proof, which has a section for each component."""
     results, scheme = found.results, found.scheme
     if found.proof is None or (type(scheme) not in RECORDABLE and len(results) > 1):

@@ -12,6 +12,7 @@ from .._validation import check_positive_integer, check_sparsity, share_of
 from .._warnings import warn_caller
 from ..constraints import Constraints, checked, feature_indices
 from ..covariance.covariance import Covariance, refuse_constant
+from .orthogonal import Conditioned
 from .schemes import DisjointSupports, Scheme
 
 
@@ -24,7 +25,7 @@ def check_constraints(
     """Refuse constraints that several components cannot keep."""
     for k in sparsities:
         rules = checked(constraints, cov.n_features, cov.feature_names, k)
-    if hasattr(scheme, "normals"):
+    if isinstance(scheme, Conditioned):
         raise ValueError(
             f"constraints with {type(scheme).__name__}(): its own search does not know "
             "them; pass scheme=ResidualDeflation()."
@@ -68,8 +69,11 @@ def check_starts(
     ]
 
 
-def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
-    """Check k, an integer or one per component, against n_components and d."""
+def check_sparsities(
+    k: Any, n_components: Any, cov: Covariance, scheme: Scheme
+) -> list[int]:
+    """Return k for each component, if A has as many components of the scheme."""
+    d = cov.n_features
     m = check_positive_integer(n_components, "n_components")
     if m > d:
         raise ValueError(
@@ -77,13 +81,22 @@ def check_sparsities(k: Any, n_components: Any, d: int) -> list[int]:
             "components as features."
         )
     if not isinstance(k, (Sequence, np.ndarray)) or isinstance(k, str):
-        return [check_sparsity(k, d)] * m
-    if len(k) != m:
+        sparsities = [check_sparsity(k, d)] * m
+    elif len(k) != m:
         raise ValueError(
             f"k has {len(k)} value(s) for n_components = {m}; pass one integer, or one "
             "for each component."
         )
-    return [check_sparsity(value, d, f"k[{j}]") for j, value in enumerate(k)]
+    else:
+        sparsities = [check_sparsity(one, d, f"k[{j}]") for j, one in enumerate(k)]
+    usable = refuse_constant(cov)
+    if m > usable:
+        raise ValueError(
+            f"n_components = {m} is more than the {usable} feature(s) that vary; pass "
+            "at most as many components."
+        )
+    scheme.check(sparsities, usable)
+    return sparsities
 
 
 def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
@@ -113,15 +126,6 @@ def features_wanted(k: Any, m: int, scheme: Scheme, cov: Covariance) -> Any:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
-def check_usable(sparsities: Sequence[int], usable: int) -> None:
-    """Refuse more components than there are features that vary."""
-    if len(sparsities) > usable:
-        raise ValueError(
-            f"n_components = {len(sparsities)} is more than the {usable} feature(s) "
-            "that vary; pass at most as many components."
-        )
 
 
 def is_disjoint(scheme: Any) -> bool:

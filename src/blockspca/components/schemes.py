@@ -131,13 +131,6 @@ def refuse_too_few(sparsities: Sequence[int], n_features: int) -> None:
         )
 
 
-def solve_apart(
-    problem: Covariance, used: NDArray[np.intp], k: int, solve_one: SolveOne
-) -> Result:
-    """Solve a problem without the features that are used."""
-    return solve_one.without(problem, used, k)
-
-
 SWEPT = ", given the others"  # in a certificate: those after it, too
 
 
@@ -179,7 +172,7 @@ class DisjointSupports:
     ) -> Result:
         if not earlier:
             return solve_one(cov, k)
-        return solve_apart(cov, used_features(earlier), k, solve_one)
+        return solve_one.without(cov, used_features(earlier), k)
 
     def margin(
         self, cov: Covariance, earlier: Sequence[Result], i: int, k: int
@@ -347,7 +340,7 @@ class ResidualDeflation(_Deflation):
         if not len(closed):
             return super().solve(cov, earlier, k, solve_one)
         left = residual(cov, np.array([result.x for result in earlier]))
-        return solve_apart(left, closed, k, solve_one)
+        return solve_one.without(left, closed, k)
 
     def closed(self, cov: Covariance, earlier: Sequence[Result]) -> NDArray[np.intp]:
         """Return the features that the next component may not use, ascending.

@@ -1,20 +1,17 @@
 """Descent on the bound of `shared_copies`, made smooth, from a point of `shared_dual`.
 
-The bound is convex in the H_i and X: sums of the largest of some numbers. With a
-temperature θ, the k largest of d_i become
-
-    min over ρ of  kρ + Σ θ log(1 + exp((d_i − ρ)/θ)),
-
-which is no less, and more by θ times an entropy; likewise the r largest eigenvalues.
-The derivatives are weights between 0 and 1, of sum k and r: the relaxed indicators of
-the features, and W, the relaxed projection. L-BFGS descends on n_i, t_i and U for one
-temperature after the other. The bound itself comes with every evaluation, and the least
-of all is kept: it is a bound at any point, so that nothing here has to be exact.
+The bound is convex in the H_i and X: sums of the k largest of some numbers, and of the
+r largest eigenvalues. Both are smoothed, with a temperature θ (`smoothed`); the weights
+are the relaxed indicators of the features, and W, the relaxed projection. L-BFGS
+descends on n_i, t_i and U for one temperature after the other. The bound itself comes
+with every evaluation, and the least of all is kept: it is a bound at any point, so that
+nothing here has to be exact.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +24,7 @@ from ..limits import Deadline
 from ..numerics.rounding import EPS, TINY
 from .shared_copies import CopiesPoint
 from .shared_dual import DualPoint
+from .smoothed import smoothed_sum
 
 #: Temperatures, of ρ. Where the entropies are a twentieth of the gap, which is so in
 #: the last, a lower one gains less than as many steps more in the others.
@@ -113,7 +111,7 @@ class CopiesDescent:
         """Descend until the bound is at the target, or time is up."""
         self._target, self._deadline = target, deadline
         at = self._at
-        try:
+        with suppress(_Ended):  # Ctrl-C goes on to the caller, who keeps the best point
             for temperature in TEMPERATURES:
                 at = minimize(
                     self._smoothed,
@@ -123,8 +121,6 @@ class CopiesDescent:
                     method="L-BFGS-B",
                     options={"maxiter": STEPS, "maxcor": MEMORY},
                 ).x
-        except _Ended:
-            pass
 
     # -- the bound and its smooth form -------------------------------------------------
 
@@ -142,7 +138,7 @@ class CopiesDescent:
         x, x_N, x_T, x_X = self._chosen(N, T, X)
         y, y_N, y_T = _not_chosen(N, T)
         theta = temperature * self._multiplier
-        top, p = smooth_top(x - y, self.k, theta)
+        top, p = smoothed_sum(x - y, self.k, theta)
         H = N.T @ N - T.T @ T
         K = self.inside - self.inside @ X
         L = self.inside - K
@@ -150,7 +146,7 @@ class CopiesDescent:
         apart = 2 * float((self.inside * L).sum())
         values, V = np.linalg.eigh(H)
         theta = temperature * self._eigenvalue
-        leading, w = smooth_top(values, self.rank, theta)
+        leading, w = smoothed_sum(values, self.rank, theta)
         self._keep(at, x - y, float(y.sum()) + apart, values)
         W = (V * w) @ V.T
         p = p[:, None]
@@ -226,31 +222,3 @@ def _not_chosen(
         (ratio - 1) * N - slope * T,
         (1 + ratio) * T - slope * N,
     )
-
-
-def smooth_top(
-    values: FloatArray, count: int, theta: float
-) -> tuple[float, FloatArray]:
-    """Return the sum of the `count` largest, or a little more, and its derivative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from blockspca.components.shared_descent import smooth_top
-    >>> total, weights = smooth_top(np.array([3.0, 1.0, 0.9, 0.0]), 2, 0.05)
-    >>> round(total, 3), weights.round(2)
-    (4.031, array([1.  , 0.73, 0.27, 0.  ]))
-    """
-    if len(values) <= count:
-        return float(values.sum()), np.ones(len(values))
-    ordered = np.sort(values)[::-1]
-    low, high = ordered[count] - 40 * theta, ordered[count - 1] + 40 * theta
-    for _ in range(60):
-        rho = (low + high) / 2
-        weights = 1 / (1 + np.exp(np.clip((rho - values) / theta, -500, 500)))
-        if weights.sum() > count:
-            low = rho
-        else:
-            high = rho
-    total = count * rho + theta * float(np.logaddexp(0, (values - rho) / theta).sum())
-    return float(total), weights

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._messages import gap_in_percent
 from .._validation import FloatArray
 from ..certify.claims import LAPACK_AGREEMENT
 from ..certify.verification import Verification, require
@@ -106,10 +107,12 @@ class SharedSupport:
         return [str(int(i)) if names is None else names[i] for i in self.support]
 
     def __repr__(self) -> str:
+        more = "..." if len(self.support) > 5 else ""
         return (
             f"SharedSupport(k={self.k}, n_components={self.n_components}, "
             f"objective={self.objective:.6g}, upper_bound={self.upper_bound:.6g}, "
-            f"status={self.status})"
+            f"gap={gap_in_percent(self.gap, self.status)}, status={self.status}, "
+            f"features={self.features[:5]}{more})"
         )
 
     def verify(self, cov: Covariance | Any, *, max_nodes: int = 20_000) -> Verification:

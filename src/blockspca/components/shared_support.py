@@ -15,12 +15,13 @@ from .._validation import check_n_jobs, check_positive_integer, check_sparsity
 from .._warnings import is_nested_call, warn_caller
 from ..constraints import Constraints, feature_indices
 from ..covariance.covariance import Covariance, as_covariance, refuse_constant
-from ..limits import Budget, Deadline, Limits, Status, as_limits
+from ..limits import PROVED, Budget, Deadline, Limits, Status, as_limits
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import with_sign
 from ..numerics.threads import allowed_threads
 from ..progress import Event, Listener, as_listener, silent
-from ..result import OPTIMAL_GAP, is_optimal_gap, is_within_gap
+from ..result import OPTIMAL_GAP
+from ..stopping import status_of_gap
 from .shared_bounds import closed_forms
 from .shared_choice import SharedChoice, shared_rules
 from .shared_heuristic import SharedHeuristic, SharedSet
@@ -247,11 +248,9 @@ class _Run:
         """Whether the bound is close enough, or a limit is reached."""
         gap, objective = self.budget.limits.gap, self.best.objective
         bound = max(self.claim.upper_bound, objective)
-        return (
-            is_optimal_gap(objective, bound)
-            or (gap is not None and is_within_gap(objective, bound, gap))
-            or (self.claim.dual is not None and self.budget.stop_reason() is not None)
-        )
+        if status_of_gap(objective, bound, gap, None) in PROVED:
+            return True
+        return self.claim.dual is not None and self.budget.stop_reason() is not None
 
     def event(
         self,
@@ -277,6 +276,7 @@ class _Run:
         choice, best = self.choice, self.best
         objective = best.objective
         bound = max(self.claim.upper_bound, objective)
+        stopped = Status.INTERRUPTED if interrupted else self.budget.stop_reason()
         vectors = np.column_stack([with_sign(vector) for vector in best.vectors.T])
         return SharedSupport(
             support=choice.features[best.support],
@@ -284,7 +284,7 @@ class _Run:
             variances=best.values,
             objective=objective,
             upper_bound=bound,
-            status=_status(objective, bound, self.budget, interrupted),
+            status=status_of_gap(objective, bound, self.budget.limits.gap, stopped),
             k=self.k,
             n_features=choice.n_features,
             certificate=replace(self.claim, upper_bound=bound),
@@ -373,17 +373,6 @@ def solve_shared_path(
                 warn_caller(interruption(f"solve_shared_path, at k = {k},", [path[k]]))
             break
     return path
-
-
-def _status(objective: float, bound: float, budget: Budget, stopped: bool) -> Status:
-    if is_optimal_gap(objective, bound):
-        return Status.OPTIMAL
-    gap = budget.limits.gap
-    if gap is not None and is_within_gap(objective, bound, gap):
-        return Status.GAP_LIMIT
-    if stopped:
-        return Status.INTERRUPTED
-    return budget.stop_reason() or Status.FEASIBLE
 
 
 def _checked_features(

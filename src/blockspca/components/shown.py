@@ -9,9 +9,26 @@ import numpy as np
 from .._html import table
 from .._messages import proof_in_words
 from ..result import SHOWN
+from .requests import is_chosen_together
+from .schemes import scheme_name
 
 if TYPE_CHECKING:
     from .solve import Components
+
+
+def as_repr(found: Components) -> str:
+    """Return a line about the set, and the repr of each result, by its index."""
+    scheme = scheme_name(found.scheme)
+    about = f"{len(found)} by {scheme}, joint_upper_bound={found.joint_upper_bound:.6g}"
+    if not np.isnan(found.r2):
+        about += f", r2={found.r2:.6g}"
+    lines = [f"  [{j}] {result!r}" for j, result in enumerate(found.results)]
+    return "\n".join([f"Components({about})", *lines])
+
+
+def proof_of(found: Components, index: int) -> str:
+    """Say how sure one component is, in half a sentence."""
+    return proof_in_words(found.results[index], is_chosen_together(found))
 
 
 def as_html(found: Components) -> str:
@@ -26,7 +43,7 @@ def as_html(found: Components) -> str:
             result.k,
             f"{found.explained_variance[j]:.6g}",
             format(float(adjusted[j]), form),
-            proof_in_words(result),
+            proof_of(found, j),
             ", ".join(result.features[:SHOWN]),
         )
         for j, result in enumerate(found.results)

@@ -18,11 +18,11 @@ from ..certificate import restated
 from ..certify.proof_log import recording_limits
 from ..certify.verify import Verification, verify, verify_replayed
 from ..constraints import Constraints
-from ..covariance.covariance import Covariance, as_covariance, refuse_constant
+from ..covariance.covariance import Covariance, as_covariance
 from ..covariance.formed import formed_or_interrupted
 from ..limits import Budget, Limits, as_limits
 from ..numerics.threads import allowed_threads
-from ..progress import Listener, as_listener
+from ..progress import Listener, ProgressLog, as_listener
 from ..proof_file import MayHaveProof, Proof
 from ..result import Result, Status, relative_gap
 from .checks import REGRESSION_AGREEMENT, check_relations, check_variances
@@ -35,20 +35,19 @@ from .requests import (
     check_sparsities,
     check_starts,
     check_sweeps,
-    check_usable,
     prediction_of,
 )
 from .scheme_names import as_scheme
 from .schemes import Scheme, in_turn_only, scheme_name
-from .shown import as_html, as_text
-from .solving import HALF, SolveAgain, chosen_together, in_turn
+from .shown import as_html, as_repr, as_text
+from .solving import HALF, Call, chosen_together, in_turn
 from .sweeping import swept_again
 from .sweeps import others
-from .undominated import unless_dominated
+from .undominated import look_is_due, unless_dominated
 from .variance import adjusted_variance, predicted, score_covariance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Components(MayHaveProof):
     """Sparse components x_1, …, x_m with what is known about each and about the set.
 
@@ -293,6 +292,9 @@ class Components(MayHaveProof):
             self.components[:, used].T, index=labels, columns=columns
         )
 
+    def __repr__(self) -> str:
+        return as_repr(self)
+
     def _repr_html_(self) -> str:
         return as_html(self)
 
@@ -339,7 +341,8 @@ def solve_components(
         nothing, and others use features that it closes, there are none, and a warning.
     limits : Limits or float, optional
         For all components together; a number is seconds. Each gets an equal share of
-        the time and nodes that are left; a sweep that is not the last has half of them.
+        the time and nodes that are left; a sweep that is not the last has half of them,
+        and the look for a dominating set ("auto") one of m + 1 parts.
         The gap and the memory apply to each.
     progress : bool or callable, optional
         As in `solve`.
@@ -382,11 +385,8 @@ def solve_components(
     n_jobs = check_n_jobs(options.get("n_jobs"))
     sweeps = check_count(sweeps, "sweeps")
     cov = as_covariance(cov)
-    usable = refuse_constant(cov)
     scheme = as_scheme(scheme)
-    sparsities = check_sparsities(k, n_components, cov.n_features)
-    check_usable(sparsities, usable)
-    scheme.check(sparsities, usable)
+    sparsities = check_sparsities(k, n_components, cov, scheme)
     if constraints is not None:
         check_constraints(constraints, cov, sparsities, scheme)
         options["constraints"] = constraints
@@ -394,34 +394,49 @@ def solve_components(
     starts = check_starts(start, cov, sparsities)
     if check_flag(proof, "proof"):
         check_recorded(cov, scheme, len(sparsities), options)
-    with allowed_threads(n_jobs), as_listener(progress) as tell:
-        cov, tell = formed_or_interrupted(cov, budget, tell)
-        call = SolveAgain(cov, scheme, sparsities, budget, tell, options)
-        if prediction_of(scheme):
-            results = chosen_together(call, starts)
-        else:
-            results = in_turn(call, starts, HALF if sweeps else 1.0)
-        scheme, results, replaced = unless_dominated(call, results, sweeps)
-        # After Ctrl-C there is no second look at any component, and one alone has no
-        # others that it could be solved given.
-        again, has_others = None, len(results) > 1
-        if sweeps and has_others and results[-1].status is not Status.INTERRUPTED:
-            again = swept_again(call, results, sweeps)
-        first = None if again is None else results[0]
-        is_swept, results = again is not None, again or results
-        named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
-        proved = bool(options.get("certify", True))
-        found = collect(cov, tuple(named), scheme, budget, first, prove=proved)
+    with allowed_threads(n_jobs), as_listener(progress) as listener:
+        cov, tell = formed_or_interrupted(cov, budget, listener)
+        call = Call(cov, scheme, sparsities, budget, tell, options)
+        found = _found(call, starts, sweeps)
+        if isinstance(listener, ProgressLog):
+            listener.returned = found.results
     if Status.INTERRUPTED in found.statuses and not is_nested_call():
         warn_caller(interruption("solve_components", found.results, len(sparsities)))
-    if replaced:
-        before = _replaced(found, cov, replaced, budget)
-        found = replace(found, in_turn=before)
     if not proof:
         return found
-    left = recording_limits(budget)
-    record = partial(recorded_apart, cov, named, left, scheme, is_swept)
+    left, is_swept = recording_limits(budget), found.first is not None
+    record = partial(recorded_apart, cov, found.results, left, found.scheme, is_swept)
     return replace(found, proof=Proof.deferred(record))
+
+
+def _found(call: Call, starts: list[list[int]], sweeps: int) -> Components:
+    """Solve for the components, and put together what is known of them."""
+    cov, budget = call.cov, call.budget
+    if prediction_of(call.scheme):
+        results = chosen_together(call, starts)
+    else:
+        part = HALF if sweeps else 1.0
+        if look_is_due(call, sweeps):  # the look and its bounds are one part of m + 1
+            part = len(call.sparsities) / (len(call.sparsities) + 1)
+        results = in_turn(call, starts, part)
+    scheme, results, replaced = unless_dominated(call, results, sweeps)
+    # After Ctrl-C there is no second look at any component, and one alone has no
+    # others that it could be solved given.
+    again = None
+    if sweeps and len(results) > 1 and results[-1].status is not Status.INTERRUPTED:
+        again = swept_again(call, results, sweeps)
+    first = None if again is None else results[0]
+    is_swept, results = again is not None, again or results
+    named = [placed(r, j, scheme, is_swept) for j, r in enumerate(results)]
+    prove = bool(call.options.get("certify", True))
+    try:
+        found = collect(cov, tuple(named), scheme, budget, first, prove=prove)
+    except KeyboardInterrupt:  # a joint proof was under way: its closed forms remain
+        named[-1] = restated(named[-1], status=Status.INTERRUPTED)
+        found = collect(cov, tuple(named), scheme, budget, first, prove=False)
+    if not replaced:
+        return found
+    return replace(found, in_turn=_replaced(found, cov, replaced, budget))
 
 
 def placed(result: Result, index: int, scheme: Scheme, swept: bool) -> Result:

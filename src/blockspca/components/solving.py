@@ -123,8 +123,11 @@ def shared_out(budget: Budget, to_go: int, part: float) -> Limits:
 
 
 @dataclass
-class SolveAgain:
-    """Solves for one component of a set again; see `sweeps.swept`."""
+class Call:
+    """What one call of `solve_components` solves, with what is left of its limits.
+
+    Called, it solves for one component of a set again, as `sweeps.swept` asks.
+    """
 
     cov: Covariance
     scheme: Scheme
@@ -172,7 +175,7 @@ def next_component(
 
 
 def in_turn(
-    call: SolveAgain,
+    call: Call,
     starts: Sequence[Sequence[int]],
     part: float,
     chosen: FloatArray | None = None,
@@ -213,7 +216,7 @@ def _loaded(cov: Covariance, supports: Sequence[Sequence[int]]) -> FloatArray:
 
 
 def _without_proof(
-    call: SolveAgain, chosen: FloatArray, deadline: Deadline
+    call: Call, chosen: FloatArray, deadline: Deadline
 ) -> list[Result] | None:
     """Return chosen components as they are; None if one of them adds nothing.
 
@@ -244,7 +247,7 @@ def _without_proof(
     return results
 
 
-def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
+def chosen_together(call: Call, starts: list[list[int]]) -> list[Result]:
     """Return components of which some adjusted variance is given for prediction.
 
     Each is certified for its problem after the earlier ones, as if it had been found
@@ -275,7 +278,7 @@ def chosen_together(call: SolveAgain, starts: list[list[int]]) -> list[Result]:
     return bounded(call, chosen, deadline)
 
 
-def bounded(call: SolveAgain, chosen: FloatArray, deadline: Deadline) -> list[Result]:
+def bounded(call: Call, chosen: FloatArray, deadline: Deadline) -> list[Result]:
     """Return chosen components, each with a bound for its problem, or an obvious one.
 
     With certify=False the bounds are those in closed form, and the status is

@@ -18,16 +18,14 @@ from ..result import Result, Status
 from .generalised_variance import log_volume
 from .joint import budget_of_sweeps
 from .joint_start import begun_together
-from .solving import HALF, SolveAgain, SolveWithin, shared_out
+from .solving import HALF, Call, SolveWithin, shared_out
 from .sweeps import NotAmongTheOthers, SweepGoal, swept, total, unproved
 from .variance import score_covariance
 
 AS_MUCH = 1e-12  # of a sum: less is its rounding
 
 
-def swept_again(
-    call: SolveAgain, results: list[Result], sweeps: int
-) -> list[Result] | None:
+def swept_again(call: Call, results: list[Result], sweeps: int) -> list[Result] | None:
     """Solve for each component again, given all others; None if that cannot be."""
     cov, scheme, budget = call.cov, call.scheme, call.budget
     # Half of what is left: sweeps have the rest.
@@ -57,7 +55,7 @@ def swept_again(
 
 
 def _swept_by_product(
-    again: SolveAgain, results: list[Result], together: list[Result], sweeps: int
+    again: Call, results: list[Result], together: list[Result], sweeps: int
 ) -> tuple[list[Result] | None, list[Result]]:
     """Raise the product of variances; None if that is not it, or their sum falls.
 

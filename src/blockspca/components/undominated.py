@@ -8,43 +8,65 @@ less is proved; its components have bounds, and those found in turn are kept bes
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .._kernels.joint_constants import ROUNDED
+from .._kernels.loading import times_cut_short
 from .._validation import FloatArray
+from .._warnings import warn_caller
 from ..certificate import restated
 from ..covariance.covariance import Covariance
-from ..limits import Deadline
+from ..limits import Deadline, NotAffordable
 from ..result import Result, Status
 from .predictive import dominating
 from .requests import is_disjoint
 from .schemes import ResidualDeflation, Scheme, in_turn_only
-from .solving import HALF, SolveAgain, bounded, shared_out
+from .solving import HALF, Call, bounded, shared_out
 from .variance import adjusted_variance, predicted, score_covariance
 
 
+def look_is_due(call: Call, sweeps: int) -> bool:
+    """Whether a set that dominates the components in turn is to be looked for.
+
+    Not of one component, under constraints or before sweeps: no set is known that would
+    keep the ones, or be kept by the others. Nor where a gap is asked for, which
+    components in turn are proved to have; and a contrast has no R².
+    """
+    return (
+        isinstance(call.scheme, ResidualDeflation)
+        and call.scheme.unless_dominated is not None
+        and len(call.sparsities) > 1
+        and not (sweeps or "constraints" in call.options or call.cov.is_contrast)
+        and call.budget.limits.gap is None
+    )
+
+
 def unless_dominated(
-    call: SolveAgain, results: list[Result], sweeps: int
+    call: Call, results: list[Result], sweeps: int
 ) -> tuple[Scheme, list[Result], list[Result]]:
     """Return the components to take, with their scheme and those that they replace.
 
     Those found in turn replace none, and their scheme is the one that looks for no
-    others. So it is under constraints and before sweeps: no set is known that would
-    keep the ones, or be kept by the others. And where a gap is asked for, which
-    components in turn are proved to have.
+    others.
     """
     scheme = call.scheme
     if not isinstance(scheme, ResidualDeflation) or scheme.unless_dominated is None:
         return scheme, results, []
     found = None
-    whole = len(results) == len(call.sparsities) > 1
     interrupted = results[-1].status is Status.INTERRUPTED
-    wanted = "constraints" in call.options or call.budget.limits.gap is not None
-    if whole and not (sweeps or interrupted or wanted):
+    if look_is_due(call, sweeps) and not interrupted:
+        cut_short = times_cut_short()
         try:
             found = _dominating(call, results, scheme.unless_dominated)
         except KeyboardInterrupt:
             interrupted = True
+        except NotAffordable as reason:
+            said = _not_looked_for(str(reason), times_cut_short() > cut_short)
+            warn_caller(said)
+            message = " ".join(filter(None, (results[-1].message, said)))
+            results = [*results[:-1], replace(results[-1], message=message)]
     if found is not None and found[-1].status is Status.INTERRUPTED:
         found, interrupted = None, True
     if found is not None:
@@ -54,19 +76,30 @@ def unless_dominated(
     return in_turn_only(scheme), results, []
 
 
-def _dominating(
-    call: SolveAgain, results: list[Result], share: float
-) -> list[Result] | None:
-    """Return a set that dominates the given one, with an R² larger by the share."""
+def _not_looked_for(reason: str, compiled: bool) -> str:
+    """Say that there was no look, why, and what the components are then."""
+    if compiled:
+        reason += ", as kernels were compiled first, which happens once on a machine"
+    return (
+        f"No set that predicts more was looked for: {reason}. These are the components "
+        "found one after the other; pass a longer limit."
+    )
+
+
+def _dominating(call: Call, results: list[Result], share: float) -> list[Result] | None:
+    """Return a set that dominates the given one, with an R² larger by the share.
+
+    None if there is none. Raises `NotAffordable` if it could not be looked for.
+    """
     cov, memory = call.cov, call.budget.limits.memory
     given = np.array([result.x for result in results])
     added, r2 = _added(cov, given), predicted(cov, given)
     deadline = Deadline(shared_out(call.budget, 1, HALF).time)
-    if not (added > 0 and r2 > 0) or deadline.passed():
+    if not (added > 0 and r2 > 0):
         return None
     disjoint = is_disjoint(call.scheme)
     chosen = dominating(cov, given, call.sparsities, disjoint, deadline, memory)
-    if chosen is None or not predicted(cov, chosen) > (1 + share) * r2:
+    if not predicted(cov, chosen) > (1 + share) * r2:
         return None
     found = bounded(call, chosen, deadline)
     if found[-1].status is Status.INTERRUPTED:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._messages import count, gap_in_percent, percent, proof_in_words
+from .._messages import count, gap_in_percent, percent
 from ..certificate import BoundName, Certificate, StepClaim
 from ..components.joint import adds_plain
-from ..components.shown import in_place_of
+from ..components.shown import in_place_of, proof_of
 from ..result import Result, Status
 from .inspection import about_alternatives, about_stability, importance_rows
 
@@ -98,7 +98,7 @@ def summary(report: Report) -> list[str]:
         index = components.results.index(worst) + 1
         said.append(
             f"{proved} of {m} proved optimal. Component {index} is "
-            f"{proof_in_words(worst)}."
+            f"{proof_of(components, index - 1)}."
         )
     return said
 
@@ -157,7 +157,7 @@ def about_component(report: Report, index: int) -> dict[str, Any]:
     price = "" if result.price is None else f"; constraints cost {result.price}"
     return {
         "number": index + 1,
-        "proof": proof_in_words(result) + price,
+        "proof": proof_of(report.components, index) + price,
         "optimal": result.status is Status.OPTIMAL,
         "status": str(result.status),
         "objective": f"{result.objective:.6g}",
