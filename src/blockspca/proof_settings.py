@@ -15,7 +15,7 @@ from .limits import Limits
 
 
 class Prover(Enum):
-    """Who proves a range of k, in which order; `pipeline.choose_prover` says so."""
+    """Who proves a range of k, in which order; see `certify.options.choose_prover`."""
 
     CHAIN = "from k = 1 up, each k by the one before"
     SINGLE_K = "the last k by itself, by the direction dual"
@@ -27,7 +27,7 @@ class Prover(Enum):
 class ProofSettings:
     """When and for how long each prover runs; k are sparsities, times are seconds."""
 
-    # -- which prover (`pipeline.choose_prover`) ---------------------------------------
+    # -- which prover (`certify.options.choose_prover`) --------------------------------
 
     #: Swaps on blocks cost k³ each. Beyond this k power steps find as much in less
     #: time, and from data, where blocks of 2k features have to be computed, the proof

@@ -42,7 +42,7 @@ from ..covariance.covariance import Covariance, as_covariance, refuse_constant
 from ..limits import Budget, LimitReached, Limits, Status, as_limits
 from ..numerics.linalg import symmetric_eigenvalues
 from ..numerics.threads import allowed_threads
-from ..pipeline import SETTINGS, choose_prover, solve
+from ..pipeline import SETTINGS, solve
 from ..result import OPTIMAL_GAP, Result
 from ..rules import Rules
 from ..scan.lists import scan_kernels
@@ -301,7 +301,6 @@ class _Search:
                     part,
                     self.budget.left(),
                     self.options,
-                    choose_prover,
                 )
                 self.budget.nodes += next_best.nodes
                 if next_best.upper_bound < self.edge:
