@@ -156,7 +156,7 @@ class EntryDual(GrowingCore):
         A = dense_problem(cov, features, unit)
         search = EntrySearch(A, self.k, tau, root)
         if self.screen is not None:
-            search.settled = tau  # what is ruled out is no higher
+            search.closed_bound = tau  # what is ruled out is no higher
         self.root, self.features = search, features
 
     def search(self, time_limit: float, nodes: int) -> EntryBound:
@@ -171,15 +171,12 @@ class EntryDual(GrowingCore):
                 self.root.run(deadline, nodes)
             interrupted = False
         if self.root is None:
-            elapsed = self.best.elapsed + deadline.elapsed()
-            self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+            self.best = replace(self.best, interrupted=interrupted)
             return self.best
         search, features = self.root, self.features
-        found = search.result()
-        value = searched_value(found.value, unit, self.k, cov)
-        better = None if found.better is None else features[found.better]
-        elapsed = self.best.elapsed + deadline.elapsed()
-        best = replace(self.best, elapsed=elapsed, nodes=found.nodes, better=better)
+        value = searched_value(search.value, unit, self.k, cov)
+        better = None if search.better is None else features[search.better]
+        best = replace(self.best, nodes=search.nodes, better=better)
         if value < self.best.value:
             d = len(self.diagonal)
             record = SearchRecord(

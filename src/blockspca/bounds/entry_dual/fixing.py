@@ -46,21 +46,13 @@ _MARGIN = 1e-6  # η, relative to τ
 _TRIED = (1.05, 1.2, 2.0, 5.0)
 
 
-def fixed_out(A: FloatArray, node: Node, k: int, tau: float) -> NDArray[np.bool_]:
-    """Tell which features of a node are in no set of it above τ.
-
-    Parameters
-    ----------
-    A : array of shape (n, n)
-        Between the node's features.
-    """
-    return out_with_weights(A, node, k, tau)[0]
-
-
-def out_with_weights(
+def fixed_out(
     A: FloatArray, node: Node, k: int, tau: float
 ) -> tuple[NDArray[np.bool_], FloatArray, FloatArray]:
-    """Return which features are out, with u and a of each."""
+    """Return which features of a node are in no set of it above τ, and u and a of each.
+
+    A is that between the node's features.
+    """
     out = np.zeros(len(A), dtype=bool)
     own, prices = np.zeros(len(A)), np.ones(len(A))
     q = node.places(k)

@@ -87,12 +87,9 @@ class EntryBound:
     value: float
     #: The point that proves it, or the log of the search that does.
     record: EntryRecord | SearchRecord | None = None
-    #: `evaluations`, `nodes`: of the dual's matrix, and of the search.
-    evaluations: int = 0
-    nodes: int = 0
+    nodes: int = 0  #: of the search
     #: A support above the target, up to rounding, if the search came upon one.
     better: NDArray[np.intp] | None = None
-    elapsed: float = 0.0  #: seconds
     interrupted: bool = False  #: by the keyboard; the bound holds all the same
 
 
@@ -155,8 +152,7 @@ class GrowingCore:
                 if self.point is not None:
                     self._grow(self.point, deadline)
             interrupted = False
-        elapsed = self.best.elapsed + deadline.elapsed()
-        self.best = replace(self.best, elapsed=elapsed, interrupted=interrupted)
+        self.best = replace(self.best, interrupted=interrupted)
         return self.best
 
     def _enough(self) -> float:
@@ -471,7 +467,7 @@ class GrowingCore:
             return
         value = proved_value(self.cov, self.k, record, self.pairs)
         if value < self.best.value:
-            self.best = EntryBound(value, record, self.evaluations)
+            self.best = EntryBound(value, record)
 
     def _record(self, point: Point, core: NDArray[np.intp]) -> EntryRecord:
         low = 0.0 if len(core) == len(point.weights) else np.sqrt(self.level)

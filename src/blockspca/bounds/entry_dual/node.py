@@ -44,6 +44,12 @@ class Node:
     #: (n, r); Y, where the next ascent begins (`proximal.py`).
     density: FloatArray | None = None
 
+    @classmethod
+    def whole(cls, n: int) -> Node:
+        """All of n features, nothing fixed, and a point of zeros."""
+        nothing = np.zeros(n, dtype=bool)
+        return cls(np.arange(n), nothing, np.zeros(n), np.zeros((n, n)))
+
     def places(self, k: int) -> int:
         """q, how many features are still to be chosen."""
         return k - int(self.inside.sum())

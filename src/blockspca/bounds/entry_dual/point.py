@@ -25,7 +25,7 @@ from .check import (
     searched_value,
     with_errors,
 )
-from .fixing import fixed_in, likely_in, out_with_weights
+from .fixing import fixed_in, fixed_out, likely_in
 from .log import SearchLog, SearchRecord
 from .node import Node
 from .pairs import OutOfTime
@@ -88,13 +88,11 @@ def written_search(
     None if the log does not repeat, or not in time. Where features were ruled out
     before the search, the proof needs the bound of `record.screen` for k − 1.
     """
-    features, n = record.features, len(record.features)
-    root = Node(np.arange(n), np.zeros(n, dtype=bool), np.zeros(n), np.zeros((n, n)))
+    features = record.features
     A = dense_problem(cov, features, record.unit)
-    log = SearchLog(record.log.points, record.log.splits)
-    search = _NotedSearch(A, k, record.tau, root, log)
+    search = _NotedSearch(A, k, record.tau, Node.whole(len(A)), record.log)
     try:
-        value = max(search.run(deadline, 2**62).value, record.tau)
+        value = max(search.run(deadline, 2**62), record.tau)
     except LogMismatch:
         return None
     writer = _Writer(features, float(np.sqrt(record.unit)), value)
@@ -158,7 +156,7 @@ class _NotedSearch(EntrySearch):
         after = super()._fixed(node)
         done = self.at.rounds[-1]
         A = self.A[np.ix_(node.features, node.features)]
-        out, own, prices = out_with_weights(A, node, self.k, self.tau)
+        out, own, prices = fixed_out(A, node, self.k, self.tau)
         done.out = node.features[out].tolist()
         done.own, done.prices = own[out].tolist(), prices[out].tolist()
         if after is not None:

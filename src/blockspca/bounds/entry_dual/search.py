@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,16 +44,6 @@ class LogMismatch(Exception):
 _NO_PAIRS = Pairs(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """What the search came to, in units of the problem."""
-
-    value: float  #: no set exceeds it, errors of entries aside
-    nodes: int
-    better: NDArray[np.intp] | None  #: rows of a set above the target, if one was found
-    free: int  #: free features of the weakest node
-
-
 class EntrySearch:
     """The search of one dense problem.
 
@@ -65,6 +55,11 @@ class EntrySearch:
         No set above it is to be left.
     log : SearchLog, optional
         Of an earlier run, which is repeated as far as it goes.
+
+    Attributes
+    ----------
+    better : array of int or None
+        Rows of a set above τ, up to rounding, if one was found.
     """
 
     def __init__(
@@ -78,8 +73,9 @@ class EntrySearch:
         self.A, self.k, self.tau = A, k, tau
         self.repeats = log is not None
         self.log = SearchLog() if log is None else log
+        self.points, self.splits = iter(self.log.points), iter(self.log.splits)
         self.nodes = 0
-        self.settled = -np.inf  # the largest bound of what is closed
+        self.closed_bound = -np.inf  # the largest bound of what is closed
         self.better: NDArray[np.intp] | None = None
         self.presence: FloatArray | None = None  # at the last point
         self.density: FloatArray | None = None
@@ -89,18 +85,14 @@ class EntrySearch:
 
     @property
     def value(self) -> float:
-        """No set exceeds it."""
+        """No set exceeds it, errors of entries aside."""
         still_open = [node.bound for _, _, node in self.open]
-        return max([self.settled, *still_open])
+        return max([self.closed_bound, *still_open])
 
-    def result(self) -> SearchResult:
-        free = len(self.open[0][2].free) if self.open else 0
-        return SearchResult(self.value, self.nodes, self.better, free)
-
-    def run(self, deadline: Deadline, most_nodes: int) -> SearchResult:
+    def run(self, deadline: Deadline, most_nodes: int) -> float:
         """Work on nodes until all are closed, or time, nodes or the log run out.
 
-        Another call goes on where this one ends.
+        Returns the value. Another call goes on where this one ends.
         """
         while self.waiting or self.open:
             if deadline.passed() or self.nodes >= most_nodes:
@@ -118,13 +110,13 @@ class EntrySearch:
             node = self.waiting[0]
             worked = self._work(node, deadline)
             self.nodes += 1
-            # What is open covers all that is not settled, whenever this ends.
+            # What is open covers all that is not closed, whenever this ends.
             left = [item for item in self.open if item[2] is not node]
             if worked is not None:
                 left.append((-worked.bound, next(self.order), worked))
             heapq.heapify(left)
             self.open, self.waiting = left, self.waiting[1:]
-        return self.result()
+        return self.value
 
     # -- one node ------------------------------------------------------------------
 
@@ -138,7 +130,7 @@ class EntrySearch:
                 return node
             node, closed = found
             if closed:
-                self.settled = max(self.settled, self.tau)
+                self.closed_bound = max(self.closed_bound, self.tau)
                 return None
             after = self._fixed(node)
             if after is None:
@@ -152,7 +144,7 @@ class EntrySearch:
         return None if self._is_leaf(node) else node
 
     def _is_leaf(self, node: Node) -> bool:
-        """Settle a node with one set left, or none."""
+        """Close a node with one set left, or none."""
         q = node.places(self.k)
         if q < 0:
             return True
@@ -160,7 +152,7 @@ class EntrySearch:
             return False
         chosen = node.features if q else node.features[node.inside]
         value = eigenvalue_ceiling(self.A[np.ix_(chosen, chosen)])
-        self.settled = max(self.settled, value)
+        self.closed_bound = max(self.closed_bound, value)
         if value > self.tau:
             self.better = chosen
         return True
@@ -209,7 +201,7 @@ class EntrySearch:
 
     def _logged(self, node: Node) -> LoggedPoint | None:
         """The point that an earlier run came to."""
-        point = self.log.next_point()
+        point = next(self.points, None)
         if point is not None and len(point.weights) != len(node.features):
             raise LogMismatch
         return point
@@ -244,9 +236,9 @@ class EntrySearch:
     def _fixed(self, node: Node) -> Node | None:
         """Fix features out and in; None if no set is left."""
         A = self.A[np.ix_(node.features, node.features)]
-        out = fixed_out(A, node, self.k, self.tau)
+        out, _, _ = fixed_out(A, node, self.k, self.tau)
         if out.any():
-            self.settled = max(self.settled, self.tau)
+            self.closed_bound = max(self.closed_bound, self.tau)
             node = _restricted(node, ~out)
         if len(node.features) <= _WHOLE:
             M, rounding = self._matrix(node)
@@ -254,7 +246,7 @@ class EntrySearch:
             likely = likely_in(M, level, node.free)
             found = fixed_in(M, level, likely[: max(1, node.places(self.k) + 1)])
             if found:
-                self.settled = max(self.settled, self.tau)
+                self.closed_bound = max(self.closed_bound, self.tau)
                 inside = node.inside.copy()
                 inside[found] = True
                 node = replace(node, inside=inside)
@@ -265,7 +257,7 @@ class EntrySearch:
     def _children(self, node: Node) -> list[Node]:
         """Split by the feature that is nearest to being half inside."""
         if self.repeats:
-            i = self.log.next_split()
+            i = next(self.splits, None)
             if i is None:
                 return []
             if not (0 <= i < len(node.inside)) or node.inside[i]:
