@@ -8,6 +8,7 @@ change is to be held against `benchmarks/certified_path.py` and `benchmarks/pape
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -234,22 +235,11 @@ class ProofSettings:
 
     def beside_target(self, limits: Limits) -> Limits:
         """What a contrast has for itself."""
-        part, nodes = 1.0 - self.target_share, limits.nodes
-        return replace(
-            limits,
-            time=None if limits.time is None else part * limits.time,
-            nodes=None if nodes is None else max(1, math.ceil(part * nodes)),
-        )
+        return _share_of(limits, 1.0 - self.target_share, math.ceil)
 
     def target_at_first(self, limits: Limits) -> Limits:
         """What its target has where it comes first."""
-        part, nodes = self.target_share, limits.nodes
-        return replace(
-            limits,
-            time=None if limits.time is None else part * limits.time,
-            nodes=None if nodes is None else max(1, int(part * nodes)),
-            gap=None,
-        )
+        return replace(_share_of(limits, self.target_share, int), gap=None)
 
     def of_target(self, left: Limits) -> Limits:
         """What its target has, of what is left: for a bound, whatever the gap."""
@@ -282,6 +272,13 @@ class ProofSettings:
     def nodes_of_dual(self, k: int) -> int:
         """Nodes that the dual's search may open for a k by itself."""
         return self.most_nodes if k >= self.dual_search_from else self.few_nodes
+
+
+def _share_of(limits: Limits, share: float, whole: Callable[[float], int]) -> Limits:
+    """A share of the time and of the nodes, of which at least one is left."""
+    time = None if limits.time is None else share * limits.time
+    nodes = None if limits.nodes is None else max(1, whole(share * limits.nodes))
+    return replace(limits, time=time, nodes=nodes)
 
 
 DEFAULT_SETTINGS = ProofSettings()

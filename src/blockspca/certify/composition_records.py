@@ -22,7 +22,7 @@ from ..limits import LimitReached
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
 from .compositions import level_of
-from .tree_limits import TreeLimits
+from .refusals import TreeLimits
 
 COUNTED = 2.0**-17  # room of counts, and of what tables say of fewer features
 _POINT = 2.0**-26  # of a bound vv' + tI, beside t and v'v

@@ -93,9 +93,7 @@ class Incumbents:
 
     def _limits(self) -> GroupLimits | None:
         """The limits of groups, by positions in the pool."""
-        if self._groups is None:
-            return None
-        return GroupLimits(self._groups.label[self.pool.features], self._groups.room)
+        return self._groups and self._groups.among(self.pool.features)
 
     def objective(self, k: int) -> float:
         """x'Ax, not λ as LAPACK found it, and not in units.

@@ -341,7 +341,7 @@ def _first_set(
     pool = order[:size]
     filled = order[:places] if groups is None else groups.first(order, places)
     pool = np.unique(np.concatenate([pool, filled, np.searchsorted(rest, start)]))
-    among = None if groups is None else GroupLimits(groups.label[pool], groups.room)
+    among = None if groups is None else groups.among(pool)
     best = rest[filled]
     value = run.offer(np.union1d(chosen, best).astype(np.intp))
     if len(start) == places:

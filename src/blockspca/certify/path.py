@@ -35,11 +35,10 @@ from ..search.schur_tree import largest_size
 from ..stopping import status_of_gap
 from .adaptive_screening import Candidates
 from .chain import Chain
-from .conclude import conclude
+from .conclude import conclude, steps_from_variances
 from .incumbents import Incumbents
 from .records import CertifiedStep, TreeStatistics
 from .single_k import prove_single_k
-from .unscanned import steps_from_variances
 
 # Passes over the survivors' submatrix before their tree has opened a node
 _SURVIVOR_PASSES = 12
@@ -398,7 +397,8 @@ class PathProver:
             proof = proof or self.step_proof(k)
             proof.blind = 2 * len(survivors) > self.cov.n_varying
             proof.grows = grow
-            outcome = proof.search(matrix, tau, rounds, self.groups_among(survivors))
+            groups = self.groups and self.groups.among(survivors)
+            outcome = proof.search(matrix, tau, rounds, groups)
             if outcome.exhausted:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
@@ -410,12 +410,6 @@ class PathProver:
                 return Attempt.USELESS
             self.report(k, len(survivors))
         return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS
-
-    def groups_among(self, survivors: NDArray[np.int64]) -> GroupLimits | None:
-        """The limits of groups for some of the features."""
-        if self.groups is None:
-            return None
-        return GroupLimits(self.groups.label[survivors], self.groups.room)
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""

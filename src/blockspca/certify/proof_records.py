@@ -30,9 +30,8 @@ from .adaptive_screening import Candidates
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import Subject
-from .refusals import NotRecordable
+from .refusals import NotRecordable, TreeLimits
 from .sign_records import SmallerBounds, sign_record
-from .tree_limits import TreeLimits
 
 Found = tuple[float, dict[str, Any] | None]
 _NOTHING: Found = (np.inf, None)

@@ -54,11 +54,7 @@ class Subject:
     def limits_of(self, features: NDArray[np.int64]) -> list[GroupLimits]:
         """What sets of some of the features have to keep."""
         given = (self.groups, self.beside)
-        return [
-            GroupLimits(one.label[features], one.room)
-            for one in given
-            if one is not None
-        ]
+        return [limits.among(features) for limits in given if limits is not None]
 
 
 @dataclass(frozen=True)
@@ -208,8 +204,8 @@ def _relaxed(
         matrix = raised(matrix, pairs)
         header["raised"] = [list(pair) for pair in pairs]
     groups, beside = (
-        one and GroupLimits(one.label[features], one.room)
-        for one in (rules.limits, rules.limits_beside)
+        limits and limits.among(features)
+        for limits in (rules.limits, rules.limits_beside)
     )
     if len(features) < whole.cov.n_features:
         matrix = restricted(matrix, features)
@@ -232,11 +228,13 @@ def _chosen(
     include = np.array(rules.include, dtype=np.intp)
     beside = rules.limits_beside
     if beside is not None:  # of what `rest` has, none with a full group
-        rest_beside = beside.after(include, rest)
-        keep = ~rest_beside.full()
-        rest = rest[keep]
-        beside = GroupLimits(rest_beside.label[keep], rest_beside.room)
-        groups = groups and GroupLimits(groups.label[keep], groups.room)
+        beside = beside.after(include, rest)
+        keep = ~beside.full()
+        rest, beside, groups = (
+            rest[keep],
+            beside.among(keep),
+            groups and groups.among(keep),
+        )
     if len(rest) == 0:
         return None
     bound = certificate.upper_bound if part is None else part.upper_bound

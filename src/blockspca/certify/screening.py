@@ -82,15 +82,13 @@ class Screening:
         self.diagonal: FloatArray = in_units(scan.diagonal, unit)
         self.values: FloatArray = scan.values / unit
         self.indices = scan.indices
+        if groups is not None and candidates is not None:
+            groups = groups.among(candidates)
         self.groups = groups
         if groups is not None:
-            label = groups.label if candidates is None else groups.label[candidates]
-            self.groups = GroupLimits(label, groups.room)
             self._all = self.values, self.indices
-            everything = np.arange(len(label))
-            self.values, self.indices = limited_lists(
-                *self._all, self.groups, everything
-            )
+            everything = np.arange(len(groups.label))
+            self.values, self.indices = limited_lists(*self._all, groups, everything)
         self.rounding = scan.rounding / unit
         self.prefix = _running_sums(self.values**2)
         self._alive = np.empty(len(self.diagonal), dtype=np.int64)

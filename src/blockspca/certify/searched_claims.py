@@ -207,17 +207,12 @@ class SearchedClaims:
             here = np.arange(start, start + len(rows))
             squares[np.arange(len(rows)), here] = 0.0
             if self.groups is not None:
-                keep_limits(squares, here, self._among(features))
+                keep_limits(squares, here, self.groups.among(features))
             if q < len(features):
                 squares = np.partition(squares, len(features) - q, axis=1)
                 squares = squares[:, len(features) - q :]
             norms[start : start + step] = squares.sum(axis=1)
         return norms_above(norms, q, self.error / self.unit)
-
-    def _among(self, features: NDArray[np.intp]) -> GroupLimits:
-        """The limits of groups for some of the features."""
-        assert self.groups is not None
-        return GroupLimits(self.groups.label[features], self.groups.room)
 
     def _tree(self, claim: StepClaim, left: NDArray[np.intp]) -> str:
         """Search the features that are left for a k-set above the claimed bound."""
@@ -244,7 +239,7 @@ class SearchedClaims:
                     upper,
                     cap - nodes,
                     self.deadline,
-                    None if self.groups is None else self._among(left[part]),
+                    self.groups and self.groups.among(left[part]),
                 )
             return nodes
 

@@ -25,8 +25,7 @@ from ..search.tree_log import ROOM, below, root_order
 from .adaptive_screening import Candidates
 from .nonnegative import nonnegative_loadings
 from .proof_subject import Subject
-from .refusals import NotClosed
-from .tree_limits import TreeLimits
+from .refusals import NotClosed, TreeLimits
 
 _NEAR = 2.0**-34  # of |τ|: what τI − A − N has left
 _STEPS, _LAST_STEPS = 200, 3_000  # of the splitting: of a node, and of a single set
@@ -369,7 +368,7 @@ def sign_record(
             k,
             tau,
             known,
-            [GroupLimits(one.label[order], one.room) for one in groups],
+            [one.among(order) for one in groups],
             limits,
         )
         try:

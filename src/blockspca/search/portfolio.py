@@ -83,7 +83,7 @@ class StepProof:
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             if groups is not None:
-                self._groups = GroupLimits(groups.label[part], groups.room)
+                self._groups = groups.among(part)
             outcome = self._search_part(matrix[part[:, None], part], tau, rounds)
             if outcome.counterexample is not None:
                 return Outcome(False, part[outcome.counterexample])
