@@ -11,6 +11,7 @@ import numpy as np
 
 from blockspca.certify.adaptive_screening import Candidates
 from blockspca.certify.chain import Chain
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.path import certified_path
 from blockspca.certify.records import TreeStatistics
 from blockspca.certify.screening import limited_lists
@@ -195,7 +196,9 @@ def paths() -> Numbers:
     given += [(f"data {len(X)}", Covariance.from_data(X)) for X in data()]
     for name, cov in given:
         for which, groups in labelled(cov.n_features):
-            steps = certified_path(cov, min(5, groups.capacity), groups=groups)
+            steps = certified_path(
+                cov, min(5, groups.capacity), options=ProofOptions(groups=groups)
+            )
             found[f"{name} {which}"] = [
                 [
                     listed(step.support),

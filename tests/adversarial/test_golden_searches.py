@@ -15,6 +15,7 @@ from blockspca._kernels import averaging as kernel
 from blockspca._kernels import selection
 from blockspca.certify import path as path_module
 from blockspca.certify.adaptive_screening import Candidates
+from blockspca.certify.options import ProofOptions
 from blockspca.certify.records import TreeStatistics
 from blockspca.covariance.covariance import Covariance
 from blockspca.limits import Budget, LimitReached, Limits
@@ -68,18 +69,22 @@ def paths() -> Numbers:
                 cov,
                 len(A) - 2,
                 limits=limit,
-                callback=events.append,
+                options=ProofOptions(callback=events.append),
             )
             found[f"{name} {which}"] = [step_numbers(s) for s in steps.values()]
             survivors = [event.survivors for event in events if event.stage == "proof"]
             found[f"{name} {which} events"] = survivors
         for first in (2, 99):
             settings = judge.every_argument(first)
-            steps = path_module.certified_path(cov, 5, settings=settings)
+            steps = path_module.certified_path(
+                cov, 5, options=ProofOptions(settings=settings)
+            )
             found[f"{name} from {first}"] = [step_numbers(s) for s in steps.values()]
     for which, X in enumerate((*data(), by_variance())):
         steps = path_module.certified_path(
-            Covariance.from_data(X), 3, settings=judge.every_argument()
+            Covariance.from_data(X),
+            3,
+            options=ProofOptions(settings=judge.every_argument()),
         )
         found[f"data {which}"] = [step_numbers(s) for s in steps.values()]
     return found
@@ -108,6 +113,14 @@ def resisting() -> Numbers:
     How often a bound is told again, between slices of a tree, is a matter of the clock.
     """
     found: Numbers = {}
+    settings = ProofSettings(
+        first_nodes=1,
+        probe_nodes=0,
+        first_seconds=0.0,
+        growth_share=0.0,
+        chainless_from_gap=0.0,  # or a round of the tree would do
+        chainless_seconds=600.0,  # of a busy machine two may be too few
+    )
     for name, A in matrices():
         events: list[list[float]] = []
 
@@ -119,15 +132,7 @@ def resisting() -> Numbers:
         path_module.certified_path(
             Covariance.from_matrix(A),
             5,
-            callback=note,
-            settings=ProofSettings(
-                first_nodes=1,
-                probe_nodes=0,
-                first_seconds=0.0,
-                growth_share=0.0,
-                chainless_from_gap=0.0,  # or a round of the tree would do
-                chainless_seconds=600.0,  # of a busy machine two may be too few
-            ),
+            options=ProofOptions(callback=note, settings=settings),
         )
         found[name] = events
     return found

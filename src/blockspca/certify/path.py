@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,10 +26,9 @@ from ..numerics import cost as _cost
 from ..numerics.blas import single_threaded
 from ..numerics.linalg import SMALL
 from ..numerics.rounding import EPS, above_from_units, above_in_units
-from ..progress import Event, Listener, silent
-from ..proof_settings import DEFAULT_SETTINGS, ProofSettings
+from ..progress import Event, silent
+from ..proof_settings import Prover
 from ..result import Status
-from ..rules import GroupLimits
 from ..scan.lists import scan_kernels
 from ..search.portfolio import StepProof
 from ..search.schur_tree import largest_size
@@ -37,6 +37,7 @@ from .adaptive_screening import Candidates
 from .chain import Chain
 from .conclude import conclude, steps_from_variances
 from .incumbents import Incumbents
+from .options import BY_CHAIN, ProofOptions
 from .records import CertifiedStep, TreeStatistics
 from .single_k import prove_single_k
 
@@ -71,12 +72,7 @@ def certified_path(
     *,
     limits: Limits | None = None,
     incumbents: Mapping[int, Sequence[int]] | None = None,
-    n_jobs: int = 1,
-    callback: Listener = silent,
-    settings: ProofSettings = DEFAULT_SETTINGS,
-    single_k: bool = False,
-    prove: bool = True,
-    groups: GroupLimits | None = None,
+    options: ProofOptions = BY_CHAIN,
 ) -> dict[int, CertifiedStep]:
     """Solve max x'Ax, ‖x‖₂ = 1, ‖x‖₀ ≤ k, with a proof, for k = 1, …, k_max.
 
@@ -89,18 +85,10 @@ def certified_path(
         one to 0, by way of coarser gaps if the proof is long.
     incumbents : mapping from k to features, optional
         Supports to start from, for any k; smaller ones are extended.
-    n_jobs : int
-        Threads for a long proof.
-    callback : callable, optional
-        Receives an `Event` while A is read, after each k, each improvement and each
-        slice of a long proof.
-    single_k : bool
-        Prove k_max by itself (`prove_single_k`) where the chain does not at once.
-    prove : bool
-        False looks for good components only: bounds are those that come by the way.
-    groups : GroupLimits, optional
-        Only sets that keep them count. Each group has room for one feature at least,
-        and all together for k_max.
+    options : ProofOptions
+        With the prover `CHAIN_THEN_SINGLE_K`, k_max is proved by itself where the chain
+        does not at once. Each group has room for one feature at least, and all together
+        for k_max.
 
     Returns
     -------
@@ -128,16 +116,18 @@ def certified_path(
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k_max, budget.check, callback, settings, groups)
+        candidates = Candidates(
+            cov,
+            k_max,
+            budget.check,
+            options.callback,
+            options.settings,
+            options.groups,
+        )
         with single_threaded():
             prover = PathProver(
-                cov, k_max, candidates, incumbents or {}, budget, settings, groups
+                cov, k_max, candidates, incumbents or {}, budget, options
             )
-            prover.n_jobs, prover.callback = n_jobs, callback
-            if not prove:
-                prover.gap = _ANY_GAP
-            if single_k:
-                prover.single_k = k_max
             for k in range(1, k_max + 1):
                 prover.step(k)
             return conclude(prover, None)
@@ -148,11 +138,12 @@ def certified_path(
     with single_threaded():
         try:
             if prover is None:
-                return steps_from_variances(cov, k_max, stopped, groups)
+                return steps_from_variances(cov, k_max, stopped, options.groups)
             return conclude(prover, stopped)
         except KeyboardInterrupt:  # what is known takes a moment to write down
             if prover is None:
-                return steps_from_variances(cov, k_max, Status.INTERRUPTED, groups)
+                stopped = Status.INTERRUPTED
+                return steps_from_variances(cov, k_max, stopped, options.groups)
             return conclude(prover, Status.INTERRUPTED)
 
 
@@ -166,12 +157,12 @@ class PathProver:
         candidates: Candidates,
         given: Mapping[int, Sequence[int]],
         budget: Budget,
-        settings: ProofSettings,
-        groups: GroupLimits | None,
+        options: ProofOptions,
     ) -> None:
         self.cov, self.candidates, self.budget = cov, candidates, budget
-        self.groups = groups
-        self.settings, self.unit = settings, candidates.unit
+        self.settings, self.groups = options.settings, options.groups
+        self.n_jobs = joblib.effective_n_jobs(options.n_jobs)
+        self.callback, self.unit = options.callback, candidates.unit
         self.incumbents = Incumbents(
             cov,
             self.unit,
@@ -179,19 +170,19 @@ class PathProver:
             candidates.promising(first_pool(k_max)),
             given,
             budget.affords,
-            groups,
+            options.groups,
         )
         self.values = self.incumbents.values
         self.chain = Chain(cov, candidates, self.values)
         self.statistics = [TreeStatistics() for _ in range(k_max + 1)]
         self.times = [0.0] * (k_max + 1)
         self.stopped_by: dict[int, Status] = {}
-        self.gap = budget.limits.gap
+        self.gap = budget.limits.gap if options.prove else _ANY_GAP
         self.gap_level = 0
-        self.single_k = 0  # the k that is proved by itself where the chain resists
+        #: the k that is proved by itself where the chain resists
+        is_hybrid = options.prover is Prover.CHAIN_THEN_SINGLE_K
+        self.single_k = k_max if is_hybrid else 0
         self.defect = ""  # of a bound below what is reached; then nothing is claimed
-        self.n_jobs = 1
-        self.callback: Listener = silent
 
     def step(self, k: int) -> None:
         """Find and prove k."""

@@ -70,22 +70,10 @@ def recorded(
     without: NDArray[np.intp] | Sequence[int] = (),
     deflated: Deflated | None = None,
 ) -> Proof:
-    """Record the proof of results.
+    """Record the proof of results within limits, see `recording_limits`.
 
-    Data that are read in place have to be what they were.
-
-    Parameters
-    ----------
-    cov : Covariance
-        A itself, which the data belong to.
-    results : iterable of Result
-        Ascending in k; those of a path may be made here.
-    limits : Limits
-        Of the recording, see `recording_limits`.
-    without : sequence of int
-        Features that results without constraints may not use.
-    deflated : Deflated, optional
-        What the results are about, where that is not A.
+    Data that are read in place have to be what they were. Otherwise as `record_proof`;
+    results of a path may be made here.
     """
     cov.check_unchanged()
     cov = cov.formed()

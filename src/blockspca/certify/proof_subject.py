@@ -230,11 +230,8 @@ def _chosen(
     if beside is not None:  # of what `rest` has, none with a full group
         beside = beside.after(include, rest)
         keep = ~beside.full()
-        rest, beside, groups = (
-            rest[keep],
-            beside.among(keep),
-            groups and groups.among(keep),
-        )
+        rest, beside = rest[keep], beside.among(keep)
+        groups = groups and groups.among(keep)
     if len(rest) == 0:
         return None
     bound = certificate.upper_bound if part is None else part.upper_bound

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 
-import joblib
-
 from ..bound_names import BoundName
 from ..certificate import Certificate, StepClaim, restated
 from ..covariance.covariance import Covariance
@@ -92,18 +90,16 @@ class _Call:
         self, within: Limits, heard: Listener, n_jobs: int | None = None
     ) -> dict[int, CertifiedStep]:
         """Walk the chain."""
-        options = self.options
         return certified_path(
             self.cov,
             self.ks[-1],
             limits=within,
             incumbents=self.incumbents,
-            n_jobs=joblib.effective_n_jobs(n_jobs or options.n_jobs),
-            callback=heard if self.is_heard else silent,
-            settings=options.settings,
-            single_k=options.prover is Prover.CHAIN_THEN_SINGLE_K,
-            prove=options.prove,
-            groups=options.groups,
+            options=replace(
+                self.options,
+                n_jobs=n_jobs or self.options.n_jobs,
+                callback=heard if self.is_heard else silent,
+            ),
         )
 
     def finished(

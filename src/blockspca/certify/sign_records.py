@@ -53,12 +53,8 @@ class SmallerBounds:
     of_signs: FloatArray
 
 
-def _no_limit() -> None:
-    """Steps end by their number alone."""
-
-
 def added_matrix(
-    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = lambda: None
 ) -> FloatArray | None:
     """Return N ≥ 0, 0 on its diagonal, with τI − A − N positive definite, if found.
 
@@ -81,15 +77,15 @@ def added_matrix(
     if not (np.diagonal(C) > 0).all():
         return None
     fixed = np.eye(len(A), dtype=bool)
-    limited = _limited(steps, check)
-    for Y in _common_points(limited, C, fixed, np.eye(len(A)), np.zeros_like(A)):
+    basis, own = np.eye(len(A)), np.zeros_like(A)
+    for Y in _common_points(steps, check, C, fixed, basis, own):
         if np.linalg.eigvalsh(Y)[0] >= -room:
             return _rest_of(C, Y)
     return None
 
 
 def added_at_optimum(
-    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = _no_limit
+    A: FloatArray, tau: float, steps: int, check: Callable[[], None] = lambda: None
 ) -> FloatArray | None:
     """As `added_matrix`, where the best x ≥ 0 comes up to τ and has zeros.
 
@@ -121,7 +117,7 @@ def added_at_optimum(
     fixed = np.outer(held, held) | np.eye(len(A), dtype=bool)
     basis = np.linalg.qr(np.column_stack([x, np.eye(len(A))]))[0][:, 1 : len(A)]
     own = (tau - 2 * room - value) * np.outer(x, x)
-    for Y in _common_points(_limited(steps, check), C, fixed, basis, own):
+    for Y in _common_points(steps, check, C, fixed, basis, own):
         N = _rest_of(C, Y)
         reached = (N @ x)[~held]
         rows = np.where(reached > 0, needed / np.where(reached > 0, reached, 1.0), 0.0)
@@ -132,15 +128,9 @@ def added_at_optimum(
     return None
 
 
-def _limited(steps: int, check: Callable[[], None]) -> Iterator[int]:
-    """Count steps, with a look at the limits before each."""
-    for step in range(steps):
-        check()
-        yield step
-
-
 def _common_points(
-    steps: Iterator[int],
+    steps: int,
+    check: Callable[[], None],
     C: FloatArray,
     fixed: NDArray[np.bool_],
     basis: FloatArray,
@@ -151,7 +141,8 @@ def _common_points(
     These are `own` and a semidefinite form in the space of `basis`.
     """
     Y, Z = np.where(fixed, C, np.minimum(C, 0.0)), np.zeros_like(C)
-    for step in steps:
+    for step in range(steps):
+        check()
         values, vectors = np.linalg.eigh(basis.T @ (Y - Z) @ basis)
         vectors = basis @ vectors
         X = own + (vectors * np.maximum(values, 0.0)) @ vectors.T
