@@ -25,7 +25,7 @@ from .constraints import Constraints, checked, feature_indices
 from .covariance.covariance import Covariance, as_covariance, refuse_constant
 from .covariance.formed import formed_or_interrupted
 from .limits import PROVED, Budget, Limits, as_limits
-from .numerics.linalg import leading_eigenvector, rayleigh
+from .numerics.linalg import on_support
 from .numerics.threads import allowed_threads
 from .progress import Listener, as_listener
 from .proof_file import Proof
@@ -272,10 +272,8 @@ def _check_start(start: Any, cov: Covariance, k: int) -> list[int]:
 
 def _better(cov: Covariance, found: Result, given: list[int]) -> list[int]:
     """The better of the support of the blocks and one to start from."""
-    if given:
-        within = cov.submatrix(given)
-        if rayleigh(within, leading_eigenvector(within)) > found.objective:
-            return given
+    if given and on_support(cov, given)[1] > found.objective:
+        return given
     return found.support.tolist()
 
 

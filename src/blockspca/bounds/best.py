@@ -170,21 +170,19 @@ class _Problem:
         return self.k * self.cov.entry_error
 
 
+@dataclass
 class _Run:
     """The bounds of one problem so far; each method adds one while that is wanted."""
 
-    def __init__(
-        self,
-        problem: _Problem,
-        effort: Effort,
-        settings: ProofSettings,
-        report: Callable[[float, int, int], None] | None,
-    ) -> None:
-        self.problem, self.effort, self.settings = problem, effort, settings
-        self.report = report
+    problem: _Problem
+    effort: Effort
+    settings: ProofSettings
+    report: Callable[[float, int, int], None] | None
+    visited: int = 0  #: nodes of the direction dual's search
+    entries: EntryDual | None = None
+
+    def __post_init__(self) -> None:
         self.known = [NamedBound(np.inf, BoundName.NONE)]
-        self.visited = 0  # nodes of the direction dual's search
-        self.entries: EntryDual | None = None
 
     @cached_property
     def dense(self) -> FloatArray | None:

@@ -16,7 +16,7 @@ from ..certificate import BoundName
 from ..covariance.covariance import Covariance
 from ..result import OPTIMAL_GAP, is_within_gap
 from ..search.schur_tree import extent, rounding_allowance
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 
 # In units of the largest entry: squares below the normal range err by 2⁻¹⁰⁷⁴ each, so
 # that norms, and hence eigenvalues, err by far less than this.
@@ -43,7 +43,7 @@ class Chain:
     """
 
     def __init__(
-        self, cov: Covariance, candidates: Candidates, values: list[float]
+        self, cov: Covariance, candidates: AdaptiveScreening, values: list[float]
     ) -> None:
         self.candidates, self.values = candidates, values
         self.entry_error = cov.entry_error / candidates.unit

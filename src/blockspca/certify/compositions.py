@@ -29,7 +29,7 @@ from ..numerics.upper_eigenvalues import AGREED
 from ..proof_settings import ProofSettings
 from ..result import OPTIMAL_GAP
 from ..rules import GroupLimits
-from ..search.portfolio import StepProof
+from ..search.portfolio import Portfolio
 from ..search.schur_tree import TreeStatistics, extent, rounding_allowance
 
 _NONE = NamedBound(np.inf, BoundName.NONE)
@@ -197,7 +197,7 @@ class _Search:
         """See `least_bound`."""
         settings = self.settings
         known = [*upper, np.inf]
-        proof = StepProof(
+        proof = Portfolio(
             q, known, self.statistics, self.budget, 1, lambda _: None, settings
         )
         try:

@@ -20,7 +20,7 @@ from ..certificate import BoundName, StepClaim, TargetClaim, restated
 from ..covariance.covariance import Covariance
 from ..covariance.dominance import Dominance
 from ..limits import PROVED, Budget, Limits
-from ..numerics.linalg import leading_eigenvector, rayleigh
+from ..numerics.linalg import on_support
 from ..progress import Event, silent
 from ..result import OPTIMAL_GAP, Result, Status
 from ..stopping import status_of_gap
@@ -109,8 +109,7 @@ class Contrast:
         is_over = result.status is Status.INTERRUPTED or has_alarm(result)
         if is_over or not self.budget.affords(dominance.seconds):
             return False
-        within = dominance.matrix.submatrix(result.support)
-        reached = rayleigh(within, leading_eigenvector(within))
+        _, reached = on_support(dominance.matrix, result.support)
         # The target's optimum is at least what it has on this support.
         return reached + dominance.excess < result.upper_bound
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from enum import Enum
 
 import joblib
 import numpy as np
@@ -30,10 +29,10 @@ from ..progress import Event, silent
 from ..proof_settings import Prover
 from ..result import Status
 from ..scan.lists import scan_kernels
-from ..search.portfolio import StepProof
+from ..search.portfolio import Portfolio
 from ..search.schur_tree import largest_size
 from ..stopping import status_of_gap
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .chain import Chain
 from .conclude import conclude, steps_from_variances
 from .incumbents import Incumbents
@@ -46,24 +45,6 @@ _SURVIVOR_PASSES = 12
 
 # Relative: any bound is within it, so that a search without a proof ends at once
 _ANY_GAP = 1e6
-
-
-class Attempt(Enum):
-    """How an attempt at a proof ended."""
-
-    PROVED = "proved"
-    OUT_OF_ROUNDS = "the rounds it was given did not suffice"
-    TOO_MANY = "more features survive than it was to look at"
-    OUT_OF_MEMORY = "the survivors, or their tree, need more memory"
-    OUT_OF_TIME = "the survivors need more time than there is"
-    USELESS = "the bound would not be better than the one there is"
-
-
-# What such an end says of k, if nothing else proves it
-_STOPPED_BY = {
-    Attempt.OUT_OF_MEMORY: Status.MEMORY_LIMIT,
-    Attempt.OUT_OF_TIME: Status.TIME_LIMIT,
-}
 
 
 def certified_path(
@@ -116,7 +97,7 @@ def certified_path(
     prover = None
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(
+        candidates = AdaptiveScreening(
             cov,
             k_max,
             budget.check,
@@ -154,7 +135,7 @@ class PathProver:
         self,
         cov: Covariance,
         k_max: int,
-        candidates: Candidates,
+        candidates: AdaptiveScreening,
         given: Mapping[int, Sequence[int]],
         budget: Budget,
         options: ProofOptions,
@@ -167,7 +148,7 @@ class PathProver:
             cov,
             self.unit,
             k_max,
-            candidates.promising(first_pool(k_max)),
+            candidates.initial_pool(first_pool(k_max)),
             given,
             budget.affords,
             options.groups,
@@ -297,7 +278,7 @@ class PathProver:
         self.add_bound(k, bound)
 
     def prove_by_itself(self, k: int, gap: float) -> None:
-        """Let the prover of a single k have it, as `solve` does."""
+        """Prove k without the chain, as `solve` does for a single k."""
         if self.chain.is_proved(k, gap):
             return
         found = prove_single_k(
@@ -338,31 +319,20 @@ class PathProver:
         most: float = np.inf,
         grow: bool = True,
     ) -> bool:
-        """Tell whether no k-set beats the incumbent by more than the gap."""
-        ended = self.try_to_prove(k, gap, rounds, most, grow)
-        if ended is Attempt.PROVED:
-            return True
-        if ended in _STOPPED_BY:
-            self.stopped_by[k] = _STOPPED_BY[ended]
-        return False
-
-    def try_to_prove(
-        self, k: int, gap: float, rounds: int | None, most: float, grow: bool
-    ) -> Attempt:
         """Search for a k-set that beats the incumbent by more than the gap.
 
-        A better set ends the search; it becomes the incumbent and the proof starts
-        again with the higher τ.  For `rounds` and `grow` see `StepProof`; nothing
-        is searched if more than `most` features survive.
+        Returns True if there is none.  A better set ends the search; it becomes the
+        incumbent and the proof starts again with the higher τ.  For `rounds` and `grow`
+        see `Portfolio`; nothing is searched if more than `most` features survive.
         """
         incumbents, chain = self.incumbents, self.chain
         previous = chain.upper[k - 1]
-        proof: StepProof | None = None
+        proof: Portfolio | None = None
         while not chain.is_proved(k, gap):
             tau = chain.target(k, gap)
             assert k == 1 or tau >= previous  # the chain says nothing below it
             if chain.is_hopeless(k, tau) or (rounds == 0 and k > 1 and tau <= previous):
-                return Attempt.USELESS
+                return False  # the bound would be no better than the one there is
             survivors = self.candidates.survivors(k, tau, previous)
             if len(survivors) < k:
                 chain.record_bound(k, tau, survivors, BoundName.SCREENING)
@@ -373,20 +343,22 @@ class PathProver:
                 chain.record_bound(k, tau, survivors, BoundName.PROOF_TREE, within)
                 break
             if len(survivors) > most:
-                return Attempt.TOO_MANY
+                return False
             # First of all: of a poor incumbent more survive than there is room for.
             many = len(survivors) > 4 * k + self.settings.rows_from
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue
             if len(survivors) ** 2 > self.budget.max_entries:
-                return Attempt.OUT_OF_MEMORY
+                self.stopped_by[k] = Status.MEMORY_LIMIT
+                return False
             if not self.affords(survivors):
-                return Attempt.OUT_OF_TIME
+                self.stopped_by[k] = Status.TIME_LIMIT
+                return False
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
             proof = proof or self.step_proof(k)
-            proof.blind = 2 * len(survivors) > self.cov.n_varying
+            proof.screening_failed = 2 * len(survivors) > self.cov.n_varying
             proof.grows = grow
             groups = self.groups and self.groups.among(survivors)
             outcome = proof.search(matrix, tau, rounds, groups)
@@ -394,13 +366,14 @@ class PathProver:
                 chain.record_bound(k, tau, survivors, outcome.argument, matrix)
                 break
             if outcome.counterexample is None:
-                memory = outcome.out_of_memory
-                return Attempt.OUT_OF_MEMORY if memory else Attempt.OUT_OF_ROUNDS
+                if outcome.out_of_memory:
+                    self.stopped_by[k] = Status.MEMORY_LIMIT
+                return False
             self.statistics[k].restarts += 1
             if not incumbents.accept(k, survivors[outcome.counterexample]):
-                return Attempt.USELESS
+                return False
             self.report(k, len(survivors))
-        return Attempt.PROVED if chain.is_proved(k, gap) else Attempt.USELESS
+        return chain.is_proved(k, gap)
 
     def affords(self, survivors: NDArray[np.int64]) -> bool:
         """Whether there is time to begin with so many survivors."""
@@ -410,8 +383,8 @@ class PathProver:
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
         return self.budget.affords(seconds)
 
-    def step_proof(self, k: int) -> StepProof:
-        return StepProof(
+    def step_proof(self, k: int) -> Portfolio:
+        return Portfolio(
             k,
             self.chain.upper,
             self.statistics[k],
@@ -440,7 +413,7 @@ class PathProver:
         size = k * largest_size(within)
         return within if tau - best.value >= 8 * k * EPS * size else None
 
-    # -- what is handed out --------------------------------------------------------
+    # -- events and statuses -------------------------------------------------------
 
     def report(self, k: int, survivors: int, status: Status | None = None) -> None:
         if self.callback is not silent:  # an event takes longer than a small proof

@@ -26,7 +26,7 @@ from ..numerics.blas import single_threaded
 from ..proof_file import FORMAT, Proof
 from ..result import Result
 from ..scan.lists import scan_kernels
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .proof_records import Recording
 from .proof_subject import Deflated, Subject, constrained_subject, free_subject
 from .refusals import NoTimeToRecord, NotRecordable
@@ -160,7 +160,7 @@ def _recorded_section(
     """Record one section."""
     places = results[-1].k - subject.chosen
     try:
-        candidates = Candidates(
+        candidates = AdaptiveScreening(
             subject.cov,
             max(places, 1),
             budget.check,

@@ -26,7 +26,7 @@ from ..numerics.rounding import EPS
 from ..proof_file import Proof, Section, needed_version
 from ..result import Result, Status, is_within_gap
 from ..search.tree_log import ROOM, above, below, root_order, tree_text
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .composition_records import records_by_counts
 from .group_records import ALL_UNITS, group_tree
 from .proof_subject import Subject
@@ -98,7 +98,7 @@ class Recording:
     results: Sequence[Result]
     steps: Sequence[StepClaim]
     budget: Budget
-    candidates: Candidates
+    candidates: AdaptiveScreening
     records: dict[int, dict[str, Any]] = field(default_factory=dict)
     nodes: int = 0
     #: bounds on whole groups or by signs, which are not in `upper`

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -40,28 +41,25 @@ COMFORTABLE_SIZE = 100
 CONSISTENT = 1e-9
 
 
+@dataclass(eq=False)
 class SearchedClaims:
     """What is known of a matrix, and the check of claims that a search has proved.
 
     `BoundChecks` says what the parameters are.
     """
 
-    def __init__(
-        self,
-        cov: Covariance,
-        k: int,
-        support: tuple[int, ...],
-        max_nodes: int,
-        deadline: Deadline,
-        groups: GroupLimits | None = None,
-    ) -> None:
-        self.cov, self.k, self.support = cov, k, support
-        self.groups = groups
-        self.max_nodes, self.deadline = max_nodes, deadline
-        self.diagonal = cov.diagonal()
-        self.error = cov.entry_error
+    cov: Covariance
+    k: int
+    support: tuple[int, ...]
+    max_nodes: int
+    deadline: Deadline
+    groups: GroupLimits | None = None
+
+    def __post_init__(self) -> None:
+        self.diagonal = self.cov.diagonal()
+        self.error = self.cov.entry_error
         # inf for a k that the certificate leaves out
-        self.upper = np.full(k + 1, np.inf)
+        self.upper = np.full(self.k + 1, np.inf)
         self.unchecked: list[str] = []
 
     @cached_property

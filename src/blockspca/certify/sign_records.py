@@ -10,7 +10,7 @@ matrices gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..numerics.linalg import leading_eigenvector, rayleigh
 from ..numerics.rounding import larger_root
 from ..rules import GroupLimits
 from ..search.tree_log import ROOM, below, root_order
-from .adaptive_screening import Candidates
+from .adaptive_screening import AdaptiveScreening
 from .nonnegative import nonnegative_loadings
 from .proof_subject import Subject
 from .refusals import NotClosed, TreeLimits
@@ -159,55 +159,33 @@ def _rest_of(C: FloatArray, Y: FloatArray) -> FloatArray:
     return found
 
 
+@dataclass
 class SignWriter:
-    """Writes a tree at one τ for sets of k features, those to include among them.
+    """Writes a tree at one τ for sets of k features, those to include among them."""
 
-    Parameters
-    ----------
-    raised, plain : (n, n) arrays
-        With and without entries raised to 0: `include` first, then all others in the
-        order of the tree.
-    inside : int
-        How many are to be included.
-    k, tau :
-        No set of k features has more than τ.
-    known : SmallerBounds
-        For fewer than k features. Those for x ≥ 0 are of use at the root alone.
-    groups : sequence of GroupLimits
-        Of the features beside `include`.
-    limits : TreeLimits
-        The tree ends with `NotClosed` or `LimitReached` where they do not suffice.
+    #: `raised`, `plain`: (n, n) arrays, with and without entries raised to 0; `include`
+    #: first, then all others in the order of the tree.
+    raised: FloatArray
+    plain: FloatArray
+    inside: int  #: how many are to be included
+    #: `k`, `tau`: no set of k features has more than τ.
+    k: int
+    tau: float
+    #: For fewer than k features. Those for x ≥ 0 are of use at the root alone.
+    known: SmallerBounds
+    groups: Sequence[GroupLimits]  #: of the features beside `include`
+    #: The tree ends with `NotClosed` or `LimitReached` where they do not suffice.
+    limits: TreeLimits
+    words: list[str] = field(default_factory=list, init=False)  #: the text of the tree
+    #: Rows, and the N of each: what is above its diagonal.
+    added: list[tuple[list[int], FloatArray]] = field(default_factory=list, init=False)
+    nodes: int = field(default=0, init=False)  #: begun so far, also of an open tree
 
-    Attributes
-    ----------
-    words : list of str
-        The text of the tree.
-    added : list of pairs
-        Rows, and the N of each: what is above its diagonal.
-    nodes : int
-        Begun so far, also of a tree that was not closed.
-    """
-
-    def __init__(
-        self,
-        raised: FloatArray,
-        plain: FloatArray,
-        inside: int,
-        k: int,
-        tau: float,
-        known: SmallerBounds,
-        groups: Sequence[GroupLimits],
-        limits: TreeLimits,
-    ) -> None:
-        self.plain, self.raised, self.inside, self.k = plain, raised, inside, k
-        self.tau, self.least = tau, below(tau)
-        self.within = self.at_root = known.of_all
-        if not inside:
-            self.at_root = np.minimum(known.of_all, known.of_signs)
-        self.groups, self.limits = list(groups), limits
-        self.words: list[str] = []
-        self.added: list[tuple[list[int], FloatArray]] = []
-        self.nodes = 0
+    def __post_init__(self) -> None:
+        self.least = below(self.tau)
+        self.within = self.at_root = self.known.of_all
+        if not self.inside:
+            self.at_root = np.minimum(self.known.of_all, self.known.of_signs)
 
     def write(self) -> str:
         """Return the text; `added` has the matrices that it refers to."""
@@ -316,7 +294,7 @@ class SignWriter:
 
 def sign_record(
     subject: Subject,
-    candidates: Candidates,
+    candidates: AdaptiveScreening,
     inside: NDArray[np.intp],
     k: int,
     tau: float,

@@ -33,7 +33,7 @@ from .._validation import (
     check_sparsity,
     names_of,
 )
-from ..certify.adaptive_screening import Candidates
+from ..certify.adaptive_screening import AdaptiveScreening
 from ..certify.chain import Chain
 from ..certify.constrained import solve_constrained
 from ..certify.options import ProofOptions
@@ -234,7 +234,7 @@ class _Search:
         steps = certified_results(cov, ks, limits, begun, self.options)
         self.budget.nodes += steps[k].nodes
         self.budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
-        candidates = Candidates(cov, k, self.budget.check, settings=SETTINGS)
+        candidates = AdaptiveScreening(cov, k, self.budget.check, settings=SETTINGS)
         unit = candidates.unit
         upper = [np.inf, *(steps[q].upper_bound / unit for q in range(1, k + 1))]
         chain = Chain(cov, candidates, upper)

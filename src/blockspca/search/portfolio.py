@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,41 +27,24 @@ _LONGER = 4.0
 Decode = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
-class StepProof:
-    """Searches for one k.
+@dataclass
+class Portfolio:
+    """Searches for one k."""
 
-    Parameters
-    ----------
-    upper : sequence of float
-        upper[q] ≥ opt(q) for q < k, in the units of the matrices.
-    statistics : TreeStatistics
-        Added to.
-    budget : Budget
-        Of the whole run; nodes are added to it.
-    report : callable
-        Called with the number of features of the search between slices.
-    """
-
-    def __init__(
-        self,
-        k: int,
-        upper: Sequence[float],
-        statistics: TreeStatistics,
-        budget: Budget,
-        n_jobs: int,
-        report: Callable[[int], None],
-        settings: ProofSettings = DEFAULT_SETTINGS,
-    ) -> None:
-        self.settings = settings
-        self.k, self.upper, self.statistics = k, upper, statistics
-        self.budget, self.n_jobs, self.report = budget, n_jobs, report
-        self._open: tuple[ProofTree, Decode] | None = None
-        #: of the columns of the part that is searched
-        self._groups: GroupLimits | None = None
-        #: screening removed next to nothing: growth gets as long as the tree
-        self.blind = False
-        #: whether growth takes turns with the tree at all
-        self.grows = True
+    k: int
+    #: upper[q] ≥ opt(q) for q < k, in the units of the matrices.
+    upper: Sequence[float]
+    statistics: TreeStatistics  #: added to
+    budget: Budget  #: of the whole run; nodes are added to it
+    n_jobs: int
+    #: Called with the number of features of the search between slices.
+    report: Callable[[int], None]
+    settings: ProofSettings = DEFAULT_SETTINGS
+    #: Screening removed next to nothing: averaging gets as long as the tree.
+    screening_failed: bool = False
+    grows: bool = True  #: whether averaging takes turns with the tree at all
+    _open: tuple[ProofTree, Decode] | None = None
+    _groups: GroupLimits | None = None  #: of the columns of the part that is searched
 
     def search(
         self,
@@ -135,7 +118,7 @@ class StepProof:
         while True:
             before = self.statistics.nodes
             outcome = self._search_tree(matrix, tau, nodes)
-            if not self.blind:
+            if not self.screening_failed:
                 opened = self.statistics.nodes - before
                 spent = opened * _cost.tree_node(len(matrix))
                 seconds = self.settings.growth_share * spent

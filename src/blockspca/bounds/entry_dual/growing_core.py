@@ -358,9 +358,13 @@ class GrowingCore:
         enough = self.target
         if self.until_fixable:
             enough += self._enough()
-        ascent = self._ascent(matrix, start, may_grow, enough, inner)
-        if isinstance(ascent, Proximal):
+        patience = _PATIENCE[self.patience]
+        ascent: Ascent | Proximal
+        if is_worthwhile(matrix, inner):
+            ascent = Proximal(matrix, start, self.target, may_grow, enough, patience)
             ascent.density = self.density[features]
+        else:
+            ascent = Ascent(matrix, start, self.target, enough, patience)
         best = ascent.run(self.iterations, inner)
         if isinstance(ascent, Proximal) and ascent.density is not None:
             self.density = np.zeros((len(point.weights), ascent.density.shape[1]))
@@ -375,20 +379,6 @@ class GrowingCore:
         presence = np.zeros(len(weights))
         presence[features] = best.presence
         return Point(weights, best.shares, best.value, presence)
-
-    def _ascent(
-        self,
-        matrix: DualMatrix,
-        start: Point,
-        may_grow: bool,
-        enough: float,
-        deadline: Deadline,
-    ) -> Ascent | Proximal:
-        """By proximal steps, or by smoothed ones of a small core."""
-        patience = _PATIENCE[self.patience]
-        if not is_worthwhile(matrix, deadline):
-            return Ascent(matrix, start, self.target, enough, patience)
-        return Proximal(matrix, start, self.target, may_grow, enough, patience)
 
     def _looked_at_again(self, point: Point, core: NDArray[np.intp]) -> Point:
         """Find the leading eigenvectors from nothing.
