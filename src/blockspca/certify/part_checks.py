@@ -126,10 +126,10 @@ class PartChecks:
         if places == 0:
             return [self._single_set(part, claim)]
         try:
-            problem = group_problem(self.cov, k, self.rules, part, claim.level)
+            norms = group_problem(self.cov, k, self.rules, part, claim.level)
         except LevelTooLow as error:
             raise VerificationError(f"a part has no problem: {error}") from None
-        bounds = BoundChecks(problem.cov, places, (), self.max_nodes, self.deadline)
+        bounds = BoundChecks(norms, places, (), self.max_nodes, self.deadline)
         return self._steps(claim, bounds, places)
 
     def _steps(self, claim: PartClaim, bounds: BoundChecks, places: int) -> list[str]:

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +42,6 @@ from .parts import Part, groups_left
 CLAIMED = 3.0  # margins of rounding in a claim; one is needed
 
 
-class GroupProblem(NamedTuple):
-    """What a part comes to: norms of the groups that fit, and how many there may be."""
-
-    cov: Covariance
-    groups: tuple[NDArray[np.intp], ...]
-    places: int
-
-
 def group_problem(
     cov: Covariance,
     k: int,
@@ -58,12 +49,12 @@ def group_problem(
     part: Part,
     level: float | None,
     margins: float = 1.0,
-) -> GroupProblem:
+) -> Covariance:
     """Return the norms of the groups that fit into a part; there is one at least.
 
     They are raised by so many `margins`, of which one is needed.
     """
-    left, places = groups_left(rules, part, k)
+    left, _ = groups_left(rules, part, k)
     rest = np.sort(np.concatenate(left))
     matrix = cov
     if part.include:
@@ -74,8 +65,7 @@ def group_problem(
     else:
         at = list(left)
     N = group_norms(matrix, at, margins)
-    norms = DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
-    return GroupProblem(norms, left, places)
+    return DerivedCovariance(MatrixSource(N), None, f"norms of {len(left)} groups")
 
 
 def group_norms(
@@ -153,8 +143,8 @@ def _solve(run: Run, part: Part) -> _Open:
         return _Open(part, single_set(run, part, chosen).claim, None)
     run.offer(chosen)
     make = partial(group_problem, run.cov, run.k, run.rules, part, margins=CLAIMED)
-    level, problem = at_lowest_level(run, part, make)
-    inner = run.certified(problem.cov, places, (), None)
+    level, norms = at_lowest_level(run, part, make)
+    inner = run.certified(norms, places, (), None)
     # The groups that weigh most in the relaxation, as many as fit, are a good set; and
     # the first of them decides most where it is branched on.
     by_loading = inner.support[np.argsort(-np.abs(inner.x[inner.support]))]

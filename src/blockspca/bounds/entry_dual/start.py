@@ -54,16 +54,6 @@ class Component:
         return np.sort(np.argsort(-score, kind="stable")[:size])
 
 
-@dataclass(frozen=True)
-class _Near:
-    """A between features of the core, with signs such that x ≥ 0, and who is in S."""
-
-    A: FloatArray  # with a zero diagonal
-    inside: NDArray[np.bool_]
-    image: FloatArray
-    loadings: FloatArray  # of S
-
-
 def begun(
     component: Component, k: int, diagonal: FloatArray, A: FloatArray, least: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -82,18 +72,12 @@ def begun(
     """
     core = component.nearest(len(A))
     signs = np.where(component.image[core] < 0, -1.0, 1.0)
-    inside = np.isin(core, component.support)
-    near = _Near(
-        A * signs * signs[:, None],
-        inside,
-        np.abs(component.image[core]),
-        np.abs(component.loadings),
-    )
-    np.fill_diagonal(near.A, 0.0)
+    A = A * signs * signs[:, None]  # so that x ≥ 0
+    np.fill_diagonal(A, 0.0)
     best, value = None, np.inf
     for weights, equal in _tried(component, k, diagonal, least):
-        U = _moved(near, weights[core], equal)
-        M = near.A - U
+        U = _moved(A, component, core, weights[core], equal)
+        M = A - U
         M[np.diag_indices(len(core))] = diagonal[core] + (k - 1) * weights[core] ** 2
         here = _largest(M)
         if here < value or best is None:
@@ -127,17 +111,23 @@ def _tried(
     return found
 
 
-def _moved(near: _Near, w: FloatArray, equal: bool) -> FloatArray:
-    """U between the features of the core."""
+def _moved(
+    A: FloatArray,
+    component: Component,
+    core: NDArray[np.intp],
+    w: FloatArray,
+    equal: bool,
+) -> FloatArray:
+    """U between the features of the core, for A with signs such that x ≥ 0."""
     product = w[:, None] * w
-    U = np.clip(near.A, -product, product)
+    U = np.clip(A, -product, product)
     if not equal:
-        i, j = np.flatnonzero(near.inside), np.flatnonzero(~near.inside)
+        inside = np.isin(core, component.support)
+        i, j = np.flatnonzero(inside), np.flatnonzero(~inside)
         U[np.ix_(i, i)] = product[np.ix_(i, i)]
-        crossing = np.ix_(j, i)
-        rows = _projected(
-            near.A[crossing], product[crossing], near.loadings, near.image[j]
-        )
+        crossing, x = np.ix_(j, i), np.abs(component.loadings)
+        wanted = np.abs(component.image[core])[j]
+        rows = _projected(A[crossing], product[crossing], x, wanted)
         U[crossing] = rows
         U[np.ix_(i, j)] = rows.T
     np.fill_diagonal(U, 0.0)
