@@ -139,7 +139,7 @@ def searched() -> Numbers:
         A = A / np.abs(A).max()
         for which, node in nodes(A):
             k = 4
-            sets = [s for s in zoo.membership(len(A), k) if s[node.inside].all()]
+            sets = [s for s in zoo.membership(len(A), k) if s[node.fixed_in].all()]
             best = max(float(np.linalg.eigvalsh(A[np.ix_(s, s)])[-1]) for s in sets)
             for tau in (0.9 * best, 1.02 * best):
                 search = EntrySearch(A, k, tau, node)

@@ -100,7 +100,7 @@ def each() -> Numbers:
                 run.by_thresholds,
             ):
                 bound()
-        run.tell(0.5, 1, 2)
+        run.notify(0.5, 1, 2)
         found[name] = [[[b.name, float(b.value)] for b in run.known], said[-1]]
     return found
 

@@ -60,10 +60,7 @@ class BoundInterrupted(KeyboardInterrupt):
 
 
 def is_sound(bound: NamedBound, objective: float, allowed: float) -> bool:
-    """Tell whether a bound is above what was reached; warn if it is not.
-
-    It never should be. If it is, none is better than a wrong one.
-    """
+    """Tell whether a bound is at least the objective; warn of a defect if it is not."""
     if bound.value >= objective - allowed:
         return True
     warnings.warn(
@@ -198,7 +195,7 @@ class _Run:
         lowest = min(self.known).value
         return lowest > self.problem.target and not self.problem.deadline.passed()
 
-    def tell(self, value: float, nodes: int, free: int) -> None:
+    def notify(self, value: float, nodes: int, free: int) -> None:
         if self.report is not None:
             lowest = min(value + self.problem.error, min(self.known).value)
             self.report(lowest, nodes, free)
@@ -255,7 +252,7 @@ class _Run:
             self.known.append(found)
         if bound.interrupted:
             raise BoundInterrupted(self.least())
-        self.tell(np.inf, 0, cov.n_features)
+        self.notify(np.inf, 0, cov.n_features)
 
     def by_few_directions(self) -> None:
         """The root of the direction dual, and a few nodes if it has twice the gap.
@@ -340,7 +337,7 @@ class _Run:
             nodes=nodes,
             memory=problem.memory,
             first_look=look,
-            report=self.tell,
+            report=self.notify,
         )
         self.visited += dual.nodes
         value = dual.value + problem.error

@@ -1,4 +1,4 @@
-"""What a path comes to: steps that were not reached, alarms, one record for each k.
+"""The end of a path: steps that were not reached, alarms, one record for each k.
 
 Also of a path that was stopped before A was read: then it is what the variances say.
 """
@@ -74,7 +74,7 @@ def _complete(prover: PathProver) -> None:
 
 
 def _compare_with_subsets(prover: PathProver) -> None:
-    """Hold each bound against its component and the parts of larger ones.
+    """Compare each bound with its component and with parts of larger ones.
 
     The j largest entries of a component of K > j features are one of the vectors
     that the bound for j is about. Of components half as large each time, those of a
@@ -92,7 +92,7 @@ def _compare_with_subsets(prover: PathProver) -> None:
 
 
 def _compare_with_parts(prover: PathProver, sizes: list[int]) -> None:
-    """Hold bounds against the parts of components of some sizes, largest first."""
+    """Compare bounds with parts of components of some sizes, largest first."""
     most, pool = sizes[0], prover.incumbents.pool
     positions = np.zeros((len(sizes), most), dtype=np.int64)
     x = np.zeros((len(sizes), most))

@@ -246,12 +246,12 @@ class PathProver:
         return False
 
     def bound_without_chain(self, k: int, gap: float) -> None:
-        """Bound k by itself, for a moment."""
+        """Bound k by the duals, which need no chain, for a short time."""
         if self.chain.is_proved(k, gap):
             return
         settings, budget = self.settings, self.budget
         bound = NamedBound(np.inf, BoundName.NONE)
-        # Of few features by steps; of more it is a look for so many seconds.
+        # With few features the duals are limited by steps, with more by seconds.
         by_steps = settings.duals_before_growth(k, self.cov.n_varying)
         try:
             bound = best_bound(
@@ -303,7 +303,7 @@ class PathProver:
         self.budget.nodes += nodes
 
     def add_bound(self, k: int, bound: NamedBound) -> None:
-        """Keep a bound that needs no chain, unless it is below what is reached."""
+        """Keep a bound that needs no chain, unless it is below the objective."""
         value = self.values[k]
         objective, allowed = value * self.unit, self.chain.allowance(k, value)
         if is_sound(bound, objective, allowed * self.unit):
@@ -344,7 +344,7 @@ class PathProver:
                 break
             if len(survivors) > most:
                 return False
-            # First of all: of a poor incumbent more survive than there is room for.
+            # Before memory is checked: a poor incumbent leaves too many survivors.
             many = len(survivors) > 4 * k + self.settings.rows_from
             if many and incumbents.restart_from_rows(k, self.candidates.screening):
                 continue

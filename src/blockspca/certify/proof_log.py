@@ -55,7 +55,7 @@ def time_to_solve(limits: Limits) -> Limits:
 
 
 def check_recordable(cov: Covariance, certify: bool) -> None:
-    """Refuse, before any work, to record what the proof format cannot say."""
+    """Refuse, before any work, what the proof format cannot express."""
     refuse_unrecordable(cov, ())
     if not certify:
         raise ValueError("proof=True with certify=False: pass one of them.")
@@ -184,7 +184,7 @@ def _recorded_section(
 
 
 def refuse_unrecordable(cov: Covariance, results: Sequence[Result]) -> None:
-    """Say what a proof cannot be recorded of."""
+    """Refuse a covariance or results of which the format has no proof."""
     if cov.data_origin is None:
         raise NotRecordable(
             f"a proof names the data that A comes from, and of {cov!r} it cannot; make "

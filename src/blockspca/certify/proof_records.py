@@ -77,8 +77,8 @@ def _level(result: Result) -> float:
     return lower if lower - objective >= 8 * ROOM * abs(objective) else bound
 
 
-def said_of_weaker(result: Result, bound: float) -> str:
-    """Say that a proof shows less than the result; nothing if it does not."""
+def weaker_message(result: Result, bound: float) -> str:
+    """Return the message that a proof shows less than the result, if it does."""
     if is_within_gap(result.objective, bound, max(result.gap, 0.0) + _SAME_GAP):
         return ""
     return (
@@ -185,7 +185,7 @@ class Recording:
             self.nodes += found[1]
         for q, (tau, record) in by_signs.items():
             self.upper[q], self.apart[q] = np.inf, tau
-            self.records[q] = self._said(q, tau, record)
+            self.records[q] = self._complete(q, tau, record)
         return True
 
     def add_units(self, k: int) -> None:
@@ -220,16 +220,16 @@ class Recording:
         assert record is not None
         # not in `upper`: what is smaller need not be whole groups, and rests on nothing
         self.apart[k] = value
-        self.records[k] = self._said(k, value, record)
+        self.records[k] = self._complete(k, value, record)
 
     def _add(self, k: int, found: Found) -> None:
         """Keep a record that is better than what there is for this k."""
         value, record = found
         if record is not None and value <= self.upper[k]:
             self.upper[k] = value
-            self.records[k] = self._said(k, value, record)
+            self.records[k] = self._complete(k, value, record)
 
-    def _said(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, k: int, value: float, record: dict[str, Any]) -> dict[str, Any]:
         return {"k": k, "upper": float(value * self.unit).hex(), **record}
 
     def _direction(self, k: int, target: float) -> Found:
@@ -418,7 +418,7 @@ class Recording:
     def _tree_record(self, survivors: NDArray[np.int64], tree: str) -> dict[str, Any]:
         return {"rule": "tree", "features": self._names(survivors), "tree": tree}
 
-    # -- what is handed out ------------------------------------------------------------
+    # -- the section -------------------------------------------------------------------
 
     def proof(self, header: dict[str, Any]) -> Proof:
         """The section: claims with what the records prove of them."""
@@ -432,7 +432,7 @@ class Recording:
                 shown.append(above(value) * self.unit)
             bound = max(shown)
             claims.append(self._claim(result, bound))
-            weaker.append(said_of_weaker(result, bound))
+            weaker.append(weaker_message(result, bound))
         records = self._needed()
         header = {
             **header,

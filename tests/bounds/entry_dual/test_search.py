@@ -82,7 +82,7 @@ def test_any_node_bounds_its_sets_and_fixes_only_what_it_may(seed):
     k = int(rng.integers(2, d))
     node = some_node(d, rng, int(rng.integers(0, k)))
     sets = zoo.membership(d, k)
-    sets = sets[sets[:, node.inside].all(axis=1)]
+    sets = sets[sets[:, node.fixed_in].all(axis=1)]
     values = np.array([np.linalg.eigvalsh(A[np.ix_(s, s)])[-1] for s in sets])
     search = EntrySearch(A, k, 0.0, node)
     M, rounding = search._matrix(node)
@@ -92,7 +92,7 @@ def test_any_node_bounds_its_sets_and_fixes_only_what_it_may(seed):
         above = sets[values > tau + 1e-12]
         out, _, _ = fixed_out(A, node, k, tau)
         assert not above[:, out].any()
-        assert not (out & node.inside).any()
+        assert not (out & node.fixed_in).any()
         found = fixed_in(M, tau - rounding, likely_in(M, tau - rounding, node.free))
         assert above[:, found].all()
 

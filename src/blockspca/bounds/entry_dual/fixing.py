@@ -58,11 +58,11 @@ def fixed_out(
     q = node.places(k)
     if q < 1:
         return out, own, prices
-    R = q - 1 + int(node.inside.sum()) * node.ratio
+    R = q - 1 + int(node.fixed_in.sum()) * node.ratio
     for factor in _TRIED:
         a = factor * max(R, 1.0)
         g = np.maximum(R * (1 + 1 / a) / node.rho() * (1 + 8 * EPS) - 1.0, 0.0)
-        left = np.flatnonzero(~out & ~node.inside)
+        left = np.flatnonzero(~out & ~node.fixed_in)
         ruled_out, u = _ruled_out(A, node, k, tau, a, g, left)
         out[left[ruled_out]] = True
         own[left[ruled_out]], prices[left[ruled_out]] = u[ruled_out], a

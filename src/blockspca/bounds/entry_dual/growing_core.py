@@ -29,7 +29,7 @@ from .matrix import DualMatrix
 from .pairs import OutOfTime, Pairs, seconds_of_pass, strong_pairs
 from .proximal import Proximal, is_worthwhile, work
 from .record import EntryRecord
-from .start import Component, begun
+from .start import Component, starting_point
 
 # Of the mean entry within the support: entries below are not listed, and no product of
 # weights falls below; a larger part of it where there would be too many.
@@ -162,7 +162,7 @@ class GrowingCore:
     def _is_enough(self, point: Point) -> bool:
         return self.until_fixable and point.value - self.target <= self._enough()
 
-    # -- the way -------------------------------------------------------------------
+    # -- start and growth ----------------------------------------------------------
 
     def _begin(self, deadline: Deadline) -> None:
         """List the strong entries and find a threshold to begin with."""
@@ -202,7 +202,7 @@ class GrowingCore:
         nearby = max(_FIRST_NEAR, int(_NEAR_PER_K * self.k))
         core = component.nearest(min(nearby, self._largest_core()))
         A = self.cov.submatrix(core) / self.unit
-        weights, shares = begun(
+        weights, shares = starting_point(
             component, self.k, self.diagonal, A, np.sqrt(self.level)
         )
         point = self._slope_at(weights, core, shares, _FIRST_MU * abs(self.objective))
@@ -226,7 +226,7 @@ class GrowingCore:
             core, point = self._with_core(point, self.size)
             point = self._ascend(point, core, deadline)
             if self.evaluations > spent:
-                point = self._looked_at_again(point, core)
+                point = self._recomputed(point, core)
             self.core, self.point, proved = core, point, False
             if self.evaluations == spent:  # no time for a step
                 break
@@ -380,8 +380,8 @@ class GrowingCore:
         presence[features] = best.presence
         return Point(weights, best.shares, best.value, presence)
 
-    def _looked_at_again(self, point: Point, core: NDArray[np.intp]) -> Point:
-        """Find the leading eigenvectors from nothing.
+    def _recomputed(self, point: Point, core: NDArray[np.intp]) -> Point:
+        """Compute the leading eigenvectors from random vectors.
 
         Those that an ascent follows may be overtaken by others; what it says of λmax is
         too low then.

@@ -161,13 +161,13 @@ class _NotedSearch(EntrySearch):
         done.own, done.prices = own[out].tolist(), prices[out].tolist()
         if after is not None:
             done.needed = np.setdiff1d(
-                after.features[after.inside], node.features[node.inside]
+                after.features[after.fixed_in], node.features[node.fixed_in]
             ).tolist()
         else:  # more are needed than there are places
             M, rounding = self._matrix(node)
             left = np.flatnonzero(~out)
             M, level = M[np.ix_(left, left)], self.tau - rounding
-            likely = likely_in(M, level, np.flatnonzero(~node.inside[left]))
+            likely = likely_in(M, level, np.flatnonzero(~node.fixed_in[left]))
             found = fixed_in(M, level, likely[: node.places(self.k) + 1])
             done.needed = np.sort(node.features[left[found]]).tolist()
             self.at.is_last = True

@@ -1,7 +1,7 @@
 """Branch and bound on the features that the entry dual leaves, the weakest node first.
 
 At each node an ascent lowers the bound, then features are fixed out and in, as long as
-that gets on; what is left is split by the feature that is nearest to being half inside.
+that helps; what is left is split by the feature whose relaxed z is nearest to a half.
 A node is closed by one Cholesky factorization, or when only one set is left.
 
 The points that ascents come to are rounded and logged, and so is where a node is split
@@ -34,7 +34,7 @@ from .proximal import Proximal, is_worthwhile
 _STEPS = 40  # of an ascent between two rounds of fixing
 _ROUNDS = 12  # of ascent and fixing at a node
 _WORTHWHILE = 0.02  # of the free features, that a round has to fix for another
-_WHOLE = 400  # up to this order all eigenvalues are computed to find who is inside
+_WHOLE = 400  # up to this order all eigenvalues are computed to fix features in
 
 
 class LogMismatch(Exception):
@@ -136,7 +136,7 @@ class EntrySearch:
             if after is None:
                 return None
             gone = len(node.features) - len(after.features)
-            gained = int(after.inside.sum()) - int(node.inside.sum())
+            gained = int(after.fixed_in.sum()) - int(node.fixed_in.sum())
             few = gone + gained <= _WORTHWHILE * len(node.free)
             node = after
             if few:
@@ -150,7 +150,7 @@ class EntrySearch:
             return True
         if q > 0 and len(node.free) > q:
             return False
-        chosen = node.features if q else node.features[node.inside]
+        chosen = node.features if q else node.features[node.fixed_in]
         value = eigenvalue_ceiling(self.A[np.ix_(chosen, chosen)])
         self.closed_bound = max(self.closed_bound, value)
         if value > self.tau:
@@ -247,20 +247,20 @@ class EntrySearch:
             found = fixed_in(M, level, likely[: max(1, node.places(self.k) + 1)])
             if found:
                 self.closed_bound = max(self.closed_bound, self.tau)
-                inside = node.inside.copy()
+                inside = node.fixed_in.copy()
                 inside[found] = True
-                node = replace(node, inside=inside)
+                node = replace(node, fixed_in=inside)
                 if node.places(self.k) < 0:
                     return None
         return node
 
     def _children(self, node: Node) -> list[Node]:
-        """Split by the feature that is nearest to being half inside."""
+        """Split by the feature whose relaxed z is nearest to a half."""
         if self.repeats:
             i = next(self.splits, None)
             if i is None:
                 return []
-            if not (0 <= i < len(node.inside)) or node.inside[i]:
+            if not (0 <= i < len(node.fixed_in)) or node.fixed_in[i]:
                 raise LogMismatch
         else:
             if node.presence is None or not len(node.free):
@@ -270,10 +270,10 @@ class EntrySearch:
             shares = node.places(self.k) * parts / max(float(parts.sum()), EPS)
             i = int(free[int(np.argmin(np.abs(np.minimum(shares, 1.0) - 0.5)))])
             self.log.splits.append(i)
-        inside = node.inside.copy()
+        inside = node.fixed_in.copy()
         inside[i] = True
         keep = np.arange(len(node.features)) != i
-        return [replace(node, inside=inside), _restricted(node, keep)]
+        return [replace(node, fixed_in=inside), _restricted(node, keep)]
 
 
 def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
@@ -281,7 +281,7 @@ def _restricted(node: Node, keep: NDArray[np.bool_]) -> Node:
     return replace(
         node,
         features=node.features[keep],
-        inside=node.inside[keep],
+        fixed_in=node.fixed_in[keep],
         weights=node.weights[keep],
         shares=node.shares[np.ix_(keep, keep)],
         presence=None if node.presence is None else node.presence[keep],

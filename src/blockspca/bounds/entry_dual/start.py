@@ -54,7 +54,7 @@ class Component:
         return np.sort(np.argsort(-score, kind="stable")[:size])
 
 
-def begun(
+def starting_point(
     component: Component, k: int, diagonal: FloatArray, A: FloatArray, least: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return weights of all features, and shares of the core.
