@@ -177,7 +177,7 @@ class Deadline:
         return self.seconds is not None and self.elapsed() >= self.seconds
 
     def affords(self, seconds: float) -> bool:
-        """Tell whether there is time for so many seconds of work that cannot be stopped."""
+        """Tell whether there is time for so many seconds of work that nothing stops."""
         left = self.remaining()
         return left is None or seconds <= left
 

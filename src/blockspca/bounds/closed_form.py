@@ -31,16 +31,6 @@ _LARGEST_BLOCK = 2000  # of which golden sections compute eigenvalues time and a
 _SECTIONS = 12  # golden sections: they narrow ε to a 300th of where they began
 
 
-def _top_sum(values: FloatArray, k: int) -> FloatArray:
-    """Sum the k largest along the last axis."""
-    d = values.shape[-1]
-    if k == 0:
-        return np.zeros(values.shape[:-1])
-    if k < d:
-        values = np.partition(values, d - k, axis=-1)[..., d - k :]
-    return values.sum(axis=-1)
-
-
 def largest_eigenvalue_bound(
     cov: Covariance | FloatArray, *, by_lanczos: bool = False
 ) -> float:
@@ -209,7 +199,10 @@ def trace_bound(diagonal: FloatArray, k: int) -> float:
 
     Its largest eigenvalue is at most its trace.
     """
-    total = float(_top_sum(np.asarray(diagonal), k))
+    smaller = len(diagonal) - k
+    if smaller > 0:
+        diagonal = np.partition(diagonal, smaller)[smaller:]
+    total = float(np.sum(diagonal))
     return total + 2 * (k + 2) * EPS * total
 
 

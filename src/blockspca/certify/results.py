@@ -222,7 +222,9 @@ class _Call:
     ) -> Mapping[int, Result]:
         """Walk the chain with what is left; the better of two walks counts."""
         k, gap, left = self.ks[-1], self.limits.gap, budget.left()
-        if first is not None and _is_shorter(left, first):
+        before = 0 if first is None else sum(step.nodes for step in first.values())
+        # With no more nodes a second walk would come no further.
+        if first is not None and left.nodes is not None and left.nodes <= before:
             last = replace(first[k], status=Status.NODE_LIMIT)
             return self.as_results({**first, k: last}, direct, direct.nodes)
         steps = self.walk_chain(left, self.report)
@@ -237,12 +239,6 @@ class _Call:
             last = replace(last, status=steps[k].status)
             return self.as_results({**first, k: last}, direct, spent)
         return self.as_results(steps, direct, budget.nodes)
-
-
-def _is_shorter(left: Limits, walk_chain: Mapping[int, CertifiedStep]) -> bool:
-    """Whether a walk with these nodes would come no further than one that was made."""
-    before = sum(step.nodes for step in walk_chain.values())
-    return left.nodes is not None and left.nodes <= before
 
 
 class CertifiedResults(Mapping[int, Result]):
