@@ -33,7 +33,7 @@ def test_growth_in_one_part_is_said_of_the_whole(monkeypatch) -> None:
         return Outcome(len(asked) != 1, None)  # the first part is not decided
 
     def proved(matrix, k, tau, **limits):
-        return AveragingOutcome(True, None, 7, 0, 0.0)
+        return AveragingOutcome(True, None, 7, 0)
 
     monkeypatch.setattr(Portfolio, "_search_tree", tree)
     monkeypatch.setattr(step_proof, "no_support_above", proved)

@@ -214,7 +214,7 @@ class _Search:
         if outcome.counterexample is not None:
             chosen = outcome.counterexample
             within = problem.matrix[np.ix_(chosen, chosen)]
-            # The tree rounds: its counterexample may be none.
+            # Within rounding of τ a set may be no counterexample.
             if rayleigh(within, leading_eigenvector(within)) > tau:
                 self.better = np.sort(problem.features[chosen])
         if not outcome.exhausted:

@@ -62,7 +62,7 @@ class Part:
 
 
 class PartProblem(NamedTuple):
-    """What a part comes to."""
+    """The problem of a part, without constraints other than limits of groups."""
 
     cov: Covariance  #: of the features `rest`
     rest: NDArray[np.intp]  #: numbers of the features in the whole problem, ascending

@@ -357,7 +357,7 @@ class PathProver:
             if incumbents.admit(k, survivors):
                 continue
             matrix = incumbents.pool.submatrix(survivors)
-            proof = proof or self.step_proof(k)
+            proof = proof or self.portfolio(k)
             proof.screening_failed = 2 * len(survivors) > self.cov.n_varying
             proof.grows = grow
             groups = self.groups and self.groups.among(survivors)
@@ -383,7 +383,7 @@ class PathProver:
         seconds += _cost.passes(_SURVIVOR_PASSES, len(survivors) ** 2)
         return self.budget.affords(seconds)
 
-    def step_proof(self, k: int) -> Portfolio:
+    def portfolio(self, k: int) -> Portfolio:
         return Portfolio(
             k,
             self.chain.upper,

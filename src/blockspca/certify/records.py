@@ -1,4 +1,4 @@
-"""What the certified path hands out: one record per k."""
+"""The records of the certified path, one for each k."""
 
 from __future__ import annotations
 

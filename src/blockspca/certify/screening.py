@@ -44,7 +44,7 @@ from ..scan.lists import Scan
 
 @cache
 def _kernel() -> Any:
-    """What compiles when it is imported, which a screening in itself need not."""
+    """The kernel, which compiles when it is imported: not before it is called."""
     from .._kernels import screen
 
     return screen

@@ -39,7 +39,7 @@ _MOST_FEATURES = 400  # of a tree: each node has a matrix of them
 
 @dataclass(frozen=True)
 class SmallerBounds:
-    """Bounds for fewer features: entry q is of q of them, +inf where there is none.
+    """Bounds for fewer features: entry q bounds sets of q, +inf where there is none.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Groups that are used as a whole: the engine runs on a matrix of their norms.
+"""Groups that are used as a whole: the search is on a matrix of their norms.
 
 **Theorem.** Let B be symmetric, its features in groups g, h, …, and
 

@@ -187,7 +187,7 @@ def alternatives(
 
 @dataclass
 class _Search:
-    """One call: what is asked for, and what is found."""
+    """One call of `alternatives`."""
 
     cov: Covariance
     best: Result

@@ -61,8 +61,8 @@ class Portfolio:
         self._groups = groups
         if len(matrix) <= 4 * self.k + self.settings.many_survivors or self.k == 1:
             return self._search_part(matrix, tau, rounds)
-        # Growth proves the whole if it proved a part: what is said of a bound is the
-        # argument that it could not do without.
+        # The bound is named after averaging if a part was proved by it, as the proof
+        # could not do without.
         argument = BoundName.PROOF_TREE
         for part in connected_parts(matrix, self.k, tau, self.upper[self.k - 1]):
             if groups is not None:
@@ -101,9 +101,9 @@ class Portfolio:
     ) -> Outcome:
         """Search one connected part.
 
-        The tree and the growth of good sets take turns, each round four times as long
-        as the one before. Without growth and with few nodes if `rounds` is 0; until
-        one is conclusive if it is None.
+        The tree and averaging take turns, each round four times as long as the one
+        before. Without averaging and with few nodes if `rounds` is 0; until one is
+        conclusive if it is None.
         """
         self._open = None
         if rounds == 0:
@@ -126,7 +126,7 @@ class Portfolio:
                 return outcome
             few = len(matrix) <= self.settings.growth_up_to
             if self.grows and self.k > 2 and few:
-                outcome = self._grow(matrix, tau, seconds)
+                outcome = self._average(matrix, tau, seconds)
                 if outcome.conclusive:
                     return outcome
             done += 1
@@ -134,11 +134,11 @@ class Portfolio:
                 return outcome
             nodes, seconds = 4 * nodes, 4 * seconds
 
-    def _grow(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
-        """Refute τ by growing good sets; sets count as nodes.
+    def _average(self, matrix: FloatArray, tau: float, seconds: float) -> Outcome:
+        """Prove by averaging that no set exceeds τ; sets count as nodes.
 
-        They are given the work that is expected to take so many seconds, not the
-        seconds: a machine that is slow, or busy, finds the same proof.
+        The limit is on the work that is expected to take so many seconds, not on the
+        seconds, so that a slow or busy machine finds the same proof.
         """
         self.budget.wait_for(load, "averaging")
         left = self.budget.remaining()

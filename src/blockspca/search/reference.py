@@ -1,4 +1,4 @@
-"""The depth-first proof once more, plainly in NumPy, to check the compiled one.
+"""A second implementation of the depth-first proof, in NumPy, to check the first.
 
 Slow and short on purpose. The mathematics is that of `schur_tree.py`: after choosing P,
 the rest of the problem is sparse PCA on B = A + A_·P (τI − A_PP)⁻¹ A_P· at the same τ.

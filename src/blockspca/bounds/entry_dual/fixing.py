@@ -1,4 +1,4 @@
-"""Which features a bound of the entry dual leaves only one choice for.
+"""Fix features out of, or in, all better supports by a bound of the entry dual.
 
 **Out.**  Let a node have F fixed in and q places for features of T (`node.py`), i in T,
 and O all others.  A set with i has q − 1 places in T for others, so that with

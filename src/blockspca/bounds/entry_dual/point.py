@@ -1,4 +1,4 @@
-"""What a proof writes down of the entry dual: the point of a bound, or its search.
+"""The entry dual in a written proof: the point of a bound, or its search.
 
 Beside weights, core and shares, a point names the features K of which the matrix is
 eliminated, and the scaling v that bounds the rows of all others (`proof.py`, "Many
