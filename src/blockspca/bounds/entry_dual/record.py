@@ -119,12 +119,10 @@ class EntryRecord:
 
     def to_text(self) -> str:
         """Write it as text; `from_text` reads the same record."""
-        return packed((
-            _HEADER.pack(_MAGIC, len(self.weights), len(self.core), self.unit),
-            self.weights.astype("<f4").tobytes(),
-            self.core.astype("<i8").tobytes(),
-            packed_triangle(self.shares),
-        ))  # fmt: skip
+        header = _HEADER.pack(_MAGIC, len(self.weights), len(self.core), self.unit)
+        weights, core = self.weights.astype("<f4"), self.core.astype("<i8")
+        shares = packed_triangle(self.shares)
+        return packed([header, weights.tobytes(), core.tobytes(), shares])
 
     @classmethod
     def from_text(cls, text: str, n_features: int) -> EntryRecord:
