@@ -221,13 +221,8 @@ def threshold_bound(
     so opt(A) ≤ opt(A + U) + (k − 1) ε. Dropping the off-diagonal entries |A_ij| ≤ ε is
     one such U; moving every off-diagonal entry towards zero by ε is another, usually
     better, and taken here. A + U falls into blocks, and the best k-sparse vector of a
-    block-diagonal matrix lives in one block.
-
-    Parameters
-    ----------
-    A : array of shape (d, d)
-    deadline : Deadline
-        By which eigenvalues of blocks are computed; row sums always are.
+    block-diagonal matrix lives in one block. Eigenvalues of blocks are computed until
+    the deadline, row sums always.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

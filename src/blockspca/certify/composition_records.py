@@ -73,16 +73,10 @@ def records_by_counts(
 
 @dataclass
 class CompositionWriter:
-    """Writes records of k, and of fewer features, from one table.
-
-    Parameters
-    ----------
-    upper : array
-        upper[q] bounds opt(q), +inf where nothing is known; lowered by what the table
-        says.
-    """
+    """Writes records of k, and of fewer features, from one table."""
 
     table: Compositions
+    #: upper[q] ≥ opt(q), +inf where nothing is known; lowered by what the table says.
     upper: FloatArray
     limits: TreeLimits
     nodes: int = field(default=0, init=False)

@@ -78,14 +78,8 @@ def bound_by_compositions(
 ) -> NamedBound:
     """Bound opt(k), and prove that it is at most the target where that is near.
 
-    Parameters
-    ----------
-    cov : Covariance
-        In memory; for others nothing is claimed.
-    support : sequence of int
-        A good one, which says how large strong entries are.
-    target : float
-        No set above it is looked for below.
+    A good support says how large strong entries are. For a covariance that is not in
+    memory nothing is claimed.
     """
     support = np.asarray(support)
     # Parts need all entries of A; and one feature has no entry that says which are

@@ -24,15 +24,8 @@ from .whole_groups import group_problem
 class PartChecks:
     """Checks what a certificate says under constraints.
 
-    Parameters
-    ----------
-    whole : BoundChecks
-        Of the matrix itself, with limits that are those of each part too.
-
-    Attributes
-    ----------
-    checks, unchecked : list of str
-        What was found, and what could not be checked.
+    `whole` are the checks for the matrix itself, whose limits hold for each part too.
+    `checks` says what was found, `unchecked` what could not be checked.
     """
 
     def __init__(self, certificate: Certificate, whole: BoundChecks) -> None:

@@ -116,16 +116,17 @@ def certified_path(
         stopped = reached.status
     except KeyboardInterrupt:
         stopped = Status.INTERRUPTED
+
+    def concluded(stopped: Status) -> dict[int, CertifiedStep]:
+        if prover is None:
+            return steps_from_variances(cov, k_max, stopped, options.groups)
+        return conclude(prover, stopped)
+
     with single_threaded():
         try:
-            if prover is None:
-                return steps_from_variances(cov, k_max, stopped, options.groups)
-            return conclude(prover, stopped)
+            return concluded(stopped)
         except KeyboardInterrupt:  # what is known takes a moment to write down
-            if prover is None:
-                stopped = Status.INTERRUPTED
-                return steps_from_variances(cov, k_max, stopped, options.groups)
-            return conclude(prover, Status.INTERRUPTED)
+            return concluded(Status.INTERRUPTED)
 
 
 class PathProver:

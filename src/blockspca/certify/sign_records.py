@@ -39,18 +39,10 @@ _MOST_FEATURES = 400  # of a tree: each node has a matrix of them
 
 @dataclass(frozen=True)
 class SmallerBounds:
-    """Bounds for fewer features: entry q bounds sets of q, +inf where there is none.
+    """Bounds for fewer features: entry q bounds sets of q, +inf where there is none."""
 
-    Parameters
-    ----------
-    of_all : array
-        For all x.
-    of_signs : array
-        For x ≥ 0.
-    """
-
-    of_all: FloatArray
-    of_signs: FloatArray
+    of_all: FloatArray  #: for all x
+    of_signs: FloatArray  #: for x ≥ 0
 
 
 def added_matrix(

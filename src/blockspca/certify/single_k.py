@@ -142,21 +142,11 @@ def prove_single_k(
     callback: Listener,
     settings: ProofSettings,
 ) -> CertifiedStep:
-    """Solve for k alone and bound it without the chain.
+    """Solve for k alone, down to the gap of the limits, and bound it without the chain.
 
-    Parameters
-    ----------
-    limits : Limits
-        The bound stops at `limits.gap`.
-    given : sequence of int, optional
-        A support found elsewhere.
-    callback : callable, optional
-        Receives an `Event` while the bound comes down.
-
-    Returns
-    -------
-    CertifiedStep
-        Its status is that of the limit, or feasible, if the gap was not reached.
+    `given` is a support found elsewhere; the callback receives an `Event` for each
+    improved bound. If the gap is not reached the status is that of the limit, or
+    feasible.
     """
     budget = Budget(limits)
     best, interrupted = _first_candidate(cov, k, limits, given, settings)

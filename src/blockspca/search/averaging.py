@@ -114,8 +114,6 @@ def no_support_above(
     ----------
     A : array of shape (d, d)
         Symmetric and finite; it may be indefinite.
-    k : int
-        Number of features, 1 ≤ k.
     tau : float
         The value that none is to reach. Supports of fewer than k features count, too.
     time_limit, set_limit : float, int

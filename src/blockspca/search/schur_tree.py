@@ -84,10 +84,7 @@ def _kernel() -> Any:
 def rounding_allowance(k: int, tau: float, lowest: float, strongest: float) -> float:
     """What rounding may hide from a search, which proves λ(S) ≤ τ + this; see above.
 
-    Parameters
-    ----------
-    lowest, strongest : float
-        min A_ii and max |A_ij|, i ≠ j, over the features that were searched.
+    `lowest`, `strongest`: min A_ii and max |A_ij|, i ≠ j, over the searched features.
     """
     # 2 (k + 2)² ≥ k (k + 2) / 2 + k (k + 1) + 3k + 4 for every k ≥ 0
     factor = 2.0 * (k + 2) ** 2 * EPS

@@ -89,9 +89,6 @@ def spectral_fixing(
 
     Parameters
     ----------
-    A : (n, n) array
-    k : int
-        1 ≤ k ≤ n.
     tau : float
         Only k-sets S with λ(S) > τ matter.
     p : {1, 2, 3}

@@ -48,16 +48,11 @@ def entry_bound(
 ) -> EntryBound:
     """Bound opt(k) by λmax(A − U + (k − 1) Diag(w²)), |U_ij| ≤ w_i w_j.
 
+    The bound holds for any support; a good one says how large strong entries are. It
+    stops at the target, or when the seconds are over.
+
     Parameters
     ----------
-    cov : Covariance
-        Any symmetric matrix, or data.
-    support : sequence of int
-        A good one, which says how large strong entries are; the bound holds for any.
-    target : float
-        Stop as soon as the bound is this low.
-    time_limit : float
-        Seconds; what cannot be stopped is begun only if they suffice for it.
     iterations : int
         Steps of the ascent with one core.
     nodes : int
@@ -88,13 +83,7 @@ class EntryDual(GrowingCore):
     screens_below: float = np.inf  # gap from which too many features were left
 
     def run(self, time_limit: float, iterations: int, nodes: int) -> EntryBound:
-        """Improve the bound, and search where that may end in a proof.
-
-        Parameters
-        ----------
-        nodes : int
-            Of the search; 0 for none.
-        """
+        """Improve the bound, and search where nodes are allowed and a proof is near."""
         deadline = Deadline(time_limit)
         tried = None
         while True:

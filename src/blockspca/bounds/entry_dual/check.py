@@ -88,11 +88,8 @@ def searched_again(
 ) -> float:
     """Bound opt(k) by the log of a search; infinite if it does not repeat.
 
-    Parameters
-    ----------
-    deadline : Deadline
-        The search ends with what it has come to; `pairs.OutOfTime` is raised if the
-        pass over A is late.
+    At the deadline the search ends with the bound it has; `pairs.OutOfTime` is raised
+    if that comes during the pass over A.
     """
     features = record.features
     if len(features) != cov.n_features:

@@ -127,16 +127,10 @@ def _ruled_out(
 
 
 def fixed_in(M: FloatArray, tau: float, candidates: NDArray[np.intp]) -> list[int]:
-    """Return those without which the matrix of a node is at most τ.
+    """Return the candidates without which the matrix M of a node is at most τ.
 
-    Parameters
-    ----------
-    M : array of shape (n, n)
-        Of the node, errors and prices included.
-    tau : float
-        Less what rounding may amount to.
-    candidates : array of int
-        Positions to be tried, the likeliest first; the first that fails ends it.
+    M includes errors and prices, and τ is less what rounding may amount to. Candidates
+    are tried in their order, the likeliest first, until one fails.
     """
     found: list[int] = []
     for i in candidates:

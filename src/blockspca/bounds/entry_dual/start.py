@@ -57,18 +57,10 @@ class Component:
 def starting_point(
     component: Component, k: int, diagonal: FloatArray, A: FloatArray, least: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights of all features, and shares of the core.
+    """Return weights of all features, none below `least`, and shares of the core.
 
-    Parameters
-    ----------
-    k : int
-        At least 2.
-    diagonal : array of shape (d,)
-        A_ii, in units.
-    A : array of shape (m, m)
-        Between the features of the core, `component.nearest(m)`.
-    least : float
-        No weight is below.
+    A is that between the features of the core, `component.nearest(m)`, and `diagonal`
+    has A_ii of all features, in units. k is at least 2.
     """
     core = component.nearest(len(A))
     signs = np.where(component.image[core] < 0, -1.0, 1.0)
