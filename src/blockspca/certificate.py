@@ -66,13 +66,13 @@ class StepClaim:
     target: TargetClaim | None = None
 
     def with_all(self) -> Iterator[StepClaim]:
-        """The claim, and those about a target that it stands on."""
+        """The claim, and those about a target that it rests on."""
         yield self
         for step in () if self.target is None else self.target.steps:
             yield from step.with_all()
 
     def features(self) -> set[int]:
-        """Those that the claim, and what it stands on, speaks of."""
+        """Features that the claim, or a claim it rests on, names."""
         named = [step.survivors for step in self.with_all()]
         named += [step.target.support for step in self.with_all() if step.target]
         return set().union(*named)
@@ -104,9 +104,8 @@ class TargetClaim:
 class PartClaim:
     """No allowed set that has `include` and nothing of `exclude` exceeds upper_bound.
 
-    The steps are about the problem that the part comes to (`certify/parts.py`): the
-    features outside both, numbered anew in their order, and as many places as
-    `include` leaves.
+    The steps are about the problem of the part (`certify/parts.py`): the features
+    outside both, numbered anew in their order, and as many places as `include` leaves.
     """
 
     include: tuple[int, ...]

@@ -206,7 +206,7 @@ class LimitReached(Exception):
 
 
 class StepLimitReached(Exception):
-    """This k has had its share of the time; the run goes on with the next."""
+    """This k has used its share of the time; the run continues with the next."""
 
 
 class NotAffordable(Exception):

@@ -156,7 +156,7 @@ class Rules:
 
     @property
     def limits(self) -> GroupLimits | None:
-        """How many features of each group there may be, if anything is said of it."""
+        """How many features of each group there may be; None without such limits."""
         if not self.label or self.whole_groups:
             return None
         return GroupLimits(np.array(self.label), np.array(self.room))

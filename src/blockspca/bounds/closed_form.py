@@ -189,7 +189,7 @@ class ObviousBounds:
 
 
 def above_target(bound: float, dominance: Dominance) -> float:
-    """What a bound of the target says of the contrast; see `covariance.dominance`."""
+    """The bound of a contrast by one of its target; see `covariance.dominance`."""
     excess = dominance.excess
     return bound if excess == 0 else sum_above([bound, excess])
 

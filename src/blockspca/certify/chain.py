@@ -1,4 +1,4 @@
-"""The bounds on opt(1), opt(2), …, each with what it stands on, rounding included.
+"""The bounds on opt(1), opt(2), …, each with the search behind it, rounding included.
 
 What is recorded for k is at least opt(k) of the true A: a search in floating point
 proves a little less than it says, by an amount that is known beforehand (`schur_tree`),

@@ -165,7 +165,7 @@ class Contrast:
     def _with_target(
         self, result: Result, of_target: Result, dominance: Dominance
     ) -> Result:
-        """The lesser of both bounds, with the claims that it stands on."""
+        """The lesser of both bounds, with the claims that prove it."""
         k, objective = result.k, result.objective
         result = replace(
             result,

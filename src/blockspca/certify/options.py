@@ -12,7 +12,7 @@ from ..rules import GroupLimits
 
 @dataclass(frozen=True)
 class ProofOptions:
-    """Who proves, by which settings, with how many threads, and who is told of it."""
+    """Prover, settings, threads and callback of one call."""
 
     prover: Prover = Prover.CHAIN
     settings: ProofSettings = DEFAULT_SETTINGS

@@ -243,7 +243,7 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
             claim = made
         if not run.goes_on():
             break
-        # By more than rounding, or rounds would go on between two equal sets.
+        # By more than rounding, or rounds would alternate between two equal sets.
         better = value > before + 1e-12 * abs(before)
         if part.include and better and not run.is_closed(claim.upper_bound):
             start = found

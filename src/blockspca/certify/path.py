@@ -436,7 +436,7 @@ class PathProver:
             )
 
     def status(self, k: int, stopped: Status | None) -> Status:
-        """What is claimed for k, by the objective as it is handed out."""
+        """The status of k, by the objective that is reported."""
         if self.defect:
             return Status.FEASIBLE
         # A caller with more to do must know of an interrupt.

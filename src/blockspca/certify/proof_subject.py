@@ -159,7 +159,7 @@ def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int
 
 
 def said_constraints(rules: Rules) -> dict[str, Any]:
-    """What a header says of the rules; features to exclude are in `without`."""
+    """The fields of a header for the rules; features to exclude are in `without`."""
     groups = _said_groups(rules.label, rules.room)
     said = {"include": list(rules.include), "groups": groups}
     header: dict[str, Any] = {"constraints": {**said, "nonnegative": rules.nonnegative}}

@@ -136,8 +136,8 @@ class Screening:
         rows = np.arange(len(self.diagonal))
         values, prefix = self.values, self.prefix
         while True:
-            # Entries count whoever is dropped meanwhile: the next of a group would take
-            # the place of one that is. What is left is looked at anew.
+            # Entries count although their columns are dropped meanwhile, as the next of
+            # a group would take the place. The lists of what is left are made anew.
             own = np.repeat(np.arange(len(rows)), values.shape[1]).reshape(values.shape)
             stay = self._screened(
                 self.diagonal[rows], values, own, prefix, k, tau, upper

@@ -90,7 +90,7 @@ _COARSEST = 1e-3  # with a larger error in N the search would be of no use
 
 @dataclass(frozen=True)
 class AveragingOutcome:
-    """What a search for a k-set of value τ or more came to."""
+    """The outcome of a search for a k-set of value τ or more."""
 
     refuted: bool  #: no k-set reaches τ: the proof that opt(k) < τ
     #: A set of at most k features that reaches τ within rounding, if one was met.

@@ -170,7 +170,7 @@ class Portfolio:
         A few nodes where k is small, then what the leading two or three eigenvectors
         fix in and out, then the tree on what is left.
         """
-        if self._open is not None:  # go on where the last round ended
+        if self._open is not None:  # resume where the last round ended
             tree, decode = self._open
             tree.forget_statistics()
             return self._advance(tree, self.statistics.nodes + max_nodes, decode)

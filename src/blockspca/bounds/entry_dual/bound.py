@@ -149,7 +149,7 @@ class EntryDual(GrowingCore):
         self.root, self.features = search, features
 
     def search(self, time_limit: float, nodes: int) -> EntryBound:
-        """Fix features and branch for so many seconds, or go on with that."""
+        """Begin or resume the search, for so many seconds."""
         deadline = Deadline(time_limit)
         cov, unit = self.cov, self.unit
         interrupted = True

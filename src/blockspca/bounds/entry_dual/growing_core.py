@@ -289,13 +289,13 @@ class GrowingCore:
         """The best of a few soft thresholds, each with equal weights."""
         base = max(self.mean_entry, self.level)
         none = np.zeros((0, 0))
-        nobody = np.empty(0, np.intp)
+        empty = np.empty(0, np.intp)
         mu = _FIRST_MU * abs(self.objective)
         d = len(self.diagonal)
 
         def at(epsilon: float) -> Point:
             w = np.full(d, np.sqrt(max(epsilon, self.level)))
-            return self._slope_at(w, nobody, none, mu)
+            return self._slope_at(w, empty, none, mu)
 
         first, *ways = _TRIED
         middle = (at(first * base), first * base)
@@ -310,7 +310,7 @@ class GrowingCore:
                 best = here
             if best is not middle:
                 break
-        self._prove(best[0], nobody, deadline)
+        self._prove(best[0], empty, deadline)
         wide = at(_START * best[1])
         return Point(best[0].weights, none, np.inf, wide.presence)
 

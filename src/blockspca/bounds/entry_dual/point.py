@@ -39,7 +39,7 @@ FARTHEST = 2.0**100  # of a scaling from 1, either way, by the format
 def written_point(
     cov: Covariance, k: int, record: EntryRecord, deadline: Deadline
 ) -> tuple[float, dict[str, Any]] | None:
-    """Return the bound of a record, and what a proof says of it.
+    """Return the bound of a record, and its fields in a proof.
 
     None if there is no time for a pass over A, or no scaling that the format has.
 
@@ -83,7 +83,7 @@ def in_hex(values: FloatArray) -> list[str]:
 def written_search(
     cov: Covariance, k: int, record: SearchRecord, deadline: Deadline
 ) -> tuple[float, dict[str, Any]] | None:
-    """Return the bound that a logged search comes to, and what a proof says of it.
+    """Return the bound of a logged search, and its fields in a proof.
 
     None if the log does not repeat, or not in time. Where features were ruled out
     before the search, the proof needs the bound of `record.screen` for k − 1.

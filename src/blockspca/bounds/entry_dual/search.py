@@ -92,7 +92,7 @@ class EntrySearch:
     def run(self, deadline: Deadline, most_nodes: int) -> float:
         """Work on nodes until all are closed, or time, nodes or the log run out.
 
-        Returns the value. Another call goes on where this one ends.
+        Returns the value. Another call resumes where this one ends.
         """
         while self.waiting or self.open:
             if deadline.passed() or self.nodes >= most_nodes:
@@ -200,14 +200,14 @@ class EntrySearch:
         return replace(node, bound=min(bound, node.bound)), False
 
     def _logged(self, node: Node) -> LoggedPoint | None:
-        """The point that an earlier run came to."""
+        """The point of an earlier run."""
         point = next(self.points, None)
         if point is not None and len(point.weights) != len(node.features):
             raise LogMismatch
         return point
 
     def _improved(self, node: Node, deadline: Deadline) -> LoggedPoint | None:
-        """The point that an ascent comes to, rounded."""
+        """The point that an ascent finds, rounded."""
         node = replace(node, ratio=best_ratio(node, self.k))
         n = len(node.features)
         A = self.A[np.ix_(node.features, node.features)]
