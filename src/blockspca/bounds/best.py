@@ -216,11 +216,7 @@ class _Run:
         cov, effort = self.cov, self.effort
         if self.entries is None:
             self.entries = EntryDual(
-                cov,
-                self.k,
-                self.support,
-                target=self.target,
-                memory=self.memory,
+                cov, self.k, self.support, target=self.target, memory=self.memory
             )
         seconds = share * (self.deadline.remaining() or 0.0)
         if not effort.is_timed and cov.n_features <= _LARGEST_DENSE:

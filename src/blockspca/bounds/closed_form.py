@@ -206,12 +206,7 @@ def trace_bound(diagonal: FloatArray, k: int) -> float:
     return total + 2 * (k + 2) * EPS * total
 
 
-def threshold_bound(
-    A: FloatArray,
-    k: int,
-    epsilon: float,
-    deadline: Deadline,
-) -> float:
+def threshold_bound(A: FloatArray, k: int, epsilon: float, deadline: Deadline) -> float:
     """Return max over blocks of (a bound on the block) + (k − 1) ε.
 
     Let U be symmetric with a zero diagonal and |U_ij| ≤ ε. For ‖x‖₂ = 1, ‖x‖₀ ≤ k,
@@ -249,9 +244,7 @@ def threshold_bound(
 
 
 def best_threshold_bound(
-    A: FloatArray,
-    k: int,
-    deadline: Deadline | None = None,
+    A: FloatArray, k: int, deadline: Deadline | None = None
 ) -> tuple[float, float]:
     """Minimise `threshold_bound` over ε by golden sections; return (bound, ε).
 

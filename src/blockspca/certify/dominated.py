@@ -45,11 +45,7 @@ class Contrast:
         self.interrupted = False
 
     def solve(
-        self,
-        ks: range,
-        incumbents: Incumbents,
-        own: Walk,
-        of_target: Walk,
+        self, ks: range, incumbents: Incumbents, own: Walk, of_target: Walk
     ) -> Mapping[int, Result]:
         """Solve all k by `own`, and bound those that are left open by the target."""
         budget = self.budget

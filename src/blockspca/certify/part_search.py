@@ -38,6 +38,7 @@ from .parts import (
     bound_of_set,
     left_of,
     matrix_of,
+    negative_pairs,
     problem_of,
 )
 from .results import certified_results
@@ -248,7 +249,9 @@ def _solve_part(run: Run, part: Part, start: NDArray[np.intp]) -> _Solved:
         if part.include and better and not run.is_closed(claim.upper_bound):
             start = found
             continue
-        negative = _negative_pairs(run, support, part)
+        negative: set[tuple[int, int]] = set()
+        if run.rules.nonnegative:  # entries that were raised to 0
+            negative = negative_pairs(run.cov, support) - set(part.restored)
         if not negative or run.is_closed(claim.upper_bound):
             break
         part = replace(part, restored=tuple(sorted({*part.restored, *negative})))
@@ -365,15 +368,3 @@ def _first_set(
             break
         best, value = found, new
     return np.sort(best)
-
-
-def _negative_pairs(
-    run: Run, support: NDArray[np.intp], part: Part
-) -> set[tuple[int, int]]:
-    """The pairs of a set whose negative entry was raised to 0."""
-    if not run.rules.nonnegative:
-        return set()
-    within = run.cov.submatrix(support)
-    at = zip(*np.nonzero(np.triu(within < 0, 1)), strict=True)
-    pairs = {(int(support[i]), int(support[j])) for i, j in at}
-    return pairs - set(part.restored)

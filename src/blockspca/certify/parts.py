@@ -111,6 +111,12 @@ def matrix_of(cov: Covariance, rules: Rules, part: Part) -> Covariance:
     return raised(cov, part.restored) if rules.nonnegative else cov
 
 
+def negative_pairs(cov: Covariance, support: NDArray[np.intp]) -> set[tuple[int, int]]:
+    """The pairs of a set that have a negative entry."""
+    within = np.triu(cov.submatrix(support) < 0, 1)
+    return {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
+
+
 def bound_of_set(
     cov: Covariance, chosen: NDArray[np.intp], margins: float = 1.0
 ) -> float:

@@ -98,12 +98,7 @@ def certified_path(
     try:
         budget.wait_for(load, *scan_kernels(cov), "screen", "schur_tree")
         candidates = AdaptiveScreening(
-            cov,
-            k_max,
-            budget.check,
-            options.callback,
-            options.settings,
-            options.groups,
+            cov, k_max, budget.check, options.callback, options.settings, options.groups
         )
         with single_threaded():
             prover = PathProver(

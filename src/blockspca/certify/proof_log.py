@@ -161,11 +161,7 @@ def _recorded_section(
     places = results[-1].k - subject.chosen
     try:
         candidates = AdaptiveScreening(
-            subject.cov,
-            max(places, 1),
-            budget.check,
-            groups=subject.groups,
-            again=True,
+            subject.cov, max(places, 1), budget.check, groups=subject.groups, again=True
         )
     except LimitReached:  # before A was read
         raise NoTimeToRecord(

@@ -25,7 +25,7 @@ from ..result import Result
 from ..rules import GroupLimits, Rules
 from ..search.tree_log import ROOM
 from .options import ProofOptions
-from .parts import Part, left_of
+from .parts import Part, left_of, negative_pairs
 from .results import certified_results
 
 TAKEN = ("hotelling", "orthogonal")  # what is no product of columns
@@ -152,10 +152,7 @@ def _restored(cov: Covariance, certificate: Certificate) -> tuple[tuple[int, int
     """The pairs whose negative entries are kept: those of the one part, or of x."""
     if len(certificate.parts) == 1:
         return tuple(sorted(certificate.parts[0].restored))
-    support = np.array(certificate.support)
-    within = np.triu(cov.submatrix(support) < 0, 1)
-    own = {(int(support[i]), int(support[j])) for i, j in np.argwhere(within)}
-    return tuple(sorted(own))
+    return tuple(sorted(negative_pairs(cov, np.array(certificate.support))))
 
 
 def said_constraints(rules: Rules) -> dict[str, Any]:

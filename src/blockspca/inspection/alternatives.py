@@ -296,11 +296,7 @@ class _Search:
                     message = f"ended by the {self.budget.stop_reason()}"
                     break
                 next_best = solve_constrained(
-                    self.cov,
-                    self.best.k,
-                    part,
-                    self.budget.left(),
-                    self.options,
+                    self.cov, self.best.k, part, self.budget.left(), self.options
                 )
                 self.budget.nodes += next_best.nodes
                 if next_best.upper_bound < self.edge:
@@ -328,11 +324,7 @@ class _Search:
         for i in support.tolist():
             if i in rules.include:
                 continue
-            part = Rules(
-                d,
-                tuple(sorted(include)),
-                tuple(sorted((*rules.exclude, i))),
-            )
+            part = Rules(d, tuple(sorted(include)), tuple(sorted((*rules.exclude, i))))
             if part.most_features() >= k:
                 yield part
             include.append(i)

@@ -79,11 +79,7 @@ def directions(p: int) -> tuple[FloatArray, float]:
 
 
 def spectral_fixing(
-    A: FloatArray,
-    k: int,
-    tau: float,
-    p: int,
-    stop: Callable[[], bool] = lambda: False,
+    A: FloatArray, k: int, tau: float, p: int, stop: Callable[[], bool] = lambda: False
 ) -> Fixing:
     """Fix features in or out by the spectral bound until nothing changes.
 

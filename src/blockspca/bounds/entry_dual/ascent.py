@@ -172,8 +172,7 @@ class Ascent:
 
 
 def two_loops(
-    gradient: FloatArray,
-    history: deque[tuple[FloatArray, FloatArray, float]],
+    gradient: FloatArray, history: deque[tuple[FloatArray, FloatArray, float]]
 ) -> FloatArray:
     """The direction of L-BFGS; a short step along the slope while nothing is known."""
     if not history:

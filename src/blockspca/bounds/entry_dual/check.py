@@ -175,11 +175,7 @@ def searched_value(value: float, unit: float, k: int, cov: Covariance) -> float:
 
 
 def proved_value(
-    cov: Covariance,
-    k: int,
-    record: EntryRecord,
-    pairs: Pairs,
-    agreed: float = AGREED,
+    cov: Covariance, k: int, record: EntryRecord, pairs: Pairs, agreed: float = AGREED
 ) -> float:
     """Bound opt(k) by a record and a list of pairs, in units of the record.
 
