@@ -145,7 +145,7 @@ def test_a_wrong_bound_of_a_prover_is_noticed() -> None:
             ),
         ),
         judge.screenings: patch.object(
-            judge.Candidates, "survivors", lambda *a: np.arange(1)
+            judge.AdaptiveScreening, "survivors", lambda *a: np.arange(1)
         ),
         judge.by_variance: patch.object(Screening, "unscanned", lambda *a: 0),
         judge.closed_forms: patch.object(judge, "row_sum_bound", lambda *a: -1e300),
